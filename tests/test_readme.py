@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from gradcli import errors, limits
+from gradcli.cli import options
+from gradcli.cli.completion import candidates
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -89,6 +91,23 @@ def test_the_reference_has_every_command_limit_and_exit_code(tmp_path: Path) -> 
     kinds = {kind.exit_code for kind in errors.GradcliError.__subclasses__()}
     codes = {int(code) for code in re.findall(r"^\| (\d) \|", REFERENCE, re.M)}
     assert codes == kinds | {0}
+
+
+def test_the_reference_has_every_kind_of_file() -> None:
+    section = REFERENCE.partition("## Files")[2].partition("##")[0]
+    named = {found for row in re.findall(r"^\| (`\..*?) \|", section, re.M) for found in re.findall(r"`(\.\w+)`", row)}
+    written = set(options.SUFFIXES)
+    read = {*candidates.DATA, *candidates.RUN}
+    assert named == written | read
+
+
+def test_the_reference_has_every_variable_of_the_environment() -> None:
+    section = REFERENCE.partition("## Environment")[2].partition("##")[0]
+    named = {found for row in re.findall(r"^\| (`[A-Z].*?) \|", section, re.M) for found in re.findall(r"`(\w+)`", row)}
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "gradcli").rglob("*.py"))
+    read = set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z]\w+)\"", source))
+    # those of completion are set by the shells' own scripts, and the pager is pydoc's
+    assert named - {"PAGER"} == {name for name in read if not name.startswith("COMP_")}
 
 
 def test_links_of_pages_lead_somewhere() -> None:

@@ -29,7 +29,7 @@ DTYPES = ("float32", "float64")
 MISSING = ("error", "nan", "drop")
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 #: suffixes of `-o FILE` that pick the format by themselves
-_SUFFIXES = {
+SUFFIXES = {
     ".json": "json",
     ".csv": "csv",
     ".npy": "npy",
@@ -174,7 +174,7 @@ class Shared(Plain):
                 raise UsageError(f"--format {chosen} is not what this command can write; it has {', '.join(formats)}")
             return chosen
         suffix = os.path.splitext(self.path or "")[1].lower()
-        chosen = _SUFFIXES.get(suffix, default)
+        chosen = SUFFIXES.get(suffix, default)
         if chosen not in formats or re.fullmatch(_FOREIGN, suffix):
             hints = [f"--format {default} writes it under any name"] if default in FORMATS else []
             raise UsageError(f"a file that ends in {suffix} is not what this command can write; it has {', '.join(formats)}", hints=hints)

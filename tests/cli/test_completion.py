@@ -29,6 +29,8 @@ BREAKS = " \t\n\"'@><=;|&(:"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("data.csv", "my file.csv", "star*.csv", "it's.csv", "a.py", "notes.txt", ".hidden.csv", "two\nlines.csv"):
         (tmp_path / name).write_text("height,weight\n1,2\n")
+    (tmp_path / "plants.tsv").write_text("height\tweight\n1\t2\n")
+    (tmp_path / "course.ipynb").touch()
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -74,7 +76,8 @@ def test_commands() -> None:
         (["eval", "x.expm"], ["x.expm1"]),
         (["eval", "width=3", "2*wid"], ["2*width"]),
         (["eval", "x", "sof"], []),
-        (["run", ""], ["a.py", "sub/"]),
+        (["eval", "x", "x=@plants.tsv:w"], ["x=@plants.tsv:weight"]),
+        (["run", ""], ["a.py", "course.ipynb", "sub/"]),
         (["ops", "softm"], ["softmax", "softmin"]),
         (["ops", "F.softm"], ["F.softmax", "F.softmin"]),
         (["ops", "torch.softm"], ["torch.softmax"]),

@@ -10,8 +10,9 @@ from gradcli.cli.completion import files, names
 from gradcli.cli.group import COMMANDS, make_command, make_group
 from gradcli.plain import Plain
 
-_DATA = (".csv", ".json", ".npy", ".npz")
+DATA = (".csv", ".tsv", ".json", ".npy", ".npz")
 _SCRIPTS = (".py",)
+RUN = (".py", ".ipynb")
 _REQUESTS = (".jsonl", ".json")
 _BINDING = r"(?sa)([^\W\d]\w*):?="
 
@@ -100,7 +101,7 @@ def _words(metavar: str, before: Sequence[str], typed: str) -> Iterator[Candidat
     elif "jsonl" in metavar:
         yield from _files(typed, _REQUESTS) if not before else ()
     elif "FILE" in metavar:
-        yield from _files(typed, _SCRIPTS)
+        yield from _files(typed, RUN)
 
 
 def _expression(metavar: str, before: Sequence[str], typed: str) -> Iterator[Candidate]:
@@ -130,7 +131,7 @@ def _data(path: str, before: str) -> Iterator[Candidate]:
     if colon and head:
         found = (name for name in files.parts(head) if name.startswith(part))
         yield from (Candidate(f"{before}{head}:{name}", kind="file", prefix=len(before)) for name in found)
-    yield from _files(path, _DATA, before)
+    yield from _files(path, DATA, before)
 
 
 def _files(typed: str, suffixes: Sequence[str], before: str = "") -> Iterator[Candidate]:

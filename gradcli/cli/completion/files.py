@@ -48,9 +48,9 @@ def parts(path: str) -> Iterator[str]:
                 content = json.load(file)
             record = content[0] if isinstance(content, list) and content else content
             yield from record if isinstance(record, dict) else ()
-        elif path.endswith(".csv"):
+        elif path.endswith((".csv", ".tsv")):
             with open(path, encoding="utf-8-sig", newline="") as file:
-                cells = next(csv.reader([file.readline(_MOST_HEADER)]), [])
+                cells = next(csv.reader([file.readline(_MOST_HEADER)], delimiter="\t" if path.endswith(".tsv") else ","), [])
             if not all(map(_is_number, cells)):
                 yield from (cell.strip() for cell in cells)
 
