@@ -5,6 +5,8 @@ Operators are spelled as in the text (`"+"`, `"not in"`). A node's span leaves o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gradcli.source import Source, Span
 
 
@@ -37,14 +39,22 @@ def origin_text(origin: object) -> str:
 def children(node: Node) -> list[Node]:
     """The nodes that the fields of `node` hold, directly or in tuples, in the order of the fields."""
     found: list[Node] = []
-    pending: list[object] = [getattr(node, field) for field in reversed(type(node).__slots__)]
-    while pending:
-        value = pending.pop()
+    for field in type(node).__slots__:
+        value = getattr(node, field)
         if isinstance(value, Node):
             found.append(value)
         elif type(value) is tuple:
-            pending.extend(reversed(value))
+            found += _within(value)
     return found
+
+
+def _within(values: tuple[object, ...]) -> Iterator[Node]:
+    """The nodes in a tuple of a field, and in tuples inside it."""
+    for value in values:
+        if isinstance(value, Node):
+            yield value
+        elif type(value) is tuple:
+            yield from _within(value)
 
 
 class Expr(Node):
