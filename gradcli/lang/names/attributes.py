@@ -40,7 +40,7 @@ from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, B
 Method = Callable[..., Value]
 
 #: names with a leading underscore that programs may read where a table has them
-_OPEN = frozenset(("_version", "__name__", "_fields", "_asdict", "_replace", "_get_name"))
+_OPEN = frozenset(("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name"))
 _NAMED = {"__name__": attrgetter("name")}
 _BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 

@@ -40,6 +40,11 @@ def _volatile(tensor: Tensor) -> bool:
     return False
 
 
+def _base(tensor: Tensor) -> Tensor | None:
+    # autograd does not follow the views of inference tensors
+    return None if tensor.view is None or tensor.property_of("inference") else tensor.view.base
+
+
 GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "data": tensor_state.read_data,
     "grad": tensor_state.read_grad,
@@ -66,6 +71,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
     "_version": tensor_state.read_version,
+    "_base": _base,
 }
 
 
@@ -95,5 +101,9 @@ def _is_nonzero(tensor: Tensor) -> bool:
     return truth(tensor)
 
 
+def _is_view(tensor: Tensor) -> bool:
+    return _base(tensor) is not None
+
+
 #: called with the tensor first
-METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero}
+METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero, "_is_view": _is_view}
