@@ -31,10 +31,12 @@ def activation(
     saved: tuple[str | None, str | None] = (None, None),
     narrow: bool = False,
     layout: Layout = "iterated",
+    gradient_layout: Layout = "iterated",
 ) -> tuple[Op, Pointwise]:
     """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
 
     `gradient` and `formula` are the derivative with respect to the input, `second` is that of the derivative: 0 by default.
+    `gradient_layout` is the memory format of the derivative, whose operands are grad_output and input.
     `saved` are PyTorch's names of what the two records save, where they do not follow from the rules.
     """
     backward: Op = Op(
@@ -43,6 +45,7 @@ def activation(
         "grad_output input",
         attrs,
         saved=saved[1],
+        layout=gradient_layout,
         grad_output=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula),
         input=second,
     )

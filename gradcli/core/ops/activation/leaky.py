@@ -31,12 +31,13 @@ LEAKY_RELU_BACKWARD, LEAKY_RELU = activation(
     "negative_slope",
     formula="where(input > 0, grad, grad * negative_slope)",
     note="the negative slope at 0",
+    gradient_layout="reversed",
 )
 
 
 def _check_slope(name: str, file: str, slope: float) -> None:
     """Raise RuntimeError for a slope whose in-place form does not tell from the result which branch was taken."""
-    if slope < 0:
+    if not slope >= 0:
         raise runtime_error(
             f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is caused by "
             f"calling in-place forward function with a negative slope, please call out-of-place version instead.{file}"
@@ -75,6 +76,7 @@ PRELU_BACKWARD: Op = Op(
     "PreluKernelBackwardBackward0",
     lambda grad, x, weight: np.where(x > 0, grad, grad * weight),
     "grad_output input weight",
+    layout="reversed",
     grad_output=Rule(
         lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
     ),
@@ -97,11 +99,22 @@ PRELU_WEIGHT_BACKWARD: Op = Op(
     ),
     weight=Rule(lambda xp, grad, weight: xp.zeros_like(weight), "zeros_like(weight)"),
 )
+
+
+def _prelu_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Any:
+    """PyTorch's tangent, which unlike its gradient has the slope 1 at 0."""
+    (x, weight), (dx, dw) = inputs, tangents
+    moved = scalars.times(xp, x, 0) if dx is None else dx
+    bent = weight * moved if dw is None else weight * moved + dw * x
+    return xp.where(xp.plain(x) >= 0, moved, bent)
+
+
 PRELU = Pointwise(
     "PreluKernelBackward0",
     lambda x, weight: np.where(x > 0, x, x * weight),
     "input weight",
     saved="self weight!",
+    jvp=_prelu_jvp,
     input=Rule(
         lambda xp, grad, input, weight: xp.call(PRELU_BACKWARD, grad, input, weight),
         "where(input > 0, grad, grad * weight)",
@@ -141,33 +154,47 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 RRELU_BACKWARD: Op = Op(
     "RreluWithNoiseBackwardBackward0",
-    lambda grad, x, noise: grad * noise,
+    lambda grad, x, noise, lower, upper: grad * noise,
     "grad_output input",
-    "noise",
-    saved="noise self lower=? training=? upper=?",
-    grad_output=Rule(lambda xp, grad, input, noise: xp.call(RRELU_BACKWARD, grad, input, noise), "grad * noise"),
+    "noise lower upper",
+    layout="iterated",
+    saved="noise self! lower training=True upper",
+    grad_output=Rule(lambda xp, grad, input, attrs: xp.call(RRELU_BACKWARD, grad, input, *attrs), "grad * noise"),
     input=ZERO,
 )
 #: `noise` holds the slopes that were drawn, and 1 for positive elements
 RRELU = Op(
     "RreluWithNoiseBackward0",
-    lambda x, noise: x * noise,
+    lambda x, noise, lower, upper: x * noise,
     "input",
-    "noise",
-    saved="noise self lower=? training=True upper=?",
-    input=Rule(lambda xp, grad, input, noise: xp.call(RRELU_BACKWARD, grad, input, noise), "grad * noise"),
+    "noise lower upper",
+    layout="iterated",
+    saved="noise self lower training=True upper",
+    input=Rule(lambda xp, grad, input, attrs: xp.call(RRELU_BACKWARD, grad, input, *attrs), "grad * noise"),
 )
 #: in evaluation the slope is the mean of the bounds
+RRELU_MEAN_BACKWARD: Op = Op(
+    "RreluWithNoiseBackwardBackward0",
+    lambda grad, x, lower, upper: np.where(x > 0, grad, grad * x.dtype.type((lower + upper) / 2)),
+    "grad_output input",
+    "lower upper",
+    layout="reversed",
+    saved="noise=? self! lower training=False upper",
+    grad_output=Rule(
+        lambda xp, grad, input, lower, upper: xp.call(RRELU_MEAN_BACKWARD, grad, input, lower, upper),
+        "where(input > 0, grad, grad * (lower + upper) / 2)",
+    ),
+    input=ZERO,
+)
 RRELU_MEAN = Op(
     "RreluWithNoiseBackward0",
     lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type((lower + upper) / 2)),
     "input",
     "lower upper",
+    layout="contiguous",
     saved="noise=? self lower training=False upper",
     input=Rule(
-        lambda xp, grad, input, lower, upper: xp.call(
-            RRELU_BACKWARD, grad, input, np.where(xp.plain(input) > 0, 1, (lower + upper) / 2).astype(xp.plain(input).dtype)
-        ),
+        lambda xp, grad, input, lower, upper: xp.call(RRELU_MEAN_BACKWARD, grad, input, lower, upper),
         "where(input > 0, grad, grad * (lower + upper) / 2)",
         "the slope at 0 is that of negative elements",
     ),
@@ -184,11 +211,11 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
-        return RRELU_MEAN(input, float(lower), float(upper))
+        return RRELU_MEAN(input, lower, upper)
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
     noise[negative] = generator.default.uniform((int(negative.sum()),), dtypes.float64, lower, upper)
-    return RRELU(input, dtypes.cast(noise, input.dtype))
+    return RRELU(input, dtypes.cast(noise, input.dtype), lower, upper)
 
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:

@@ -30,6 +30,7 @@ THRESHOLD_BACKWARD: Op = Op(
     lambda grad, x, threshold: _masked(~np.less_equal(x, threshold), grad),
     "grad_output input",
     "threshold",
+    layout="reversed",
     grad_output=Rule(lambda xp, grad, input, threshold: xp.call(THRESHOLD_BACKWARD, grad, input, threshold), _BELOW),
     input=ZERO,
 )
@@ -139,6 +140,22 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 
 # --- hardshrink, softshrink ---
 
+
+
+def _signed_zero(x: Any) -> Any:
+    """What softshrink makes of elements near 0: PyTorch's vector code gives 0, what is left over for its scalar code `0 * x`."""
+    rest = x.size % (64 // x.itemsize) if x.flags.c_contiguous else x.size
+    made = np.zeros_like(x)
+    if rest:
+        made.reshape(-1)[x.size - rest :] = 0 * np.ravel(x)[x.size - rest :]
+    return made
+
+
+def _softshrink(x: Any, lambd: float) -> Any:
+    x = np.asarray(x)
+    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, _signed_zero(x)))
+
+
 HARDSHRINK, SOFTSHRINK = (
     activation(
         name,
@@ -150,10 +167,7 @@ HARDSHRINK, SOFTSHRINK = (
     )[1]
     for name, forward in (
         ("Hardshrink", lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)),
-        (
-            "Softshrink",
-            lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * np.zeros((), x.dtype))),
-        ),
+        ("Softshrink", _softshrink),
     )
 )
 hardshrink = checked(HARDSHRINK, require_floating, "hardshrink_cpu")
