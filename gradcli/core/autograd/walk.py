@@ -82,6 +82,8 @@ class Walk:
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
         with recording(self.recorded):
+            if self.capture is None and any(gradient.dtype.itemsize == 2 for gradient in grads):
+                self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Sample
-from gradcli.core.graph.namespaces import as_tensor
+from gradcli.core.graph.namespaces import as_tensor, in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
@@ -208,11 +208,13 @@ def _halves(x: Any, dim: int) -> tuple[Any, Any]:
     return x[(*lead, slice(size))], x[(*lead, slice(size, 2 * size))]
 
 
+@in_single
 def _glu(x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
     return memory_format.like_operands(a * logistic(b), (a, b))
 
 
+@in_single
 def _glu_gradient(grad: Any, x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
     s = logistic(b)

@@ -22,6 +22,7 @@ from gradcli.core.ops.elementwise.add_multiply import neg
 from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
@@ -36,20 +37,28 @@ def _shifted(x: Array, axis: int) -> Array:
     return np.asarray(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
 
 
-def _softmax(x: Array, dim: int) -> Array:
+def _softmax(x: Array, dim: int, dtype: DType) -> Array:
     if not x.ndim:
-        return _softmax(x.reshape(1), 0).reshape(())
+        return _softmax(x.reshape(1), 0, dtype).reshape(())
     powers = _exp(_shifted(_wide(x), dim), dim)
     added = _added(powers, dim)
-    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
-    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else powers / added, x.dtype)
+    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others, where the exponentials are in the result
+    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else _stored(powers, dtype) / added, x.dtype)
 
 
-def _log_softmax(x: Array, dim: int) -> Array:
+def _log_softmax(x: Array, dim: int, dtype: DType) -> Array:
     if not x.ndim:
-        return _log_softmax(x.reshape(1), 0).reshape(())
+        return _log_softmax(x.reshape(1), 0, dtype).reshape(())
     shifted = _shifted(_wide(x), dim)
-    return np.ascontiguousarray(shifted - elementary.log(_added(_exp(shifted, dim), dim)), x.dtype)
+    added = _added(_exp(shifted, dim), dim)
+    if _is_last(x, dim):  # PyTorch keeps the sum and its logarithm in the dtype of the input
+        return np.ascontiguousarray(shifted - _stored(elementary.log(_stored(added, dtype)), dtype), x.dtype)
+    return np.ascontiguousarray(shifted - elementary.log(added), x.dtype)
+
+
+def _stored(x: Array, dtype: DType) -> Array:
+    """Values of float32 rounded to half precision, as memory of the dtype holds them; others as they are."""
+    return dtypes.cast(x, dtype).astype(x.dtype) if dtype.itemsize == 2 else x
 
 
 def _is_last(x: Array, dim: int) -> bool:
@@ -113,7 +122,8 @@ SOFTMAX = Op(
     "SoftmaxBackward0",
     _softmax,
     "input",
-    "dim",
+    "dim dtype",
+    saved="dim result",
     layout="contiguous",
     jvp=lambda xp, inputs, attrs, tangents, out: out * (tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True)),
     input=Rule(lambda xp, grad, out, dim: xp.call(SOFTMAX_BACKWARD, grad, out, dim), "out * (grad - (grad * out).sum(dim, True))"),
@@ -135,7 +145,8 @@ LOG_SOFTMAX = Op(
     "LogSoftmaxBackward0",
     _log_softmax,
     "input",
-    "dim",
+    "dim dtype",
+    saved="dim result",
     layout="contiguous",
     jvp=lambda xp, inputs, attrs, tangents, out: tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True),
     input=Rule(
@@ -155,7 +166,7 @@ def _along(op: Op, kernel: str) -> Callable[..., Any]:
         if not input.dtype.is_floating_point:
             last = at == max(rank, 1) - 1
             raise checks.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)
-        return op(input, dim)
+        return op(input, dim, input.dtype)
 
     return run
 
