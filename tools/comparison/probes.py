@@ -67,7 +67,15 @@ def show_gradients(y, leaves):
     fact('gradient layout', lambda: [g is not None and (g.dtype, g.stride()) for g in first])
     seconds = [g for g in first if g is not None and g.requires_grad]
     if seconds:
-        fact('second', lambda: gradients(seconds, leaves, False))
+        show_second(seconds, leaves)
+def show_second(seconds, leaves):
+    try:
+        found = gradients(seconds, leaves, False)
+    except Exception as e:
+        fact('second', lambda: type(e).__name__ + ': ' + str(e))
+        return
+    if any(g is not None for g in found):
+        fact('second', lambda: found)
 def tangent(t):
     return forward_ad.unpack_dual(t).tangent
 """
@@ -113,8 +121,8 @@ def case(call: Call, fact: str) -> str:
         return "\n".join([*lines, f"y = {call.text}", f"print([t.{read} for t in (y if isinstance(y, (tuple, list)) else [y])])"]) + "\n"
     if fact in ("graph", "edges", "saved", "gradient", "gradient layout", "second", "tangent", "written"):
         needed = {
-            "second": ("flat", "fact", "weights", "gradients", "show_gradients"),
-            "gradient": ("flat", "fact", "weights", "gradients", "show_gradients"),
+            "second": ("flat", "fact", "weights", "gradients", "show_gradients", "show_second"),
+            "gradient": ("flat", "fact", "weights", "gradients", "show_gradients", "show_second"),
         }
         return PRELUDE.lstrip("\n") + script(call) if fact not in needed else _with(needed[fact], call, lines)
     return "\n".join([*lines, f"print({call.text})"]) + "\n"

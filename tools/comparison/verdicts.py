@@ -43,6 +43,8 @@ REFUSAL = re.compile(
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf)(?!\w)")
 _GRAD_FN = re.compile(r",\s*(?:grad_fn=<[^>]*>|requires_grad=True)|grad_fn=<[^>]*>")
 _TENSOR_DTYPE = re.compile(r",\s*dtype=torch\.\w+")
+#: how far the numbers of a composed result may be apart: times the rounding of the largest of them
+_COMPOSED = {"gradient": 1.0, "tangent": 1.0, "second": 5.0}
 _GRAPH = {"graph": "graph", "edges": "graph", "saved": "saved", "gradient layout": "strides"}
 
 
@@ -147,11 +149,11 @@ def _kind(fact: str, theirs: str, ours: str) -> str:
     if fact in _GRAPH:
         return _GRAPH[fact] if _near(theirs, ours) != "digits" else "digits"
     # gradients are sums of terms that cancel, whose rounding is that of the largest
-    composed = fact in ("gradient", "second", "tangent")
+    composed = _COMPOSED.get(fact, 0.0)
     return _near(theirs, ours, composed) or _near_without(theirs, ours, composed)
 
 
-def _near_without(theirs: str, ours: str, composed: bool) -> str:
+def _near_without(theirs: str, ours: str, composed: float) -> str:
     """The kind of a difference that may be one of grad_fn or dtype in the text of a tensor."""
     for pattern, kind in ((_GRAD_FN, "graph"), (_TENSOR_DTYPE, "dtype")):
         a, b = (re.sub(r"\s+", " ", pattern.sub("", text)) for text in (theirs, ours))
@@ -160,10 +162,10 @@ def _near_without(theirs: str, ours: str, composed: bool) -> str:
     return "wrong value"
 
 
-def _near(theirs: str, ours: str, composed: bool = False) -> str:
+def _near(theirs: str, ours: str, composed: float = 0.0) -> str:
     """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision.
 
-    In a `composed` result numbers may also differ by some units in the last place of the largest.
+    In a composed result numbers may also differ by `composed` times the rounding of the largest.
     """
     shapes = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if shapes[0] != shapes[1]:
@@ -171,7 +173,7 @@ def _near(theirs: str, ours: str, composed: bool = False) -> str:
     pairs = list(zip(map(float, NUMBER.findall(theirs)), map(float, NUMBER.findall(ours)), strict=True))
     largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
     half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
-    units = (2 * half or 1e-6) * largest if composed else 0.0
+    units = (half or 1e-6) * composed * largest
     kinds = {_apart(a, b, half, largest, units) for a, b in pairs}
     if "" in kinds and not harness.differs_in_last_digits_only(ours, theirs):
         return ""

@@ -17,7 +17,10 @@ _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str":
 
 
 class PythonFunction(Function):
-    """A function of `torch.nn.functional`, from an annotated implementation that has PyTorch's parameters."""
+    """A function of `torch.nn.functional`, from an annotated implementation that has PyTorch's parameters.
+
+    An implementation that checks its arguments itself, in PyTorch's order, is `unchecked`: it gets values of any type.
+    """
 
     __slots__ = ("routine", "tensors", "checked_as", "reads")
 
@@ -32,6 +35,7 @@ class PythonFunction(Function):
         aliases: Sequence[str] = (),
         checked_as: str = "",
         reads: str = "size",
+        unchecked: bool = False,
     ) -> None:
         super().__init__(
             name,
@@ -46,7 +50,7 @@ class PythonFunction(Function):
         self.routine = Routine(implementation, name)
         kinds = implementation.__annotations__
         #: the leading parameters that must be tensors
-        self.tensors = [p for p in self.routine.positional if kinds.get(p) == "Tensor"]
+        self.tensors = [] if unchecked else [p for p in self.routine.positional if kinds.get(p) == "Tensor"]
         #: the C++ function that PyTorch hands them to, which refuses what is no tensor; without one, it fails to read an attribute
         self.checked_as = checked_as
         self.reads = reads
@@ -67,6 +71,11 @@ class PythonFunction(Function):
             return ProgramError("AttributeError", f"'{kind}' object has no attribute '{self.reads}'")
         name = self.tensors[position]
         return ProgramError("TypeError", f"{self.checked_as}(): argument '{name}' (position {position + 1}) must be Tensor, not {kind}")
+
+
+def kernel(name: str, signature: str, implementation: Callable[..., Any]) -> Function:
+    """The function of C++ that a Python function hands its arguments to: called with all of them, and named by errors about their types."""
+    return Function(name, (signature, implementation), doc="", namespace="torch._C._nn", method=False)
 
 
 def _signature(implementation: Callable[..., Any]) -> str:

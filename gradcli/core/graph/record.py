@@ -309,11 +309,16 @@ _NO_FORWARD_AD = (
 )
 
 
+def no_forward_derivative(name: str) -> ProgramError:
+    """PyTorch's error for the tangent of an operation that has no forward derivative."""
+    return ProgramError("NotImplementedError", _NO_FORWARD_AD.format(name))
+
+
 def without_jvp(name: str) -> JvpRule:
     """The `jvp` of an operation that PyTorch calls `name` and has no forward derivative for: it raises PyTorch's error."""
 
     def refuse(*_: Any) -> Tensor:
-        raise ProgramError("NotImplementedError", _NO_FORWARD_AD.format(name))
+        raise no_forward_derivative(name)
 
     return refuse
 

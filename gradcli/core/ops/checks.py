@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
@@ -19,6 +20,14 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 #: a Python number as an argument, and an operand of arithmetic, which may be one
 Number = bool | int | float
 Operand = Tensor | bool | int | float
+
+
+def with_method(input: Any, name: str) -> Tensor:
+    """The input itself. Raises AttributeError for what is no tensor, and so has no method of this name."""
+    if type(input) is not Tensor:
+        raise no_attribute(input, name)
+    return input
+
 
 # --- dimensions and shapes ---
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -125,6 +126,15 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_HOST_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
 #: what Python's operators do with tensors in the core's own code, where operands are tensors, numbers or scalars of numpy's
 WITHIN_CORE: dict[str, Callable[..., Any]] = {
     **{symbol: PLAIN[symbol] for symbol in ("+", "-", "*", "/", "**")},
@@ -190,6 +200,16 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
     if type(value) not in _NUMBERS:
         raise unsupported_operands(f"{symbol}=", target, value)
     return method(name).method(target, (value,), {})
+
+
+def ordered(a: Any, symbol: str, b: Any) -> bool:
+    """The truth of a comparison such as `a < b` of any two arguments. Raises TypeError for types that have no order."""
+    if type(a) is Tensor or type(b) is Tensor:
+        return truth(COMPARE[symbol](a, b))
+    try:
+        return bool(_HOST_ORDER[symbol](a, b))
+    except TypeError:
+        raise not_ordered(symbol, a, b) from None
 
 
 def truth(tensor: Tensor) -> bool:

@@ -45,6 +45,11 @@ def recorded(op: Op, out: Tensor, *inputs: Tensor) -> Tensor:
     return out
 
 
+def moves(*tensors: Tensor | None) -> bool:
+    """Whether one of the tensors has a tangent."""
+    return state.dual is not None and any(t is not None and state.dual.tangent_of(t) is not None for t in tensors)
+
+
 def check_no_gradient(function: str, **arguments: Tensor | None) -> None:
     """Raise RuntimeError if an argument requires a gradient, by which PyTorch cannot differentiate `function`."""
     for name, tensor in arguments.items():

@@ -135,6 +135,11 @@ def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     return array.astype(dtype.np)
 
 
+def stored(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """float32 values as memory of a half precision dtype holds them; for any other dtype the array itself."""
+    return cast(array, dtype).astype(array.dtype) if dtype.itemsize == 2 else array
+
+
 def promote(a: DType, b: DType) -> DType:
     """`torch.promote_types`."""
     if a is b:

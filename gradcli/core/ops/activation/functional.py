@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.memory_format import Layout
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.operators import truth
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.tensor import Tensor
@@ -56,13 +56,6 @@ def activation(
 def is_true(value: Any) -> bool:
     """The truth of any argument, as Python's `if` finds it."""
     return truth(value) if type(value) is Tensor else bool(value)
-
-
-def with_method(input: Any, name: str) -> Tensor:
-    """The input itself. Raises AttributeError for what is no tensor, and so has no method of this name."""
-    if type(input) is not Tensor:
-        raise no_attribute(input, name)
-    return input
 
 
 def writing(run: Run) -> Run:

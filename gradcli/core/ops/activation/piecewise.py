@@ -141,7 +141,6 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 # --- hardshrink, softshrink ---
 
 
-
 def _signed_zero(x: Any) -> Any:
     """What softshrink makes of elements near 0: PyTorch's vector code gives 0, what is left over for its scalar code `0 * x`."""
     rest = x.size % (64 // x.itemsize) if x.flags.c_contiguous else x.size

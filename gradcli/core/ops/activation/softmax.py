@@ -17,7 +17,6 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
-from gradcli.core.ops.activation.functional import with_method
 from gradcli.core.ops.elementwise.add_multiply import neg
 from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
@@ -43,7 +42,7 @@ def _softmax(x: Array, dim: int, dtype: DType) -> Array:
     powers = _exp(_shifted(_wide(x), dim), dim)
     added = _added(powers, dim)
     # PyTorch multiplies by the reciprocal along the last dimension, and divides along others, where the exponentials are in the result
-    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else _stored(powers, dtype) / added, x.dtype)
+    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else dtypes.stored(powers, dtype) / added, x.dtype)
 
 
 def _log_softmax(x: Array, dim: int, dtype: DType) -> Array:
@@ -52,13 +51,8 @@ def _log_softmax(x: Array, dim: int, dtype: DType) -> Array:
     shifted = _shifted(_wide(x), dim)
     added = _added(_exp(shifted, dim), dim)
     if _is_last(x, dim):  # PyTorch keeps the sum and its logarithm in the dtype of the input
-        return np.ascontiguousarray(shifted - _stored(elementary.log(_stored(added, dtype)), dtype), x.dtype)
+        return np.ascontiguousarray(shifted - dtypes.stored(elementary.log(dtypes.stored(added, dtype)), dtype), x.dtype)
     return np.ascontiguousarray(shifted - elementary.log(added), x.dtype)
-
-
-def _stored(x: Array, dtype: DType) -> Array:
-    """Values of float32 rounded to half precision, as memory of the dtype holds them; others as they are."""
-    return dtypes.cast(x, dtype).astype(x.dtype) if dtype.itemsize == 2 else x
 
 
 def _is_last(x: Array, dim: int) -> bool:
@@ -180,10 +174,10 @@ def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_default(input: Any, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
         if dim is None:
-            rank = with_method(input, "dim").array.ndim
+            rank = checks.with_method(input, "dim").array.ndim
             warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
             dim = 0 if rank in (0, 1, 3) else 1
-        return run(with_method(input, name), dim, dtype)
+        return run(checks.with_method(input, name), dim, dtype)
 
     return with_default
 

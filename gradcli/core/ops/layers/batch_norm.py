@@ -10,19 +10,25 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.ops.checks import require_floating, size
+from gradcli.core.kernels.elementary import fused
+from gradcli.core.ops.activation.functional import is_true
+from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
-from gradcli.core.ops.rules import check_no_gradient
+from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.rules import check_no_gradient, moves
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.core.tensor.text import formatted
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -31,15 +37,18 @@ def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (0, *range(2, rank)), tuple(x.shape[1] if i == 1 else 1 for i in range(rank))
 
 
-def _scaled(x: Array, weight: Array | None, bias: Array | None) -> Array:
-    """Each channel times its weight, plus its bias."""
+def _scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
+    """`(x - mean) * rstd * weight + bias`, as PyTorch computes it: with one factor and one shift for each channel."""
     shape = _channels(x)[1]
-    return np.asarray(scaled(x, *(None if p is None else p.reshape(shape) for p in (weight, bias))))
+    factor = rstd if weight is None else rstd * weight.reshape(shape)
+    shift = fused(-mean, factor, np.zeros_like(mean) if bias is None else bias.reshape(shape))
+    return np.asarray(fused(x, factor, shift))
 
 
-def _normalised(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    mean, rstd = moments(x, _channels(x)[0], eps)
-    return _scaled((x - mean) * rstd, weight, bias)
+@in_single
+def _normalised(x: Array, weight: Array | None, bias: Array | None, eps: float, dtype: DType) -> Array:
+    mean, rstd = (dtypes.stored(part, dtype) for part in moments(x, _channels(x)[0], eps))
+    return _scaled(x, mean, rstd, weight, bias)
 
 
 def _batch_rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float) -> Any:
@@ -57,7 +66,7 @@ BATCH_NORM = Op(
     "NativeBatchNormBackward0",
     _normalised,
     "input weight bias",
-    "eps",
+    "eps dtype",
     saved="input! result1=? result2=? running_mean=? running_var=? weight! eps training=True",
     input=Rule(_batch_rule, _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL),
     weight=Rule(
@@ -77,9 +86,9 @@ def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
     return mean.reshape(shape), np.asarray(1 / np.sqrt(var + var.dtype.type(eps))).reshape(shape)
 
 
+@in_single
 def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float) -> Array:
-    mean, rstd = _fixed(x, mean, var, eps)
-    return _scaled((x - mean) * rstd, weight, bias)
+    return _scaled(x, *_fixed(x, mean, var, eps), weight, bias)
 
 
 def _fixed_rule(xp: Any, grad: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
@@ -129,20 +138,30 @@ def batch_norm(
 ) -> Any:
     """Mean 0 and variance 1 for each channel, from the batch in training, else from the running statistics.
 
-    The second dimension of the input is that of channels. Raises ValueError for one value per channel in training,
-    RuntimeError for missing statistics and for parameters of another size.
+    The second dimension of the input is that of channels. Raises ValueError for one value per channel in training and for an eps
+    that is not positive, RuntimeError for missing statistics and for parameters of another size.
     """
-    shape = input.array.shape
-    if not shape:
-        raise shape_error("tuple index out of range", "IndexError")
-    if training and math.prod((shape[0], *shape[2:])) == 1:
-        raise shape_error(f"Expected more than 1 value per channel when training, got input size {input.shape}", "ValueError")
-    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    given = training
+    if training := is_true(training):
+        shape = with_method(input, "size").array.shape
+        if not shape:
+            raise shape_error("tuple index out of range", "IndexError")
+        if math.prod((shape[0], *shape[2:])) == 1:
+            raise shape_error(f"Expected more than 1 value per channel when training, got input size {input.shape}", "ValueError")
+    if training and ordered(eps, "<=", 0.0):
+        raise ProgramError("ValueError", f"batch_norm eps must be positive during training, but got {formatted(eps)}")
+    if ordered(eps, "<", 0.0):
+        raise ProgramError("ValueError", f"batch_norm eps must be non-negative, but got {formatted(eps)}")
+    return catalog.function("batch_norm")(input, weight, bias, running_mean, running_var, given, momentum, eps, True)
 
 
-def _moves(*tensors: Tensor | None) -> bool:
-    """Whether one of the tensors has a tangent."""
-    return state.dual is not None and any(t is not None and state.dual.tangent_of(t) is not None for t in tensors)
+def _empty(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
+    """Batch normalisation of no elements, which PyTorch writes so that it stays in the graph."""
+    out = catalog.function("clone")(input)
+    for name, parameter in (("mul", weight), ("add", bias)):
+        if parameter is not None:
+            out = catalog.function(name)(out, catalog.function("select")(parameter, 0, 0))
+    return out
 
 
 def _batch_norm(
@@ -156,22 +175,28 @@ def _batch_norm(
     eps: float,
 ) -> Any:
     """`torch.batch_norm`, which takes one value per channel in training too."""
-    channels = size(input, 1)
-    if not training and (running_mean is None or running_var is None):
-        missing = "running_mean" if running_mean is None else "running_var"
-        raise runtime_error(f"{missing} must be defined in evaluation mode")
+    shape = input.array.shape
+    channels = shape[1] if len(shape) > 1 else 0  # what PyTorch reads where there is no such dimension
+    if not input.array.size:
+        return _empty(input, weight, bias)
     tensors = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, tensor in tensors:
         if tensor is not None and tensor.array.size != channels:
             raise runtime_error(f"{name} should contain {channels} elements not {tensor.array.size}")
-    if _moves(input, weight, bias) and _moves(running_mean, running_var):
-        raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
+        if tensor is None and name.startswith("running") and not training:
+            raise runtime_error(f"{name} must be defined in evaluation mode")
     check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    size(input, 1)
     require_floating("batch_norm", input.dtype)
+    for _, tensor in tensors:
+        if tensor is not None and tensor.array.ndim != 1:
+            raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")
+    if moves(input, weight, bias) and moves(running_mean, running_var):
+        raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
     if training:
         if running_mean is not None and running_var is not None:
             _follow(input.array, running_mean, running_var, momentum)
-        return BATCH_NORM(input, weight, bias, eps)
+        return BATCH_NORM(input, weight, bias, eps, input.dtype)
     assert running_mean is not None and running_var is not None
     return BATCH_NORM_FIXED(input, weight, bias, running_mean.array.copy(), running_var.array.copy(), eps)
 
@@ -197,7 +222,6 @@ def _instance_norm(
     kept = (running_mean, running_var, weight, bias)
     mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in kept)
     side_by_side = view(contiguous(input), (1, images * channels, *shape[2:]))
-    require_floating("batch_norm", input.dtype)
     out = _batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
         if own is not None and repeated is not None:
@@ -218,9 +242,9 @@ def instance_norm(
     eps: Any = 1e-5,
 ) -> Any:
     """Mean 0 and variance 1 for each channel of each image. Raises ValueError for images of one element."""
-    if use_input_stats and math.prod(input.array.shape[2:]) == 1:
+    if is_true(use_input_stats) and math.prod(with_method(input, "size").array.shape[2:]) == 1:
         raise shape_error(f"Expected more than 1 spatial element when training, got input size {input.shape!r}", "ValueError")
-    return catalog.function("instance_norm")(input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, True)
+    return catalog.function("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -228,7 +252,7 @@ FUNCTIONS: tuple[Function, ...] = (
         batch_norm,
         "batch_norm",
         "Mean 0 and variance 1 for each channel.",
-        checked_as="batch_norm",
+        unchecked=True,
         ops=(BATCH_NORM, BATCH_NORM_FIXED),
         samples=(
             Sample("F.batch_norm(x, None, None, w, b, training=True)", None, x=[*ROWS, WEIGHT[0]], w=FACTORS_3, b=SHIFTS_3),
@@ -250,6 +274,7 @@ FUNCTIONS: tuple[Function, ...] = (
         instance_norm,
         "instance_norm",
         "Mean 0 and variance 1 for each channel of each image.",
+        unchecked=True,
         ops=(BATCH_NORM, BATCH_NORM_FIXED),
         samples=(Sample("F.instance_norm(x, None, None, w, b)", None, x=CHANNELS, w=FACTORS, b=SHIFTS),),
     ),

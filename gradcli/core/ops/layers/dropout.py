@@ -10,15 +10,19 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.in_place import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.activation.functional import is_true
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
+from gradcli.core.ops.operators import ordered
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: minus the limit of SELU for small arguments (Klambauer et al. 2017)
@@ -71,31 +75,47 @@ def _as_tensor(values: Array, like: Tensor) -> Tensor:
 # --- torch.nn.functional ---
 
 
+def _kernel(name: str, **how: bool) -> tuple[Function, Function]:
+    """The function of C++ and its in-place form, by whether they write."""
+    signature = "Tensor input, float p, bool train"
+    return (
+        kernel(name, signature, lambda input, p, train: drop(input, p, train, **how)),
+        kernel(f"{name}_", signature, lambda input, p, train: drop(input, p, train, in_place=True, **how)),
+    )
+
+
+_DROPOUT = _kernel("dropout")
+_ALPHA_DROPOUT = _kernel("alpha_dropout", alpha=True)
+_FEATURE_DROPOUT = _kernel("feature_dropout", channels=True)
+_FEATURE_ALPHA_DROPOUT = _kernel("feature_alpha_dropout", channels=True, alpha=True)
+
+
 def _check(p: Any) -> None:
-    if isinstance(p, (int, float)) and not 0.0 <= p <= 1.0:
-        raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {p}")
+    if ordered(p, "<", 0.0) or ordered(p, ">", 1.0):
+        raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {formatted(p)}")
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Each element is 0 with probability p; the others are divided by 1 - p. Raises ValueError for p outside [0, 1]."""
     _check(p)
-    return drop(input, float(p), bool(training), in_place=bool(inplace))
+    return _DROPOUT[is_true(inplace)](input, p, training)
 
 
-def _drop_channels(input: Tensor, p: Any, training: Any, in_place: Any, batched: bool) -> Any:
+def _drop_channels(input: Tensor, p: Any, training: Any, inplace: Any, batched: bool) -> Any:
     """Dropout of channels; an input that is not `batched` gets a batch dimension for the time being."""
+    written = is_true(inplace)
+    run = _FEATURE_DROPOUT[written]
     if batched:
-        return drop(input, float(p), bool(training), channels=True, in_place=bool(in_place))
-    suffix = "_" if in_place else ""
+        return run(input, p, training)
+    suffix = "_" if written else ""
     framed = catalog.method(f"unsqueeze{suffix}").method(input, (0,), {})
-    made = drop(framed, float(p), bool(training), channels=True, in_place=bool(in_place))
-    return catalog.method(f"squeeze{suffix}").method(made, (0,), {})
+    return catalog.method(f"squeeze{suffix}").method(run(framed, p, training), (0,), {})
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of the channels of inputs (channels, length) or (batch, channels, length). Raises RuntimeError for other ranks."""
     _check(p)
-    rank = input.array.ndim
+    rank = with_method(input, "dim").array.ndim
     if rank not in (2, 3):
         raise shape_error(
             f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
@@ -115,7 +135,7 @@ def _warn_of_rank(name: str, rank: int, spatial: int, dimensions: str) -> None:
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of the channels of images (batch, channels, height, width); warns of other ranks."""
     _check(p)
-    rank = input.array.ndim
+    rank = with_method(input, "dim").array.ndim
     if rank not in (3, 4):
         _warn_of_rank("dropout2d", rank, 2, "3D or 4D")
     if rank == 3:
@@ -131,7 +151,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of the channels of volumes, with or without a batch dimension; warns of other ranks."""
     _check(p)
-    rank = input.array.ndim
+    rank = with_method(input, "dim").array.ndim
     if rank not in (4, 5):
         _warn_of_rank("dropout3d", rank, 3, "4D or 5D")
     return _drop_channels(input, p, training, inplace, rank == 5)
@@ -140,13 +160,13 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Elements are set to the limit of SELU with probability p, then all are scaled and shifted (Klambauer et al. 2017)."""
     _check(p)
-    return drop(input, float(p), bool(training), alpha=True, in_place=bool(inplace))
+    return _ALPHA_DROPOUT[is_true(inplace)](input, p, training)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Alpha dropout of whole channels."""
     _check(p)
-    return drop(input, float(p), bool(training), channels=True, alpha=True, in_place=bool(inplace))
+    return _FEATURE_ALPHA_DROPOUT[is_true(inplace)](input, p, training)
 
 
 def _declared(name: str, doc: str, *samples: Sample, **how: bool) -> Function:
@@ -158,20 +178,20 @@ def _declared(name: str, doc: str, *samples: Sample, **how: bool) -> Function:
 _CHANNELS = "Whole channels set to 0 by chance, the others made larger."
 _OTHER = "Dropout of another kind."
 FUNCTIONS: tuple[Function, ...] = (
-    PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", checked_as="dropout"),
+    PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", unchecked=True),
     _declared("dropout", "Elements set to 0 by chance."),
     _declared(
         "dropout_", "Elements set to 0 by chance, in place.", Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=SQUARE), in_place=True
     ),
-    PythonFunction(dropout1d, "dropout1d", _CHANNELS, reads="dim"),
-    PythonFunction(dropout2d, "dropout2d", _CHANNELS, reads="dim"),
-    PythonFunction(dropout3d, "dropout3d", _CHANNELS, reads="dim"),
-    PythonFunction(alpha_dropout, "alpha_dropout", "Dropout that keeps mean and variance after SELU.", checked_as="alpha_dropout"),
+    PythonFunction(dropout1d, "dropout1d", _CHANNELS, unchecked=True),
+    PythonFunction(dropout2d, "dropout2d", _CHANNELS, unchecked=True),
+    PythonFunction(dropout3d, "dropout3d", _CHANNELS, unchecked=True),
+    PythonFunction(alpha_dropout, "alpha_dropout", "Dropout that keeps mean and variance after SELU.", unchecked=True),
     PythonFunction(
         feature_alpha_dropout,
         "feature_alpha_dropout",
         "Dropout of channels that keeps mean and variance after SELU.",
-        checked_as="feature_alpha_dropout",
+        unchecked=True,
     ),
     _declared("feature_dropout", _OTHER, channels=True),
     _declared("alpha_dropout", _OTHER, alpha=True),

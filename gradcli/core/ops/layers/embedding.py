@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import size, with_method
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
+from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -110,31 +115,69 @@ def embedding(
 
     Raises AssertionError, IndexError or RuntimeError for indices, ranks or dtypes that do not fit.
     """
-    rows = weight.array.shape[0] if weight.array.ndim else 0
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
+    if padding_idx is None:
+        padding_idx = -1
+    elif ordered(padding_idx, ">", 0):
+        if ordered(padding_idx, ">=", size(with_method(weight, "size"), 0)):
             raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
-        padding_idx %= rows
-    return _looked_up(weight, input, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    elif ordered(padding_idx, "<", 0):
+        rows = size(with_method(weight, "size"), 0)
+        if ordered(padding_idx, "<", -rows):
+            raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
+        padding_idx = rows + padding_idx
+    if max_norm is not None:
+        input, weight = contiguous(with_method(input, "contiguous")), with_method(weight, "detach")
+        RENORM(weight, input, max_norm, norm_type)
+    return catalog.function("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-def _looked_up(
-    weight: Tensor, input: Tensor, padding_idx: int | None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False
-) -> Any:
-    rows = weight.array.shape[0] if weight.array.ndim else 0
+def _renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """`torch.embedding_renorm_`."""
+    shape = weight.array.shape
+    if len(shape) != 2:
+        raise shape_error(
+            f"Expected 2-dimensional tensor, but got {len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments for "
+            "embedding_renorm_)"
+        )
+    check_indices("embedding_renorm_", indices, 2)
+    for index in indices.array.ravel().tolist():
+        if not -shape[0] <= index < shape[0]:
+            raise shape_error(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension 0", "IndexError")
+    if indices.array.size and not weight.dtype.is_floating_point:
+        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {weight.dtype.torch_name} instead.")
+    shorten(weight, indices.array, max_norm, norm_type)
+    return weight
+
+
+RENORM = kernel("embedding_renorm_", "Tensor input, Tensor indices, float max_norm, float norm_type", _renorm)
+
+
+def check_indices(function: str, indices: Tensor, position: int = 1, name: str = "indices") -> None:
+    """Raise RuntimeError for what is no whole number of 32 or 64 bits."""
+    if indices.dtype not in (dtypes.int64, dtypes.int32):
+        kind = f"torch.{indices.dtype.torch_name}Tensor" if indices.dtype is not dtypes.bool_ else "CPUBoolType"
+        raise runtime_error(
+            f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: Long, Int; but got {kind} "
+            f"instead (while checking arguments for {function})"
+        )
+
+
+def _check_range(indices: Array, weight: Tensor) -> None:
+    if indices.size and not weight.array.shape[0]:
+        raise shape_error("index_select(): self indexing axis dim should be positive")
+    wrong = indices[(indices < 0) | (indices >= weight.array.shape[0])]
+    if wrong.size and not weight.array.shape[1]:
+        raise runtime_error(f"INDICES element is out of DATA bounds, id={wrong[0]} axis_dim={weight.array.shape[0]}")
+    if wrong.size:
+        raise ProgramError("IndexError", "index out of range in self")
+
+
+def _looked_up(weight: Tensor, input: Tensor, padding_idx: int | None, scale_grad_by_freq: bool = False) -> Any:
     if weight.array.ndim != 2:
         raise shape_error("'weight' must be 2-D")
-    if input.dtype not in (dtypes.int64, dtypes.int32):
-        raise runtime_error(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{input.dtype.torch_name}Tensor instead (while checking arguments for embedding)"
-        )
-    indices = input.array
-    if indices.size and not (indices.min() >= 0 and indices.max() < rows):
-        raise ProgramError("IndexError", "index out of range in self")
-    limits.check_elements(indices.size * weight.array.shape[1], weight.dtype.itemsize)
-    if max_norm is not None:
-        shorten(weight, indices, float(max_norm), float(norm_type))
+    check_indices("embedding", input)
+    _check_range(input.array, weight)
+    limits.check_elements(input.array.size * weight.array.shape[1], weight.dtype.itemsize)
     return EMBEDDING(weight, watched(input).copy(), padding_idx, scale_grad_by_freq)
 
 
@@ -164,7 +207,9 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
 
 def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
     """The form under `torch`, where a negative `padding_idx` means none."""
-    return _looked_up(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq=scale_grad_by_freq)
+    if sparse and weight.requires_grad and state.enabled:
+        raise ProgramError("NotImplementedError", "the gradient of embedding with sparse=True, a sparse tensor, is not part of gradcli")
+    return _looked_up(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -172,7 +217,7 @@ FUNCTIONS: tuple[Function, ...] = (
         embedding,
         "embedding",
         "Rows of a table at indices.",
-        checked_as="embedding",
+        unchecked=True,
         ops=(EMBEDDING,),
         samples=(Sample("F.embedding(tensor([1, 0, 1]), w)", lambda w: w[[1, 0, 1]], w=WEIGHT),),
     ),

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.index_select import index_select
-from gradcli.core.ops.layers.embedding import shorten
+from gradcli.core.ops.layers.embedding import RENORM, check_indices
+from gradcli.core.ops.rules import zero
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -37,31 +40,19 @@ BAG_BACKWARD: Op = Op(
     "indices bags rows shares",
     saved="",
     grad_output=Rule(
-        lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(BAG, grad, indices, bags, grad_output_shape[0], shares),
+        lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(BAG, grad, None, indices, bags, grad_output_shape[0], shares),
         "zeros_like(grad_output).index_add(0, bags, grad[indices] * shares.unsqueeze(1))",
     ),
 )
 _SAVED = (
     "indices offsets=? result1=? result2=? result3=? weight=? mode=? padding_idx=? scale_grad_by_freq=? sparse=False weight_sym_argsize_0"
 )
-BAG: Op = Op(
-    "EmbeddingBagBackward0",
-    _moved,
-    "weight",
-    "indices bags count shares",
-    jvp=without_jvp("_embedding_bag"),
-    saved=f"{_SAVED} per_sample_weights=?",
-    weight=Rule(
-        lambda xp, grad, weight_shape, indices, bags, shares: xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares),
-        "zeros_like(weight).index_add(0, indices, grad[bags] * shares.unsqueeze(1))",
-    ),
-)
-
-
 # --- with shares that have a gradient ---
 
 
-def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any) -> Any:
+def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any, shares: Any) -> Any:
+    if per_sample_weights is None:
+        return xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares)
     return xp.call(WEIGHTED_BACKWARD, grad, per_sample_weights, indices, bags, weight_shape[0])
 
 
@@ -90,7 +81,7 @@ WEIGHTED_BACKWARD: Op = Op(
     saved="",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags: xp.call(
-            WEIGHTED, grad, per_sample_weights, indices, bags, grad_output_shape[0]
+            BAG, grad, per_sample_weights, indices, bags, grad_output_shape[0], None
         ),
         "zeros_like(grad_output).index_add(0, bags, grad[indices] * per_sample_weights.unsqueeze(1))",
     ),
@@ -99,14 +90,31 @@ WEIGHTED_BACKWARD: Op = Op(
         "(grad_output[bags] * grad[indices]).sum(1)",
     ),
 )
-WEIGHTED: Op = Op(
+
+
+def _bag(weight: Array, per_sample_weights: Array | None, indices: Array, bags: Array, count: int, shares: Array) -> Array:
+    """The rows in each bag added up, then divided by their number if they are to be averaged."""
+    if per_sample_weights is not None:
+        return _moved(weight, indices, bags, count, per_sample_weights)
+    out = np.zeros((count, weight.shape[1]), weight.dtype)
+    np.add.at(out, bags, weight[indices])
+    each = np.ones(count)
+    each[bags] = shares
+    return np.asarray(out * each[:, None].astype(weight.dtype))
+
+
+BAG: Op = Op(
     "EmbeddingBagBackward0",
-    lambda weight, shares, indices, bags, count: _moved(weight, indices, bags, count, shares),
+    _bag,
     "weight per_sample_weights",
-    "indices bags count",
+    "indices bags count shares",
     jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights",
-    weight=Rule(_to_weight, "zeros_like(weight).index_add(0, indices, grad[bags] * per_sample_weights.unsqueeze(1))"),
+    weight=Rule(
+        _to_weight,
+        "s = shares if per_sample_weights is None else per_sample_weights; "
+        "zeros_like(weight).index_add(0, indices, grad[bags] * s.unsqueeze(1))",
+    ),
     per_sample_weights=Rule(_to_samples, "(grad[bags] * weight[indices]).sum(1)"),
 )
 
@@ -132,12 +140,14 @@ BAG_MAX_BACKWARD: Op = Op(
     "grad_output",
     "indices rows",
     saved="",
-    grad_output=Rule(lambda xp, grad, indices: xp.call(BAG_MAX, grad, indices), "where(indices < 0, 0, grad.take(indices.clamp(min=0)))"),
+    grad_output=Rule(
+        lambda xp, grad, indices: xp.call(BAG_MAX, grad, None, indices), "where(indices < 0, 0, grad.take(indices.clamp(min=0)))"
+    ),
 )
 BAG_MAX: Op = Op(
     "EmbeddingBagBackward0",
-    _picked,
-    "weight",
+    lambda weight, _, indices: _picked(weight, indices),
+    "weight per_sample_weights",
     "indices",
     jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights=?",
@@ -146,6 +156,7 @@ BAG_MAX: Op = Op(
         "zeros_like(weight).flatten().index_add(0, indices[indices >= 0], grad[indices >= 0]).reshape(weight.shape)",
         "the first of equal maxima of a bag gets its gradient",
     ),
+    per_sample_weights=zero("maxima take no weights"),
 )
 
 
@@ -161,35 +172,24 @@ def _maxima(weight: Array, indices: Array, bags: Array, count: int) -> Array:
     return places
 
 
-# --- the function ---
+# --- the functions ---
 
 
-def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Array, Array, int]:
-    """All indices, the bag of each, and the number of bags. Raises ValueError or RuntimeError for wrong offsets."""
-    if input.array.ndim == 2:
-        if offsets is not None:
-            kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{language.type_name(offsets)}'>"
-            raise shape_error(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
-                f"found offsets of type {kind}",
-                "ValueError",
-            )
-        rows, columns = input.array.shape
-        return input.array.reshape(-1), np.repeat(np.arange(rows), columns), rows
-    if input.array.ndim != 1:
-        raise shape_error(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}", "ValueError")
-    if type(offsets) is not Tensor:
-        raise shape_error("offsets has to be a 1D Tensor but got None", "ValueError")
-    if offsets.array.ndim != 1:
-        raise shape_error("offsets has to be a 1D Tensor", "ValueError")
-    starts, size = offsets.array, input.array.size
-    if starts.size and starts[0] != 0:
-        text = f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"
-        raise runtime_error(text)
-    if starts.size and starts[-1] > size:
-        raise runtime_error(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}")
-    count = starts.size - 1 if include_last_offset else starts.size
-    return input.array, np.searchsorted(starts[:count], np.arange(size), "right") - 1, count
+def _two_dimensional(input: Tensor, offsets: Any, per_sample_weights: Any) -> tuple[Any, Any, Any]:
+    """Indices, offsets and weights of rows that are a bag each. Raises ValueError for offsets beside them."""
+    if offsets is not None:
+        kind = language.type_repr(offsets)
+        raise shape_error(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
+            f"found offsets of type {kind}",
+            "ValueError",
+        )
+    rows, columns = input.array.shape
+    if not columns:
+        raise runtime_error("step must be nonzero")
+    starts = Tensor(np.arange(0, rows * columns, columns, dtype=input.array.dtype), input.dtype)
+    weights = per_sample_weights if per_sample_weights is None else reshape(per_sample_weights, (-1,))
+    return reshape(input, (-1,)), starts, weights
 
 
 def embedding_bag(
@@ -210,53 +210,128 @@ def embedding_bag(
     A bag is a row of a 2-d input, or begins at an offset of a 1-d input. Raises ValueError, RuntimeError or
     NotImplementedError for arguments that do not fit.
     """
+    if with_method(weight, "dtype").dtype is dtypes.int64 and with_method(input, "is_floating_point").dtype.is_floating_point:
+        warnings.emit(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
+            "and should now be `embedding_bag(input, weight, ...)`."
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None:
+        shapes = [with_method(t, "size").shape for t in (input, per_sample_weights)]
+        if shapes[0] != shapes[1]:
+            raise shape_error(
+                f"embedding_bag: If per_sample_weights ({shapes[1]}) is not None, then it must have the same shape as the input "
+                f"({shapes[0]})",
+                "ValueError",
+            )
     if weight.array.ndim != 2:
         raise shape_error(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}", "ValueError")
+    rank = with_method(input, "dim").array.ndim
+    if rank == 2:
+        input, offsets, per_sample_weights = _two_dimensional(input, offsets, per_sample_weights)
+        include_last_offset = False
+    elif rank == 1:
+        if offsets is None:
+            raise shape_error("offsets has to be a 1D Tensor but got None", "ValueError")
+        if with_method(offsets, "dim").array.ndim != 1:
+            raise shape_error("offsets has to be a 1D Tensor", "ValueError")
+    else:
+        raise shape_error(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {rank}", "ValueError")
     if mode not in ("sum", "mean", "max"):
         raise ProgramError("ValueError", "mode has to be one of sum, mean or max")
-    if sparse or scale_grad_by_freq:
-        raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
-    if input.dtype.torch_name not in ("Long", "Int"):
-        raise runtime_error(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch."
-            f"{input.dtype.torch_name}Tensor instead (while checking arguments for embedding_bag)"
-        )
-    indices, bags, count = _bags(input, offsets, include_last_offset)
+    if mode == "max" and scale_grad_by_freq:
+        raise ProgramError("ValueError", "max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ProgramError("ValueError", "max mode does not support sparse weights")
+    if max_norm is not None:
+        RENORM(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise ProgramError(
             "NotImplementedError",
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub.",
         )
+    return _EMBEDDING_BAG(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+
+def _check_types(weight: Tensor, indices: Tensor, offsets: Tensor) -> None:
+    for name, tensor in (("indices", indices), ("offsets", offsets)):
+        check_indices("embedding_bag", tensor, 1, name)
     if not weight.dtype.is_floating_point:
         kind = f"torch.{weight.dtype.torch_name}Tensor" if weight.dtype is not dtypes.bool_ else "CPUBoolType"
         raise runtime_error(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
             f"{kind} instead (while checking arguments for embedding_bag)"
         )
+
+
+def _bags(indices: Tensor, offsets: Tensor, include_last_offset: bool) -> tuple[Array, int]:
+    """The bag of each index, and the number of bags. Raises RuntimeError for wrong offsets."""
+    starts, size = offsets.array, indices.array.size
+    if starts.size:
+        if starts[0] != 0:
+            raise runtime_error(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+                f"{starts[0]}\n[ torch.{offsets.dtype.torch_name}Tensor{{}} ]"
+            )
+        if starts[-1] > size:
+            raise runtime_error(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}")
+    elif include_last_offset:
+        raise runtime_error("include_last_offset: number of offset should be at least 1")
+    count = starts.size - 1 if include_last_offset else starts.size
+    # what PyTorch makes of these depends on its kernel, which may read beyond the indices
+    if (np.diff(starts) < 0).any():
+        raise ProgramError("NotImplementedError", "embedding_bag with offsets that decrease is not part of gradcli")
+    if size and (not count or (include_last_offset and starts[-1] < size)):
+        raise ProgramError("NotImplementedError", "embedding_bag with indices that belong to no bag is not part of gradcli")
+    return np.searchsorted(starts[:count], np.arange(size), "right") - 1, count
+
+
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool,
+    mode: str,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    """`torch.embedding_bag`, with the name of the mode and without the tensors that PyTorch keeps for backward."""
     rows, width = weight.array.shape
-    for at, index in enumerate(indices.tolist()):
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise runtime_error(f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}")
+    if sparse or scale_grad_by_freq:
+        raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
+    _check_types(weight, indices, offsets)
+    bags, count = _bags(indices, offsets, include_last_offset)
+    for at, index in enumerate(indices.array.tolist()):
         if not 0 <= index < rows:
+            if mode == "max":
+                raise runtime_error(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {index}")
             raise runtime_error(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
-    limits.check_elements(max(indices.size, count) * width, weight.dtype.itemsize)
-    if max_norm is not None:
-        shorten(weight, indices, float(max_norm), float(norm_type))
-    kept = np.ones(indices.size, np.bool_) if padding_idx is None else indices != padding_idx % rows
-    indices, bags = np.array(indices[kept], np.int64), bags[kept]
-    if per_sample_weights is not None:
-        shares = reshape(per_sample_weights, (-1,)) if per_sample_weights.array.ndim > 1 else per_sample_weights
-        if not kept.all():
-            shares = index_select(shares, 0, Tensor(np.flatnonzero(kept), dtypes.int64))
-        return WEIGHTED(weight, shares, indices, bags, count)
+    limits.check_elements(max(indices.array.size, count) * width, weight.dtype.itemsize)
+    kept = np.ones(indices.array.size, np.bool_) if padding_idx is None else indices.array != padding_idx % rows
+    places, bags = np.array(indices.array[kept], np.int64), bags[kept]
     if mode == "max":
-        return BAG_MAX(weight, _maxima(weight.array, indices, bags, count))
+        return BAG_MAX(weight, None, _maxima(weight.array, places, bags, count))
+    shares = per_sample_weights
+    if shares is not None and not kept.all():
+        shares = index_select(shares, 0, Tensor(np.flatnonzero(kept), dtypes.int64))
     sizes = np.bincount(bags, minlength=count)
-    each = 1 / sizes[bags] if mode == "mean" else np.ones(indices.size)
-    return BAG(weight, indices, bags, count, each)
+    each = 1 / sizes[bags] if mode == "mean" else np.ones(places.size)
+    return BAG(weight, shares, places, bags, count, each)
 
 
+_EMBEDDING_BAG = kernel(
+    "embedding_bag",
+    "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, str mode, bool sparse, Tensor? per_sample_weights, "
+    "bool include_last_offset, int? padding_idx",
+    _embedding_bag,
+)
 _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.3, 0.8, -0.2], [-1.2, 0.6, 1.1]]
-_BAGS = (BAG, BAG_BACKWARD, WEIGHTED, WEIGHTED_BACKWARD, BAG_MAX, BAG_MAX_BACKWARD)
+_BAGS = (BAG, BAG_BACKWARD, WEIGHTED_BACKWARD, BAG_MAX, BAG_MAX_BACKWARD)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -264,7 +339,7 @@ FUNCTIONS: tuple[Function, ...] = (
         embedding_bag,
         "embedding_bag",
         "Sums, means or maxima of rows of a table.",
-        checked_as="embedding_bag",
+        unchecked=True,
         ops=_BAGS,
         samples=(
             Sample("F.embedding_bag(tensor([1, 2, 0, 1, 3]), w, tensor([0, 2, 2]))", None, w=_W),

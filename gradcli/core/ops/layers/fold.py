@@ -14,9 +14,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import kernel as kernel_function
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, windows
-from gradcli.core.ops.checks import require_floating, wrap_dim
+from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import size as dimension
+from gradcli.core.ops.operators import iterate
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -24,10 +27,22 @@ from gradcli.errors import runtime_error, shape_error
 Pair = tuple[int, int]
 
 
-def _pair(value: Any) -> Pair:
-    """Two numbers, from one number or a sequence."""
-    numbers = (value,) if isinstance(value, int) else tuple(value)
-    return numbers[0], numbers[-1] if len(numbers) == 1 else numbers[1]
+def _pair(value: Any) -> tuple[Any, ...]:
+    """What can be iterated as a tuple, anything else twice, as torch.nn's `_pair`."""
+    if type(value) is Tensor:
+        return tuple(iterate(value))
+    try:
+        return tuple(value)
+    except TypeError:
+        return (value, value)
+
+
+def _pairs(**sizes: tuple[int, ...]) -> list[Pair]:
+    """Raise RuntimeError for sizes that are not two numbers."""
+    for name, pair in sizes.items():
+        if len(pair) != 2:
+            raise runtime_error(f"It is expected {name} equals to 2, but got size {len(pair)}")
+    return list(sizes.values())  # type: ignore[arg-type]
 
 
 def _columns(x: Array, kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Array:
@@ -100,11 +115,17 @@ def _blocks(sizes: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, s
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """All windows of images, each as a column. Raises RuntimeError for sizes that do not fit."""
-    kernel, gaps, border, step = (_pair(value) for value in (kernel_size, dilation, padding, stride))
+    return _IM2COL(input, *map(_pair, (kernel_size, dilation, padding, stride)))
+
+
+def _im2col(
+    input: Tensor, kernel_size: tuple[int, ...], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
+) -> Any:
+    kernel, gaps, border, step = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     for at in (1, 2):
-        wrap_dim(at, len(shape))
+        dimension(input, at)
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3 :]:
         raise shape_error(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
@@ -123,8 +144,20 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Columns added up as windows of images of `output_size`. Raises RuntimeError for sizes that do not fit."""
-    size = _pair(output_size)
-    kernel, gaps, border, step = (_pair(value) for value in (kernel_size, dilation, padding, stride))
+    return _COL2IM(input, *map(_pair, (output_size, kernel_size, dilation, padding, stride)))
+
+
+def _col2im(
+    input: Tensor,
+    output_size: tuple[int, ...],
+    kernel_size: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    stride: tuple[int, ...],
+) -> Any:
+    size, kernel, gaps, border, step = _pairs(
+        output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
+    )
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     if len(shape) not in (2, 3):
@@ -145,10 +178,18 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
             f"dimension 2 to match the calculated number of sliding blocks {found[0]} * {found[1]} = {math.prod(found)}, but got "
             f"input.size(2)={shape[rank + 1]}.",
         )
+    if min(found) < 1:
+        raise shape_error(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={gaps}, padding={border}, stride={step}, calculated shape of the "
+            f"array of sliding blocks as {found}, which is too small (non-positive)",
+        )
     _check_dtype("col2im_out_cpu", input)
     return COL2IM(input, size, kernel, gaps, border, step)
 
 
+_WINDOWS = "ints kernel_size, ints dilation, ints padding, ints stride"
+_IM2COL = kernel_function("im2col", f"Tensor input, {_WINDOWS}", _im2col)
+_COL2IM = kernel_function("col2im", f"Tensor input, ints output_size, {_WINDOWS}", _col2im)
 _IMAGE = [[[[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-0.3, 0.8, 0.6]]]]
 
 
@@ -157,7 +198,7 @@ FUNCTIONS: tuple[Function, ...] = (
         unfold,
         "unfold",
         "All windows of images, each as a column.",
-        checked_as="im2col",
+        unchecked=True,
         ops=(IM2COL,),
         samples=(Sample("F.unfold(x, 2)", None, x=_IMAGE), Sample("F.unfold(x, (2, 1), 1, 1, 2)", None, x=_IMAGE[0])),
     ),
@@ -165,7 +206,7 @@ FUNCTIONS: tuple[Function, ...] = (
         fold,
         "fold",
         "Columns added up as windows of images.",
-        checked_as="col2im",
+        unchecked=True,
         ops=(COL2IM,),
         samples=(Sample("F.fold(x, (2, 3), (1, 2))", None, x=[[[0.5, -1.0, 2.0, 1.0], [1.5, 0.25, -0.5, 0.3]]]),),
     ),

@@ -16,6 +16,7 @@ from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
 from gradcli.core.ops.layers.moments import moments, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
+from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -112,7 +113,7 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     require_floating("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
         raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    return GROUP_NORM(input, weight, bias, num_groups, eps)
+    return GROUP_NORM(contiguous(input), weight, bias, num_groups, eps)
 
 
 def _functional_group_norm(

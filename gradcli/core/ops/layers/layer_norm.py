@@ -32,6 +32,11 @@ def _columns(x: Any, normalized_shape: tuple[int, ...]) -> int:
 def _layer_norm(
     x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
 ) -> tuple[Array, Array, Array]:
+    if x.dtype == np.float16:  # computed in single precision
+        weight, shift = (None if part is None else part.astype(np.float32) for part in (weight, bias))
+        made, mean, rstd = _layer_norm(x.astype(np.float32), weight, shift, normalized_shape, eps)
+        made = made + np.float32(0) if bias is None else made  # PyTorch adds 0 for a bias that is not given
+        return made.astype(x.dtype), mean.astype(x.dtype), rstd.astype(x.dtype)
     columns = _columns(x, normalized_shape)
     if columns:
         rows = x.reshape(-1, columns)
@@ -70,6 +75,7 @@ LAYER_NORM = Op(
     _layer_norm,
     "input weight bias",
     "normalized_shape eps",
+    layout="contiguous",
     saved="bias input! result1=mean result2=rstd weight! normalized_shape",
     outputs="result mean rstd",
     input=Rule(
@@ -85,27 +91,31 @@ LAYER_NORM = Op(
 
 
 def layer_norm(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool = True
 ) -> Any:
     """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`, then scaled and shifted.
 
     Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
     """
     shape = input.array.shape
+    if not normalized_shape:
+        raise shape_error(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != tuple(normalized_shape):
             raise shape_error(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
                 f"normalized_shape = {list(normalized_shape)}",
             )
-    if not normalized_shape or shape[-len(normalized_shape) :] != tuple(normalized_shape):
+    if shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
     require_floating("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 
 
-_SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True"
+_SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "layer_norm",
@@ -115,10 +125,11 @@ FUNCTIONS: tuple[Function, ...] = (
         samples=(Sample("F.layer_norm(x, (3,), w, b)", None, x=ROWS, w=FACTORS_3, b=SHIFTS_3),),
         namespace="torch.nn.functional",
         method=False,
+        python="layer_norm",
     ),
     Function(
         "layer_norm",
-        (_SIGNATURE, layer_norm),
+        (f"{_SIGNATURE}, bool cudnn_enable=True", layer_norm),
         doc="Mean 0 and variance 1 over the last dimensions, then scaled and shifted.",
         samples=(Sample("torch.layer_norm(x, (2,), eps=0.5)", None, x=SQUARE),),
         method=False,

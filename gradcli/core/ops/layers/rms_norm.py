@@ -18,6 +18,7 @@ from gradcli.core.ops.layers.padding import pad
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS_3, ROWS
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
@@ -41,6 +42,8 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and "
             f"normalized_shape = {list(inner)}",
         )
+    if len(shape) < len(inner):
+        raise shape_error(f"Input tensor must have at least {len(inner)} dimensions, but got {len(shape)}", "ValueError")
     if shape[-len(inner) :] != inner:
         text = ", ".join(map(str, inner))
         raise shape_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
@@ -58,7 +61,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
                 once="rms_norm dtype",
             )
         out = out * weight
-    return out if out.dtype is input.dtype else traced.cast(out, input.dtype)
+    return contiguous(out if out.dtype is input.dtype else traced.cast(out, input.dtype))
 
 
 def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0) -> Any:

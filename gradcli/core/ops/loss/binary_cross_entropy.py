@@ -6,19 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import common_shape, require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
-from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
+from gradcli.core.ops.loss.loss_reduction import (
+    N,
+    W,
+    checked_reduction,
+    legacy_reduction,
+    reduced_array,
+    reduction_number,
+    share,
+    under_torch,
+)
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
-from gradcli.core.ops.rules import check_no_gradient
+from gradcli.core.ops.rules import check_no_gradient, moves
+from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -45,7 +56,8 @@ def _bce(x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
 
 def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
     values = grad * (x - target) / np.maximum((1 - x) * x, x.dtype.type(_LEAST))
-    return _weighted(values, weight) * x.dtype.type(share(x, reduction))
+    made = np.asarray(_weighted(values, weight) * x.dtype.type(share(x, reduction)))
+    return memory_format.laid_out(made, memory_format.preserved(x))
 
 
 def _slope(xp: Any, grad: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
@@ -94,6 +106,7 @@ BCE = Op(
     _bce,
     "input target",
     "weight reduction",
+    layout="preserved",
     saved="self target! weight reduction",
     input=Rule(
         lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs),
@@ -161,14 +174,22 @@ def binary_cross_entropy(
 
     Raises ValueError or RuntimeError for sizes, dtypes or values that do not fit.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if input.array.shape != target.array.shape:
+    checked = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if with_method(target, "size").array.shape != with_method(input, "size").array.shape:
         raise shape_error(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size.",
             "ValueError",
         )
+    if weight is not None:
+        weight = expand(weight, common_shape([target.array.shape, with_method(weight, "size").array.shape]))
+    return _BINARY_CROSS_ENTROPY(input, target, weight, checked)
+
+
+def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Any:
     check_no_gradient("binary_cross_entropy", weight=weight)
+    if moves(weight):
+        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if target.dtype is not input.dtype:
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
@@ -178,6 +199,9 @@ def binary_cross_entropy(
             raise runtime_error(f"all elements of {name} should be between 0 and 1")
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return BCE(input, target, factor, reduction)
+
+
+_BINARY_CROSS_ENTROPY = kernel("binary_cross_entropy", "Tensor input, Tensor target, Tensor? weight, str reduction", _of_probabilities)
 
 
 def binary_cross_entropy_with_logits(
@@ -193,10 +217,10 @@ def binary_cross_entropy_with_logits(
 
     Raises ValueError, RuntimeError or NotImplementedError for sizes or dtypes that do not fit.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if input.array.shape != target.array.shape:
+    number = reduction_number(size_average, reduce, reduction)
+    if with_method(target, "size").array.shape != with_method(input, "size").array.shape:
         raise shape_error(f"Target size ({target.shape}) must be the same as input size ({input.shape})", "ValueError")
-    return _with_logits(input, target, weight, pos_weight, reduction)
+    return catalog.function("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, number)
 
 
 def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Any:
@@ -217,6 +241,7 @@ FUNCTIONS: tuple[Function, ...] = (
         binary_cross_entropy,
         "binary_cross_entropy",
         "Cross entropy of probabilities with targets between 0 and 1.",
+        unchecked=True,
         ops=(BCE, BCE_BACKWARD),
         samples=(
             Sample(
@@ -232,6 +257,7 @@ FUNCTIONS: tuple[Function, ...] = (
         binary_cross_entropy_with_logits,
         "binary_cross_entropy_with_logits",
         "Cross entropy of logits with targets between 0 and 1.",
+        unchecked=True,
         ops=(BCE_LOGITS,),
         samples=(
             Sample(

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.activation.softmax import log_softmax
-from gradcli.core.ops.checks import require_floating, scalar_type_error
+from gradcli.core.ops.checks import require_floating, scalar_type_error, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
@@ -69,7 +69,7 @@ def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduct
     if reduction == "mean":
         each = np.asarray(each / total(each))
     values = np.where(target != ignore_index, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
-    out = np.zeros_like(x)
+    out = np.zeros(x.shape, x.dtype)
     np.put_along_axis(out, np.expand_dims(classes, axis), np.expand_dims(values, axis), axis)
     return out
 
@@ -122,16 +122,17 @@ NLL2D, NLL2D_BACKWARD = _records("2D", 1)
 
 
 def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
-    """`F.nll_loss` with a checked reduction."""
+    """`torch._C._nn.nll_loss_nd`."""
     rank = input.array.ndim
     if not rank:
         raise shape_error("Expected 1 or more dimensions (got 0)", "ValueError")
-    if rank != 1 and (not target.array.ndim or input.array.shape[0] != target.array.shape[0]):
-        sizes = f"{input.array.shape[0]}) to match target batch_size ({target.array.shape[0] if target.array.ndim else 0})."
+    rows = target.array.shape[0] if target.array.ndim else 0
+    if rank != 1 and input.array.shape[0] != rows:
+        sizes = f"{input.array.shape[0]}) to match target batch_size ({rows})."
         raise shape_error(f"Expected input batch_size ({sizes}", "ValueError")
     if rank <= 2:
-        _check_flat(input, target, weight)
         check_no_gradient("nll_loss_forward", weight=weight)
+        _check_flat(input, target, weight)
         indices = watched(target) if rank == 2 else watched(target).reshape(())
         return NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)  # type: ignore[no-any-return]
     return _spatial(input, target, weight, reduction, ignore_index)
@@ -141,23 +142,30 @@ def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Raise the errors of one class index for each row."""
     if target.array.ndim > 1:
         raise shape_error("0D or 1D target tensor expected, multi-target not supported")
+    if input.array.ndim == 2:
+        size(target, 0)
+    _check_indices(target)
     if input.array.ndim == 1 and target.array.size != 1:
         raise shape_error(f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}", "ValueError")
-    _check(input, target, weight, input.array.shape[-1])
-
-
-def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -> None:
-    """Raise RuntimeError for weights or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
+    classes = input.array.shape[-1]
     if weight is not None and weight.array.shape != (classes,):
         raise shape_error(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(weight.array.shape)}",
         )
+    _check(input, target, weight)
+
+
+def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raise RuntimeError for dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
     require_floating("nll_loss_out_frame", input.dtype)
-    if target.dtype not in (dtypes.int64, dtypes.uint8):
-        raise runtime_error(f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
     if weight is not None and weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
+
+
+def _check_indices(target: Tensor) -> None:
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        raise runtime_error(f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
 
 
 def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
@@ -170,10 +178,15 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
             raise shape_error(f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
         input = view(input, (shape[0], shape[1], 1, -1))
         target = reshape(target, (shape[0], 1, -1))
-    elif target.array.shape != wanted:
-        raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
-    _check(input, target, weight, shape[1])
     check_no_gradient("nll_loss2d_forward", weight=weight)
+    if target.array.ndim != 3:
+        raise shape_error(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.array.ndim}")
+    _check_indices(target)
+    if weight is not None and weight.array.size != shape[1]:
+        raise shape_error("weight tensor should be defined either for all or no classes")
+    if not flat and target.array.shape != wanted:
+        raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
+    _check(input, target, weight)
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
         result = view(result, wanted)
@@ -193,8 +206,10 @@ def nll_loss(
 
     Raises ValueError, IndexError, RuntimeError or NotImplementedError for arguments that do not fit.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    return _likelihood(input, target, weight, reduction, ignore_index)
+    return _NLL_LOSS(input, target, weight, checked_reduction(legacy_reduction(size_average, reduce, reduction)), ignore_index)
+
+
+_NLL_LOSS = kernel("nll_loss_nd", "Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index", _likelihood)
 
 
 def cross_entropy(
@@ -212,15 +227,32 @@ def cross_entropy(
     Raises ValueError, IndexError or RuntimeError for arguments that do not fit.
     """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    return _CROSS_ENTROPY(input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def _cross_entropy_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int, label_smoothing: float
+) -> Any:
     if input.array.shape == target.array.shape:
         return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
-    if label_smoothing > 1.0:
-        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    _check_smoothing(label_smoothing)
     log = log_softmax(input, 1 if input.array.ndim > 1 else 0)
     loss = _likelihood(log, target, weight, reduction, ignore_index)
     if label_smoothing <= 0.0:
         return loss
     return _smoothed(log, loss, target, weight, ignore_index, reduction, label_smoothing)
+
+
+_CROSS_ENTROPY = kernel(
+    "cross_entropy_loss",
+    "Tensor input, Tensor target, Tensor? weight, str reduction, int ignore_index, float label_smoothing",
+    _cross_entropy_loss,
+)
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if label_smoothing > 1.0:
+        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
 
 
 def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
@@ -238,6 +270,7 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         )
     log = log_softmax(input, axis)
     if label_smoothing > 0.0:
+        _check_smoothing(label_smoothing)
         target = scalars.plus(traced, scalars.times(traced, target, 1 - label_smoothing), label_smoothing / classes)
     product = log * target
     if weight is not None:
@@ -279,7 +312,7 @@ FUNCTIONS: tuple[Function, ...] = (
         nll_loss,
         "nll_loss",
         "Negative log likelihood of class indices, from log probabilities.",
-        checked_as="nll_loss_nd",
+        unchecked=True,
         ops=(NLL, NLL_BACKWARD, NLL2D, NLL2D_BACKWARD),
         samples=(
             Sample("F.nll_loss(p, tensor([2, 0]))", lambda p: -(p[0, 2] + p[1, 0]) / 2, p=SCORES),
@@ -292,7 +325,7 @@ FUNCTIONS: tuple[Function, ...] = (
         cross_entropy,
         "cross_entropy",
         "Cross entropy of logits with class indices or probabilities.",
-        checked_as="cross_entropy_loss",
+        unchecked=True,
         samples=(
             Sample("F.cross_entropy(p, tensor([2, 0]))", None, p=SCORES),
             Sample("F.cross_entropy(p, tensor([2, 0]), label_smoothing=0.1)", None, p=SCORES),

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.kernels import memory_format
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.exponential import SQRT
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.linalg.distances import pairwise_distance
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, under_torch
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, reduced, reduction_number, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2
+from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -34,16 +36,26 @@ def _smaller(x: Any, y: Any) -> Any:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    return Tensor(np.zeros_like(x.array), x.dtype)
+    return _full_like(x, 0)
+
+
+def _full_like(x: Tensor, value: float) -> Tensor:
+    made = memory_format.empty_like(x.array)
+    made.fill(value)
+    return Tensor(made, x.dtype)
 
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """The input where the target is 1, max(0, margin - input) where it is -1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    number = reduction_number(size_average, reduce, reduction)
+    return catalog.function("hinge_embedding_loss")(input, target, margin, number)
+
+
+def _hinge(input: Tensor, target: Tensor, margin: float, reduction: str) -> Any:
     # PyTorch's C++ takes the margin in the dtype of the input
-    near = _positive_part(sub(Tensor(np.full_like(input.array, margin), input.dtype), input))
+    near = _positive_part(sub(_full_like(input, margin), input))
     zero = _zeros_like(input)
     return reduced(where(target != 1, near, zero) + where(target != -1, input, zero), reduction)
 
@@ -52,13 +64,16 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError for ranks that differ."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if not input1.array.ndim == input2.array.ndim == target.array.ndim:
+    number = reduction_number(size_average, reduce, reduction)
+    if with_method(input1, "dim").array.ndim != with_method(input2, "dim").array.ndim or (
+        input1.array.ndim != with_method(target, "dim").array.ndim
+    ):
         raise shape_error(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ",
+            f"input1: {with_method(input1, 'size').shape}, input2: {with_method(input2, 'size').shape}, "
+            f"target: {with_method(target, 'size').shape} ",
         )
-    return _ranking(input1, input2, target, margin, reduction)
+    return catalog.function("margin_ranking_loss")(input1, input2, target, margin, number)
 
 
 def _ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Any:
@@ -72,7 +87,11 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    number = reduction_number(size_average, reduce, reduction)
+    return catalog.function("cosine_embedding_loss")(input1, input2, target, margin, number)
+
+
+def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Any:
     dim, sizes = target.array.ndim, [list(t.array.shape) for t in (input1, input2)]
     if dim > 1:
         raise shape_error("0D or 1D target tensor expected, multi-target not supported")
@@ -103,10 +122,14 @@ def triplet_margin_loss(
 
     With `swap` the negative is as far as the nearer of anchor and positive. Raises ValueError unless the margin is positive.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if margin <= 0:
-        raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
-    return _triplet(anchor, positive, negative, margin, p, eps, swap, reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    _check_margin(margin)
+    return catalog.function("triplet_margin_loss")(anchor, positive, negative, margin, p, eps, swap, number)
+
+
+def _check_margin(margin: Any) -> None:
+    if ordered(margin, "<=", 0):
+        raise ProgramError("ValueError", f"margin must be greater than 0, got {formatted(margin)}")
 
 
 def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: str) -> Any:
@@ -143,10 +166,10 @@ def triplet_margin_with_distance_loss(
 
     Raises ValueError unless the margin is positive, RuntimeError for ranks that differ.
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
+    checked_reduction(reduction)
+    _check_margin(margin)
+    for tensor in (anchor, positive, negative):
+        with_method(tensor, "ndim")
     distance = distance_function or pairwise_distance
     _check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -163,7 +186,7 @@ FUNCTIONS: tuple[Function, ...] = (
         hinge_embedding_loss,
         "hinge_embedding_loss",
         "Distances against a margin for targets 1 and -1.",
-        checked_as="hinge_embedding_loss",
+        unchecked=True,
         samples=(
             Sample("F.hinge_embedding_loss(p, tensor([1., -1., 1.]))", None, p=SCORES),
             Sample("F.hinge_embedding_loss(p, tensor([1., -1., 1.]), 0.7, reduction='none')", None, p=SCORES),
@@ -173,13 +196,14 @@ FUNCTIONS: tuple[Function, ...] = (
         margin_ranking_loss,
         "margin_ranking_loss",
         "Order of two inputs against a margin.",
+        unchecked=True,
         samples=(Sample("F.margin_ranking_loss(p, t, tensor([[1., -1., 1.]]), margin=0.45)", None, p=SCORES, t=PROBABILITIES),),
     ),
     PythonFunction(
         cosine_embedding_loss,
         "cosine_embedding_loss",
         "Cosines of pairs of rows for targets 1 and -1.",
-        checked_as="cosine_embedding_loss",
+        unchecked=True,
         samples=(
             Sample("F.cosine_embedding_loss(p, t, tensor([1., -1.]))", None, p=SCORES, t=PROBABILITIES),
             Sample("F.cosine_embedding_loss(p, t, tensor([-1., 1.]), -0.5, reduction='sum')", None, p=SCORES, t=PROBABILITIES),
@@ -189,7 +213,7 @@ FUNCTIONS: tuple[Function, ...] = (
         triplet_margin_loss,
         "triplet_margin_loss",
         "Distances to a positive and a negative against a margin.",
-        checked_as="triplet_margin_loss",
+        unchecked=True,
         samples=(
             Sample("F.triplet_margin_loss(p, t, 2 * t)", None, p=SCORES, t=PROBABILITIES),
             Sample("F.triplet_margin_loss(p, t, 2 * t, 0.8, p=3, swap=True)", None, p=SCORES, t=PROBABILITIES),
@@ -199,6 +223,7 @@ FUNCTIONS: tuple[Function, ...] = (
         triplet_margin_with_distance_loss,
         "triplet_margin_with_distance_loss",
         "How much nearer the positive is than the negative, by a distance of one's own.",
+        unchecked=True,
         samples=(
             Sample("F.triplet_margin_with_distance_loss(x, y, z)", None, **_TRIPLET),
             Sample(
@@ -210,14 +235,14 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     under_torch(
         "cosine_embedding_loss",
-        cosine_embedding_loss,
+        _cosine,
         "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0",
         "1 - cosine similarity where target is 1, the similarity above a margin where it is -1.",
         Sample("torch.cosine_embedding_loss(x, y, tensor([1., -1.]), 0., 1)", None, x=SQUARE, y=SQUARE_2),
     ),
     under_torch(
         "hinge_embedding_loss",
-        hinge_embedding_loss,
+        _hinge,
         "Tensor input, Tensor target, float margin=1.0, int reduction=0",
         "input where target is 1, margin - input if positive where it is -1.",
         Sample(f"torch.hinge_embedding_loss(x * y, {_SIDES}, 1.7, 2)", None, x=SQUARE, y=SQUARE_2),

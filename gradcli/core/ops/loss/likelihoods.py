@@ -18,9 +18,10 @@ from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, reduction_word, under_torch
+from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, reduction_number, reduction_word, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.shape.squeeze import unsqueeze
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -42,6 +43,7 @@ def kl_div(
     Raises ValueError for an unknown reduction, RuntimeError for a dtype that is not floating.
     """
     legacy = size_average is not None or reduce is not None
+    given = reduction
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean" and not legacy:
         warnings.emit(
@@ -49,12 +51,10 @@ def kl_div(
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release."
         )
-    checked_reduction(reduction, ("batchmean",))
-    values = _divergence(input, target, log_target)
-    if reduction == "batchmean":
-        added = reduced(values, "sum")
-        return added / input.array.shape[0] if input.array.ndim else added
-    return reduced(values, reduction)
+    by_batch = given == "batchmean"  # which PyTorch looks at beside the deprecated arguments, too
+    number = reduction_number(None, None, "sum" if by_batch and not legacy else reduction)
+    made = catalog.function("kl_div")(input, target, number, log_target=log_target)
+    return made / input.array.shape[0] if by_batch and input.array.ndim else made
 
 
 def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Any:
@@ -87,12 +87,17 @@ def poisson_nll_loss(
 
     `log_input` says that the input is the logarithm of the rate. Raises ValueError for an unknown reduction.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    number = reduction_number(size_average, reduce, reduction)
+    return catalog.function("poisson_nll_loss")(input, target, log_input, full, eps, number)
+
+
+def _poisson(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str) -> Any:
     rate, log = (EXP(input), input) if log_input else (input, LOG(scalars.plus(traced, input, eps)))
     loss = rate - target * log
     if full:
         half_log = scalars.times(traced, LOG(scalars.times(traced, target, 2 * math.pi)), 0.5)
-        loss = loss + masked_fill(target * LOG(target) - target + half_log, target <= 1, 0.0)
+        stirling = masked_fill(target * LOG(target) - target + half_log, target <= 1, 0.0)
+        loss = catalog.method("add_").method(loss, (stirling,), {})
     return reduced(loss, reduction)
 
 
@@ -123,7 +128,8 @@ def _variance(input: Tensor, var: Any) -> Tensor:
             catalog.function("any")(var < 0)  # raises the error of its argument: PyTorch tells only floats from tensors
         if var < 0:
             raise ProgramError("ValueError", "var has negative entry/entries")
-        return Tensor(np.full(input.array.shape, var, input.dtype.np), input.dtype)
+        dtype = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
+        return Tensor(np.full(input.array.shape, var, dtype.np), dtype)
     if (var.array < 0).any():
         raise ProgramError("ValueError", "var has negative entry/entries")
     wanted, shape = input.array.shape, var.array.shape
@@ -141,7 +147,7 @@ FUNCTIONS: tuple[Function, ...] = (
         kl_div,
         "kl_div",
         "Kullback-Leibler divergence from log probabilities.",
-        checked_as="kl_div",
+        unchecked=True,
         samples=(
             Sample("F.kl_div(p, tensor([0.2, 0.5, 0.3]), reduction='sum')", None, p=SCORES),
             Sample("F.kl_div(p, t, reduction='batchmean', log_target=True)", None, p=SCORES, t=PROBABILITIES),
@@ -152,7 +158,7 @@ FUNCTIONS: tuple[Function, ...] = (
         poisson_nll_loss,
         "poisson_nll_loss",
         "Negative log likelihood of counts.",
-        checked_as="poisson_nll_loss",
+        unchecked=True,
         samples=(
             Sample("F.poisson_nll_loss(p, t)", lambda p, t: np.mean(np.exp(p) - t * p), p=SCORES, t=PROBABILITIES),
             Sample("F.poisson_nll_loss(p, t, full=True, reduction='sum')", None, p=[0.5, -1.0, 2.0], t=[0.5, 3.0, 4.0]),
@@ -183,7 +189,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     under_torch(
         "poisson_nll_loss",
-        poisson_nll_loss,
+        _poisson,
         "Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction",
         "The negative logarithm of Poisson's likelihood.",
         Sample("torch.poisson_nll_loss(x, y, True, False, 1e-8, 1)", None, x=SQUARE, y=SQUARE_2),

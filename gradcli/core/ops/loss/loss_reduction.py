@@ -10,18 +10,21 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 #: the numbers of C++; every other number means "none"
 _NUMBERS = {1: "mean", 2: "sum"}
+_OF_WORDS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def checked_reduction(reduction: str, also: tuple[str, ...] = ()) -> str:
     """The reduction itself. Raises ValueError for an unknown name; `also` are further names."""
-    if reduction not in ("none", "mean", "sum", *also):
-        raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
+    if type(reduction) is not str or reduction not in ("none", "mean", "sum", *also):
+        raise ProgramError("ValueError", f"{formatted(reduction)} is not a valid value for reduction")
     return reduction
 
 
@@ -29,8 +32,8 @@ def legacy_reduction(size_average: object, reduce: object, reduction: str) -> st
     """The reduction that the deprecated arguments ask for, with PyTorch's warning; `reduction` where both are None."""
     if size_average is None and reduce is None:
         return reduction
-    average = size_average is None or bool(size_average)
-    wanted = "none" if reduce is not None and not reduce else "mean" if average else "sum"
+    average = size_average is None or is_true(size_average)
+    wanted = ("mean" if average else "sum") if reduce is None or is_true(reduce) else "none"
     warnings.emit(f"size_average and reduce args will be deprecated, please use reduction='{wanted}' instead.", once=f"reduction {wanted}")
     return wanted
 
@@ -51,6 +54,11 @@ def under_torch(name: str, run: Callable[..., Any], signature: str, doc: str, sa
         return run(**(given | {"reduction": reduction_word(given["reduction"])}))
 
     return Function(name, (signature, call), doc=doc, samples=(sample,), method=False)
+
+
+def reduction_number(size_average: object, reduce: object, reduction: str) -> int:
+    """The number of the reduction that the arguments of a loss ask for. Raises ValueError for an unknown name."""
+    return _OF_WORDS[checked_reduction(legacy_reduction(size_average, reduce, reduction))]
 
 
 def reduction_word(number: int) -> str:

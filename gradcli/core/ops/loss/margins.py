@@ -13,22 +13,24 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.pointwise import check_into
-from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
-from gradcli.core.ops.checks import refuse_half, require_floating, scalar_type_error
+from gradcli.core.ops.checks import refuse_half, require_floating, scalar_type_error, size, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
+from gradcli.core.ops.operators import BINARY, ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
-from gradcli.core.ops.rules import check_no_gradient, not_differentiable
+from gradcli.core.ops.rules import check_no_gradient, moves, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the soft margin of targets 1 and -1 ---
@@ -59,7 +61,8 @@ def _shares(xp: Any, input: Any, target: Array, reduction: str) -> tuple[Any, Ar
 
 def _soft_margin_curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Array, reduction: str) -> Any:
     s, target, part = _shares(xp, input, target, reduction)
-    return grad * grad_output * scalars.times_data(xp, s * (1.0 - s), target * target * part)
+    slope = s * xp.call(SIGMOID, scalars.times_data(xp, input, target))  # exact where s is close to 1
+    return grad * grad_output * scalars.times_data(xp, slope, target * target * part)
 
 
 _SOFT_MARGIN = N + "-grad * target * sigmoid(-target * input) / n"
@@ -84,7 +87,10 @@ SOFT_MARGIN = Op(
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
     """`log(1 + exp(-target * input))` for targets 1 and -1. Raises ValueError or RuntimeError for arguments that do not fit."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    return _KERNELS["soft_margin_loss"](input, target, checked_reduction(legacy_reduction(size_average, reduce, reduction)))
+
+
+def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
     check_no_gradient("soft_margin_loss", target=target)
     if target.dtype is dtypes.bool_:
         catalog.function("neg")(target)  # raises the error of `-target`
@@ -180,26 +186,42 @@ def multi_margin_loss(
     Raises ValueError or RuntimeError for arguments that do not fit.
     """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if p not in (1, 2):
+    if ordered(p, "!=", 1) and ordered(p, "!=", 2):
         raise ProgramError("ValueError", "only p == 1 and p == 2 supported")
+    if weight is not None and with_method(weight, "dim").array.ndim != 1:
+        raise shape_error("weight must be one-dimensional", "ValueError")
+    return _KERNELS["multi_margin_loss"](input, target, p, margin, weight, reduction)
+
+
+def _refuse_empty(name: str, input: Tensor, reduction: str) -> None:
+    """Refuse what PyTorch answers with memory that it has not set."""
+    if reduction != "none" and input.array.ndim == 2 and not input.array.size:
+        raise ProgramError("NotImplementedError", f"{name} of no rows is not part of gradcli")
+
+
+def _multi_margin_loss(input: Tensor, target: Tensor, p: float, margin: float, weight: Tensor | None, reduction: str) -> Any:
+    check_no_gradient("multi_margin_loss", weight=weight)
     shape = input.array.shape
     rows = shape[0] if len(shape) == 2 else 1
-    if len(shape) not in (1, 2) or not shape[-1]:
+    if len(shape) > 2 or 0 in shape[-1:]:
         raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.ndim > 1 or target.array.size != rows:
         raise shape_error(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
             f"size [{rows}], but got {list(target.array.shape)}. Input has shape {list(shape)}.",
         )
-    if weight is not None and weight.array.shape != (shape[-1],):
-        raise shape_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
+    classes = shape[-1] if shape else 1
+    if weight is not None and weight.array.shape != (classes,):
+        raise shape_error(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
+    _refuse_empty("multi_margin_loss", input, reduction)
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
-    if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
+    if target.array.size and not (target.array.min() >= 0 and target.array.max() < classes):
         raise runtime_error("target out of range")
-    check_no_gradient("multi_margin_loss", weight=weight)
     _check_kernel("multi_margin_loss_cpu_kernel", input)
-    return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
+    if not shape:
+        raise ProgramError("NotImplementedError", "multi_margin_loss of a 0-d input is not part of gradcli")
+    return MULTI_MARGIN(input, watched(target), int(p), margin, None if weight is None else weight.array, reduction)
 
 
 # --- several classes for each row: the target lists them, up to the first -1 ---
@@ -263,12 +285,18 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
 
     Raises ValueError or RuntimeError for arguments that do not fit.
     """
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    return _KERNELS["multilabel_margin_loss"](input, target, checked_reduction(legacy_reduction(size_average, reduce, reduction)))
+
+
+def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
+    if moves(input):
+        raise no_forward_derivative("multilabel_margin_loss_forward")
     shape = input.array.shape
     if len(shape) > 2 or 0 in shape[-1:]:
         raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.shape != shape:
         raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
+    _refuse_empty("multilabel_margin_loss", input, reduction)
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < (shape or (1,))[-1]):
         raise runtime_error("argument #2 'target' is out of range")
     _check_kernel("multilabel_margin_loss_forward_out_frame", input)
@@ -283,17 +311,27 @@ def multilabel_soft_margin_loss(
 ) -> Any:
     """The mean over the classes of their binary cross entropies, from logits. Raises ValueError for an unknown reduction."""
     reduction = legacy_reduction(size_average, reduce, reduction)
-    log = catalog.function("nn.functional.logsigmoid")
-    loss = -(target * log(input) + (1 - target) * log(-input))
+    log, plus, minus, times = catalog.function("nn.functional.logsigmoid"), *(BINARY[symbol] for symbol in "+-*")
+    loss = -plus(times(target, log(input)), times(minus(1, target), log(-input)))
     if weight is not None:
-        loss = loss * weight
+        loss = times(loss, weight)
     dim = input.array.ndim - 1
-    loss = sum_along(loss, (dim,)) / input.array.shape[dim]
-    if reduction not in ("none", "mean", "sum"):
-        raise ProgramError("ValueError", f"{reduction} is not valid")
+    classes = size(input, dim)
+    loss = sum_along(loss, (dim,)) / classes
+    if type(reduction) is not str or reduction not in ("none", "mean", "sum"):
+        raise ProgramError("ValueError", f"{formatted(reduction)} is not valid")
     return reduced(loss, reduction)
 
 
+#: the functions of C++ that check the types of the arguments
+_KERNELS = {
+    name: kernel(name, f"Tensor input, Tensor target, {more}str reduction", run)
+    for name, more, run in (
+        ("soft_margin_loss", "", _soft_margin_loss),
+        ("multi_margin_loss", "Number p, Number margin, Tensor? weight, ", _multi_margin_loss),
+        ("multilabel_margin_loss", "", _multilabel_margin_loss),
+    )
+}
 _X = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.6]]
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -301,7 +339,7 @@ FUNCTIONS: tuple[Function, ...] = (
         soft_margin_loss,
         "soft_margin_loss",
         "Logistic loss for targets 1 and -1.",
-        checked_as="soft_margin_loss",
+        unchecked=True,
         ops=(SOFT_MARGIN, SOFT_MARGIN_BACKWARD),
         samples=(Sample("F.soft_margin_loss(p, tensor([1., -1., 1.]))", None, p=SCORES),),
     ),
@@ -309,7 +347,7 @@ FUNCTIONS: tuple[Function, ...] = (
         multi_margin_loss,
         "multi_margin_loss",
         "How far the other classes come within a margin of the right one.",
-        checked_as="multi_margin_loss",
+        unchecked=True,
         ops=(MULTI_MARGIN,),
         samples=(
             Sample("F.multi_margin_loss(x, tensor([0, 2]))", None, x=_X),
@@ -321,7 +359,7 @@ FUNCTIONS: tuple[Function, ...] = (
         multilabel_margin_loss,
         "multilabel_margin_loss",
         "How far other classes come within 1 of the listed ones.",
-        checked_as="multilabel_margin_loss",
+        unchecked=True,
         ops=(MULTILABEL_MARGIN,),
         samples=(
             Sample("F.multilabel_margin_loss(x, tensor([[1, -1, 0], [2, 0, -1]]))", None, x=_X),
@@ -332,7 +370,7 @@ FUNCTIONS: tuple[Function, ...] = (
         multilabel_soft_margin_loss,
         "multilabel_soft_margin_loss",
         "Binary cross entropy of each class, the mean of a row's.",
-        checked_as="multilabel_soft_margin_loss",
+        unchecked=True,
         samples=(Sample("F.multilabel_soft_margin_loss(x, tensor([[1., 0., 1.], [0., 1., 1.]]))", None, x=_X),),
     ),
 )

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.add_multiply import ADD
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
+from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.sum_mean import sum_all
+from gradcli.core.ops.rules import moves
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -28,7 +28,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
-#: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
+#: gets differences and the parameter of a loss, and gives the derivative: a factor of the difference, and a constant where that is 0
 Pieces = Callable[..., tuple[Any, Any]]
 
 
@@ -43,6 +43,10 @@ class _DifferenceLoss(Op):
         if args[0].dtype is args[1].dtype:
             return super().__call__(*args)  # type: ignore[no-any-return]
         dtype = self.dtype_of(args[0].dtype, args[1].dtype)
+        for other, whole in (args[:2], args[1::-1]):
+            if moves(other) and not whole.dtype.is_floating_point:  # PyTorch makes the tangent of the other in this dtype, too
+                text = f"result type {other.dtype.torch_name} can't be cast to the desired output type {whole.dtype.torch_name}"
+                raise runtime_error(text)
         arrays = [t.array if t.dtype is dtype else dtypes.cast(t.array, dtype) for t in args[:2]]
         out = self._wrap(self.forward(*arrays, *args[2:]), (Tensor(arrays[0], dtype),))
         if state.enabled:
@@ -66,7 +70,11 @@ def _difference_loss(
         values = xp.plain(difference)
         factor, constant = pieces(values, *attrs[1:])
         part = values.dtype.type(share(values, attrs[0]))
-        return xp.call(ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
+        line = scalars.times_data(xp, difference, np.asarray(factor * part))
+        if not np.ndim(factor):
+            return line
+        flat = np.asarray(constant * part)
+        return xp.where(np.asarray(factor) == 0, Tensor(flat, line.dtype) if type(line) is Tensor else flat, line)
 
     count = 2 if parameter else 1
 
@@ -98,6 +106,7 @@ def _difference_loss(
         backward,
         "grad_output input target",
         f"reduction {parameter}",
+        layout="contiguous",
         grad_output=Rule(lambda xp, grad, input, target, attrs: grad * slope_of(xp, input - target, attrs), f"{N}{slope} / n"),
         input=Rule(second_slope, f"{N}{curvature} / n"),
         target=Rule(minus_second_slope, f"{N}-{curvature} / n"),
@@ -141,7 +150,7 @@ def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
 
 
 MSE, MSE_BACKWARD = _difference_loss(
-    "MseLoss", "", lambda d: d * d, lambda d: (d.dtype.type(2), d.dtype.type(0)), "2 * grad * (input - target)", "2 * grad * grad_output"
+    "MseLoss", "", lambda d: d * d, lambda d: (d.dtype.type(2), 0), "2 * grad * (input - target)", "2 * grad * grad_output"
 )
 SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "SmoothL1Loss",
@@ -188,6 +197,9 @@ _HUBER_OF_TWO = _LossLikeInput(
 
 
 def _huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float) -> Any:
+    if delta <= 0:
+        raise runtime_error("huber_loss does not support non-positive values for delta.")
+    _check_floating("huber_cpu", input, target)
     if input.dtype is target.dtype:
         return HUBER(input, target, reduction, delta)
     if not input.dtype.is_floating_point:
@@ -195,11 +207,13 @@ def _huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float) -> 
     return _HUBER_OF_TWO(input, target, reduction, delta, target.dtype.torch_name, input.dtype.torch_name)
 
 
+_HUBER = kernel("huber_loss", "Tensor input, Tensor target, str reduction, float delta", _huber_loss)
+
 # --- the functions ---
 
 
 def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
-    if input.array.shape != target.array.shape:
+    if with_method(target, "size").array.shape != with_method(input, "size").array.shape:
         warnings.emit(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
             "incorrect results due to broadcasting. Please ensure they have the same size."
@@ -213,9 +227,7 @@ def _check_floating(kernel: str, input: Tensor, target: Tensor) -> None:
 
 def _check_weight(weight: Any, input: Tensor) -> None:
     """Raise ValueError for a weight of another shape than the input, AttributeError for what is no tensor."""
-    if type(weight) is not Tensor:
-        raise no_attribute(weight, "size")
-    if weight.array.shape != input.array.shape:
+    if with_method(weight, "size").array.shape != input.array.shape:
         raise shape_error("Weights and input must have the same size.", "ValueError")
 
 
@@ -269,13 +281,19 @@ def smooth_l1_loss(
     _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = broadcast_tensors((input, target))
-    checked_reduction(reduction)
+    if ordered(beta, "==", 0.0):
+        return reduced(catalog.function("abs")(input - target), checked_reduction(reduction))
+    return _SMOOTH_L1(input, target, checked_reduction(reduction), beta)
+
+
+def _smooth_l1_loss(input: Tensor, target: Tensor, reduction: str, beta: float) -> Any:
     if beta < 0:
         raise runtime_error("smooth_l1_loss does not support negative values for beta.")
-    if beta == 0:
-        return reduced(catalog.function("abs")(input - target), reduction)
     _check_floating("smooth_l1_cpu", input, target)
-    return SMOOTH_L1(input, target, reduction, float(beta))
+    return SMOOTH_L1(input, target, reduction, beta)
+
+
+_SMOOTH_L1 = kernel("smooth_l1_loss", "Tensor input, Tensor target, str reduction, float beta", _smooth_l1_loss)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Any:
@@ -286,15 +304,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     _warn_of_sizes(input, target)
     x, y = broadcast_tensors((input, target))
     if weight is None:
-        checked_reduction(reduction)
-    else:
-        _check_weight(weight, input)
-    if delta <= 0:
-        raise runtime_error("huber_loss does not support non-positive values for delta.")
-    _check_floating("huber_cpu", input, target)
-    if weight is not None:
-        return _weighted(_huber_loss(x, y, "none", float(delta)), weight, reduction, True)
-    return _huber_loss(x, y, reduction, float(delta))
+        return _HUBER(x, y, checked_reduction(reduction), delta)
+    _check_weight(weight, input)
+    return _weighted(_HUBER(x, y, "none", delta), weight, reduction, True)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -302,6 +314,7 @@ FUNCTIONS: tuple[Function, ...] = (
         mse_loss,
         "mse_loss",
         "Mean squared error.",
+        unchecked=True,
         ops=(MSE, MSE_BACKWARD),
         samples=(
             Sample("F.mse_loss(p, t)", lambda p, t: np.mean((p - t) ** 2), p=SCORES, t=TARGETS),
@@ -313,6 +326,7 @@ FUNCTIONS: tuple[Function, ...] = (
         l1_loss,
         "l1_loss",
         "Mean absolute error.",
+        unchecked=True,
         samples=(
             Sample("F.l1_loss(p, t)", lambda p, t: np.mean(np.abs(p - t)), p=SCORES, t=TARGETS),
             Sample("F.l1_loss(p, t, reduction='sum')", lambda p, t: np.sum(np.abs(p - t)), p=SCORES, t=TARGETS),
@@ -322,6 +336,7 @@ FUNCTIONS: tuple[Function, ...] = (
         smooth_l1_loss,
         "smooth_l1_loss",
         "Quadratic near 0, linear beyond beta.",
+        unchecked=True,
         ops=(SMOOTH_L1, SMOOTH_L1_BACKWARD),
         samples=(
             Sample("F.smooth_l1_loss(p, t)", None, p=SCORES, t=TARGETS),
@@ -332,6 +347,7 @@ FUNCTIONS: tuple[Function, ...] = (
         huber_loss,
         "huber_loss",
         "Quadratic near 0, linear beyond delta.",
+        unchecked=True,
         ops=(HUBER, HUBER_BACKWARD),
         samples=(
             Sample("F.huber_loss(p, t, delta=0.75)", None, p=SCORES, t=TARGETS),
