@@ -22,6 +22,7 @@ from gradcli.errors import ProgramError, runtime_error
 _SHOWN = {
     "Operand": "Tensor",
     "ints": "tuple of ints",
+    "floats": "tuple of floats",
     "ints1": "tuple of ints",
     "Tensors": "tuple of Tensors",
     "dtype": "torch.dtype",
@@ -184,6 +185,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda v: type(v) is bool,
     "str": lambda v: type(v) is str,
     "ints": _is_ints,
+    "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
     "ints1": lambda v: _is_int(v) or _is_ints(v),
     "Tensors": lambda v: isinstance(v, (tuple, list)) and (not v or type(v[0]) is Tensor),
     "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,

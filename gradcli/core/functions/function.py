@@ -11,9 +11,8 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError
 
 Overload = tuple[str, Callable[..., Any]]
 
@@ -42,6 +41,7 @@ class Function:
 
     __slots__ = (
         "name",
+        "operator",
         "namespace",
         "overloads",
         "ops",
@@ -81,6 +81,8 @@ class Function:
         self.name = name
         #: "torch", "torch.nn.functional", "torch.linalg" ...
         self.namespace = namespace
+        #: what PyTorch calls its operator, whatever the alias
+        self.operator = f"{namespace.removeprefix('torch.')}_{name}" if namespace in ("torch.linalg", "torch.special") else name
         self.overloads = overloads
         self.ops = tuple(ops)
         self.doc = doc
@@ -157,26 +159,30 @@ class Function:
         required = sum(not p.has_default for p in parameters)
         check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
 
-    def _no_graph_into(self) -> ProgramError:
-        return runtime_error(
-            f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad.",
-        )
-
     def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
+        rules, name = _out_arguments(), self.operator
+        dimension = len(args) > 1 or "dim" in kwargs
+        if dimension and name in rules.IN_ITS_DTYPE and kwargs.get("dtype") is None and type(kwargs["out"]) is Tensor:
+            kwargs = {**kwargs, "dtype": kwargs["out"].dtype}
         signature, values = self.parser.find(args, kwargs)
         out = values.pop(signature.out_at) if signature.out_at >= 0 else None
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
-        graph = state.enabled and any(t.requires_grad for t in tensors)
-        if graph and self.ops:
-            raise self._no_graph_into()
-        result, write = signature.implementation(*values), _in_place().write_out
-        if graph and any(t.requires_grad for t in (result if isinstance(result, (tuple, list)) else (result,))):
-            raise self._no_graph_into()
-        return type(result)(map(write, out, result)) if isinstance(out, (tuple, list)) else write(out, result)
+        rules.check_no_graph(name, tensors, bool(self.ops))
+        result = signature.implementation(*values)
+        if not isinstance(out, (tuple, list)):
+            return rules.write(name, out, result, len(tensors))
+        return type(result)(rules.write(name, into, part, len(tensors)) for into, part in zip(out, result, strict=False))
+
+
+@cache
+def _out_arguments() -> Any:
+    """The module of `out=`. It is loaded on first use, since many programs never name it."""
+    from gradcli.core.functions import out_arguments
+
+    return out_arguments
 
 
 @cache
@@ -207,11 +213,19 @@ class InplaceFunction:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         signature, (tensor, *values) = self.named.parser.find(args, kwargs)
-        return _in_place().apply(tensor, lambda t: signature.implementation(t, *values))
+        return self._apply(tensor, lambda t: signature.implementation(t, *values), values)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return _in_place().apply(tensor, lambda t: self.named.method(t, args, kwargs))
+        return self._apply(tensor, lambda t: self.named.method(t, args, kwargs), (*args, *kwargs.values()))
+
+    def _apply(self, tensor: Tensor, compute: Callable[[Tensor], Any], operands: Sequence[Any]) -> Any:
+        try:
+            return _in_place().apply(tensor, compute)
+        except ProgramError as error:
+            if error.code is Code.NO_KERNEL or error.code is Code.RESULT_DTYPE:
+                raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
+            raise
 
 
 class PythonMethod(Routine):

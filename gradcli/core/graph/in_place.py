@@ -14,13 +14,13 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.graph.write_checks import bump, check_fits, check_memory, check_writable, result_dtype_error, why_not
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
@@ -56,20 +56,54 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     result: Tensor = compute(old)
     if result.requires_grad and not tensor.requires_grad:
         check_writable(tensor, True)
-    check_fits(tensor, result)
     check_memory(tensor)
+    check_fits(tensor, result)
     node = result.node
     if node is not None:
         _keep_old_values(node, old)
     if result.array is not tensor.array:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
-    if state.dual is not None:
+    if state.dual is not None and result.dtype.is_floating_point:  # truth values leave a tangent as it is
         state.dual.write(tensor, state.dual.tangent_of(result))
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
     return node
+
+
+#: what functions say of an in-place form whose result does not fit the dtype, from the names of result and tensor
+_OWN_TEXTS = {
+    "ldexp": "ldexp can't be cast to the desired output type {tensor.torch_name}",
+    "mvlgamma": "mvlgamma: result type {tensor.torch_name} can't be cast to the desired output type {result.torch_name}",
+    **dict.fromkeys(
+        ("clamp", "clamp_min", "clamp_max"), "result type {result.torch_name} can't be cast to the desired output type {tensor.c_name}"
+    ),
+}
+
+
+def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Sequence[Any]) -> ProgramError:
+    """The error that PyTorch raises for an in-place form whose computation has ended with `error`.
+
+    It looks at memory, shape and dtype of the tensor before the kernel at the dtype of its operands.
+    """
+    others = [t for t in operands if type(t) is Tensor]
+    numbers = [n for n in operands if type(n) in (int, float, bool)] if operator.startswith(("bitwise", "clamp")) else []
+    result = dtypes.result_type((tensor, *others, *numbers))
+    if error.code is Code.RESULT_DTYPE:
+        result = dtypes.get_default() if operator == "mvlgamma" else result
+        text = "" if others and operator != "ldexp" else _OWN_TEXTS.get(operator, "")
+        return runtime_error(text.format(result=result, tensor=tensor.dtype), Code.RESULT_DTYPE) if text else error
+    try:
+        shape = np.broadcast_shapes(tensor.array.shape, *(t.array.shape for t in others))
+        check_memory(tensor)
+        if shape != tensor.array.shape:
+            return shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(shape)}")
+    except ValueError:
+        return error
+    except ProgramError as first:
+        return first
+    return result_dtype_error(result.torch_name, tensor.dtype) if result.category > tensor.dtype.category else error
 
 
 def _alias(tensor: Tensor) -> Tensor:
@@ -124,9 +158,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
 
 
 def write_out(out: Tensor, result: Any) -> Tensor:
-    """`out=`: write a result into a tensor, resized where its shape differs."""
-    if result.dtype.category > out.dtype.category:
-        raise result_dtype_error(result.dtype.torch_name, out.dtype)
+    """`out=`: write a result, whose dtype can be cast, into a tensor, which gets its shape and strides where the shape differs."""
     if out.array.shape != result.array.shape:
         if out.array.size:
             warnings.emit(
@@ -136,7 +168,7 @@ def write_out(out: Tensor, result: Any) -> Tensor:
                 "to zero elements with t.resize_(0). (Triggered internally at "
                 "/__w/pytorch/pytorch/aten/src/ATen/native/Resize.cpp:30.)"
             )
-        out.array = np.empty(result.array.shape, out.dtype.np)
+        out.array = memory_format.empty(result.array.shape, memory_format.element_strides(result.array), out.dtype.np)
     _store(out.array, result.array, out.dtype)
     bump(out)
     return out

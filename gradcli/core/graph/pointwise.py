@@ -71,8 +71,8 @@ class Pointwise(Op):
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
-            if x.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:
-                out.array = self._placed(out.array, (x,))
+            if x.ndim > 1 and type(x) is ndarray and not a.array.flags.c_contiguous:
+                out.array = self._placed(out.array, (a.array,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
             if state.dual is not None:
@@ -88,7 +88,7 @@ class Pointwise(Op):
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1 and type(out.array) is ndarray:
-            out.array = memory_format.like_operands(out.array, [t.array for t in operands if type(t) is Tensor])
+            out.array = memory_format.like_operands(out.array, _operands(operands))
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -149,9 +149,14 @@ class Pointwise(Op):
         if (
             out.array.ndim > 1
             and type(out.array) is ndarray
-            and ((of_a is Tensor and not a.array.flags.c_contiguous) or (of_b is Tensor and not b.array.flags.c_contiguous))
+            and (
+                (of_a is Tensor and not a.array.flags.c_contiguous)
+                or (of_b is Tensor and not b.array.flags.c_contiguous)
+                or 1 in out.array.shape
+                or not out.array.size
+            )
         ):
-            out.array = self._placed(out.array, [t.array for t in (a, b) if type(t) is Tensor])
+            out.array = self._placed(out.array, _operands((a, b)))
         if state.enabled:
             mask = 0
             left = right = NO_EDGE
@@ -198,9 +203,9 @@ class Pointwise(Op):
             array = self.forward(x, y)
         except ValueError:
             return None
-        if type(b) is Tensor and x.ndim > 1 and not x.flags.c_contiguous:
-            # numpy prefers row-major order where the operands differ
-            array = memory_format.like_operands(array, (x, y))
+        if x.ndim > 1 and x.strides != array.strides:
+            # numpy prefers row-major order where the operands differ, and forgets the strides of dimensions of size 1
+            array = memory_format.like_operands(array, (x, y if type(b) is Tensor else memory_format.NUMBER))
         out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)
         if state.enabled:
             left: Edge = NO_EDGE
@@ -249,6 +254,10 @@ class Pointwise(Op):
             except ValueError:
                 return broadcast_error(shape, other)
         return InternalFault(f"forward failed for shapes {shapes}")
+
+
+def _operands(operands: Sequence[Any]) -> list[Array]:
+    return [t.array if type(t) is Tensor else memory_format.NUMBER for t in operands]
 
 
 def check_broadcast(x: Array, y: Array) -> None:

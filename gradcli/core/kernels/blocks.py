@@ -172,7 +172,7 @@ def defer(array: Any) -> Any:
         return array
     if not array.flags.c_contiguous and any(array.strides):
         return array
-    if array.dtype.kind != "f":
+    if array.dtype.kind != "f" or (1 in array.shape and array.strides != np.empty(array.shape, array.dtype).strides):
         return array
     made = Deferred(None, (), array.shape, array.dtype)
     made.value = array

@@ -44,7 +44,9 @@ def element_strides(array: Array) -> Strides:
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the elements fill their memory without gaps and without sharing places."""
+    """Whether the elements fill their memory without gaps and without sharing places, as no elements do."""
+    if 0 in shape:
+        return True
     step = 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
         if stride != step:
@@ -118,8 +120,15 @@ def converted(array: Array) -> Strides:
     return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
+#: a number among the operands of an elementwise operation
+NUMBER: Array = np.zeros(())
+
+
 def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
-    """The strides of the result of an elementwise operation on arrays that broadcast to `shape`."""
+    """The strides of the result of an elementwise operation on arrays that broadcast to `shape`.
+
+    Among operands of one shape a contiguous one is in row-major order, whatever the strides of its dimensions of size 1.
+    """
     if all(a.shape == shape for a in arrays):
         if all(a.flags.c_contiguous for a in arrays):
             return contiguous_strides(shape)
@@ -163,9 +172,11 @@ def contiguous(array: Array) -> Array:
 
 def like_operands(result: Array, operands: Sequence[Array]) -> Array:
     """The result of an elementwise operation, laid out as PyTorch lays it out for these operands."""
-    if result.flags.c_contiguous and all(a.flags.c_contiguous for a in operands):
+    shape = result.shape
+    rows = result.flags.c_contiguous and result.size and all(a.flags.c_contiguous for a in operands)
+    if rows and (1 not in shape or all(a.shape == shape for a in operands)):
         return result
-    return laid_out(result, iterated(result.shape, operands))
+    return laid_out(result, iterated(shape, operands))
 
 
 def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:

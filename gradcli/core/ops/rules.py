@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Op, Rule, no_derivative
+from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -38,6 +38,19 @@ def underived(grad_fn: str, name: str) -> Op:
     return Op(grad_fn, lambda x: x, "input", input=refused(lambda: error))
 
 
+def check_no_tangent(name: str, *operands: Any) -> None:
+    """Raise PyTorch's error where an operand of its operator `name` has a tangent, and the operator has no forward derivative.
+
+    Operators without any derivative have names like `aten::gcd`; in-place forms end with `_`.
+    """
+    level = state.dual
+    if level is None or all(level.tangent_of(value) is None for value in operands):
+        return
+    if "::" in name:
+        raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.")
+    raise no_forward_derivative(name)
+
+
 def recorded(op: Op, out: Tensor, *inputs: Tensor) -> Tensor:
     """A result that was computed apart from its record, with a node if an input requires a gradient."""
     if state.enabled:
@@ -60,6 +73,11 @@ def check_no_gradient(function: str, **arguments: Tensor | None) -> None:
             )
 
 
+def check_derived(name: str) -> Any:
+    """Raise the error of an operator that has no derivative."""
+    raise no_derivative(name)
+
+
 def not_differentiable(
     name: str,
     forward: Callable[..., Any],
@@ -75,6 +93,8 @@ def not_differentiable(
     `number` is the operand that is a Python number.
     """
     more: Any = {"outputs": outputs, "differentiable": len(outputs.split())} if outputs else {}
+    if not elementwise:
+        more["jvp"] = lambda *_: check_derived(f"aten::{name}")
     rule = refused(lambda: no_derivative(f"aten::{name}"))
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}
     kind = Pointwise if elementwise else Op

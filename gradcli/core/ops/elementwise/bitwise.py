@@ -13,6 +13,7 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_broadcast, not_implemented
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -38,8 +39,9 @@ LEFT = _bits("BitwiseLeftShift", lambda x, n: _shift(x, n, True))
 RIGHT = _bits("BitwiseRightShift", lambda x, n: _shift(x, n, False))
 
 
-def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any], Any]:
+def _operation(name: str, op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any], Any]:
     def run(a: Any, b: Any) -> Any:
+        check_no_tangent(f"aten::{name}", a, b)
         dtype = dtypes.result_type((a, b))
         if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
             check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
@@ -56,15 +58,16 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
     return run
 
 
-def bitwise_not(input: Tensor) -> Tensor:
+def bitwise_not(input: Tensor, name: str = "bitwise_not") -> Tensor:
     """Every bit flipped; of bools, the opposite."""
+    check_no_tangent(f"aten::{name}", input)
     if input.dtype.is_floating_point:
         raise not_implemented("bitwise_not_cpu", input.dtype)
     return wrap(np.asarray(np.invert(input.array)))
 
 
 def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, commutes: bool = True) -> Function:
-    run = _operation(op, kernel, commutes)
+    run, written = _operation(name, op, kernel, commutes), _operation(f"{name}_", op, kernel, commutes)
     return Function(
         name,
         ("Tensor input, Tensor other", run),
@@ -72,7 +75,7 @@ def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, comm
         ("Tensor input, Number other", run),
         doc=doc,
         samples=(Sample(sample),),
-        inplace=True,
+        written=(("Tensor input, Tensor other", written), ("Tensor input, Number other", written)),
         out=True,
     )
 
@@ -84,6 +87,11 @@ FUNCTIONS = (
     _function("bitwise_left_shift", LEFT, "lshift_cpu", "Bits moved left.", "tensor([6, 5]) << 2", False),
     _function("bitwise_right_shift", RIGHT, "rshift_cpu", "Bits moved right.", "tensor([6, 5]) >> 1", False),
     Function(
-        "bitwise_not", ("Tensor input", bitwise_not), doc="Every bit flipped.", samples=(Sample("~tensor([6, 5])"),), inplace=True, out=True
+        "bitwise_not",
+        ("Tensor input", lambda input: bitwise_not(input)),
+        doc="Every bit flipped.",
+        samples=(Sample("~tensor([6, 5])"),),
+        written=(("Tensor input", lambda input: bitwise_not(input, "bitwise_not_")),),
+        out=True,
     ),
 )

@@ -51,7 +51,14 @@ def _close(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> A
         if not tolerance >= 0:
             raise runtime_error(f"{name} must be greater than or equal to zero, but got {tolerance:g}")
     check_fit(a.array, b.array)
-    return np.isclose(a.array, b.array, rtol, atol, equal_nan)
+    x, y = a.array, b.array
+    close = np.equal(x, y)
+    if not a.dtype.is_floating_point:
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    elif equal_nan:
+        close = close | (np.isnan(x) & np.isnan(y))
+    apart = np.abs(np.subtract(x, y))
+    return close | (np.isfinite(apart) & (apart <= atol + np.abs(rtol * y)))
 
 
 def isclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -67,12 +74,14 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which of `elements` occur in `test_elements`; with `invert`, which do not."""
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
+    if left.dtype.kind == "b" or right.dtype.kind == "b":
+        raise runtime_error("Unsupported input type encountered for isin(): Bool")
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
 
 
 def logical_not(input: Tensor) -> Tensor:
     """Elementwise `not`."""
-    return wrap(np.logical_not(input.array))
+    return wrap(memory_format.like_operands(np.asarray(np.logical_not(input.array)), (input.array,)))
 
 
 def _logical(name: str, forward: np.ufunc) -> Function:

@@ -12,7 +12,7 @@ from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
-from gradcli.core.ops.rules import UNCHANGED, not_differentiable
+from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -60,7 +60,7 @@ def _rounded_quotient(a: Any, b: Any, mode: str | None) -> Any:
 
 def _float_floor(a: Any, b: Any) -> Any:
     """The floor of the exact quotient; a division by zero is infinite, as in PyTorch."""
-    b = np.asarray(b)
+    b = np.asarray(b, np.asarray(a).dtype)
     return np.where(b == 0, np.true_divide(a, b), np.floor_divide(a, b))
 
 
@@ -194,10 +194,11 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     return ADDCDIV(input, tensor1, tensor2, value)
 
 
-def _of_integers(name: str, ufunc: np.ufunc) -> Callable[[Tensor, Tensor], Tensor]:
+def _of_integers(name: str, ufunc: np.ufunc, suffix: str = "") -> Callable[[Tensor, Tensor], Tensor]:
     """gcd or lcm: integers only, without derivative."""
 
     def run(input: Tensor, other: Tensor) -> Tensor:
+        check_no_tangent(f"aten::{name}{suffix}", input, other)
         dtype = dtypes.result_type((input, other))
         check_fit(input.array, other.array)
         if dtype.is_floating_point or dtype is dtypes.bool_:
@@ -304,6 +305,7 @@ FUNCTIONS = (
             doc=doc,
             samples=(Sample(f"{name}(tensor([4, 6]), tensor(10))"),),
             torch_inplace=(f"{name}_",),
+            written=(("Tensor input, Tensor other", _of_integers(name, ufunc, "_")),),
             out=True,
         )
         for name, ufunc, doc in (("gcd", np.gcd, "The greatest common divisor."), ("lcm", np.lcm, "The least common multiple."))

@@ -73,12 +73,16 @@ SIGMOID = floating("SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.c
 
 def _logit(x: Any, eps: float | None) -> Any:
     if eps is not None:
-        x = np.where(x < eps, x.dtype.type(eps), np.where(x > 1 - eps, x.dtype.type(1 - eps), x))
+        low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
+        x = np.where(x < low, low, np.where(x > high, high, x))
     return elementary.log(x / (1 - x))
 
 
 def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
-    given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None
+    if eps is not None and eps < 0 and type(input) is Tensor:
+        held = (xp.plain(input) >= eps) & (xp.plain(input) <= 1 - eps)
+        return xp.where(held, grad / (input * scalars.from_number(xp, 1, input)), 0.0)
+    given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
     low = max(given, 0.0)
     plain = xp.plain(input)
     inside = (plain >= low) & (plain <= 1 - low)
@@ -87,19 +91,38 @@ def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
     return xp.where(inside, grad / (input * scalars.from_number(xp, 1, input)), outside)
 
 
-LOGIT = Pointwise(
-    "LogitBackward0",
-    _logit,
-    "input",
-    "eps",
-    kind="float",
-    input=Rule(
-        _logit_rule,
-        "e = -1 if eps is None else eps; low = max(e, 0); "
-        "where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if e < 0 else 0)",
-        "nan outside of [0, 1] without eps",
-    ),
-)
+def _logit_bfloat(x: Any, eps: float | None) -> Any:
+    """`_logit`, rounded to bfloat16 after each step."""
+    step = dtypes.round_bfloat16
+    if eps is not None:
+        low, high = step(np.asarray([eps, 1 - eps], np.float32))
+        x = np.where(x < low, low, np.where(x > high, high, x))
+    return elementary.log(step(x / step(1 - x)))
+
+
+def _logit_record(forward: Callable[..., Any]) -> Pointwise:
+    return Pointwise(
+        "LogitBackward0",
+        forward,
+        "input",
+        "eps",
+        kind="float",
+        narrow=True,
+        input=Rule(
+            _logit_rule,
+            "e = -1 if eps is None else eps; low = max(e, 0); "
+            "where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if e < 0 else 0)",
+            "nan outside of [0, 1] without eps",
+        ),
+    )
+
+
+LOGIT, _LOGIT_BFLOAT = _logit_record(_logit), _logit_record(_logit_bfloat)
+
+
+def logit(input: Tensor, eps: float | None) -> Tensor:
+    """log(input / (1 - input)), of the input clamped to [eps, 1 - eps]. In half precision each step is rounded, as PyTorch does."""
+    return (_LOGIT_BFLOAT if input.dtype is dtypes.bfloat16 else LOGIT)(input, eps)
 
 
 # --- products with logarithms ---
@@ -180,6 +203,7 @@ XLOG1PY: Pointwise = Pointwise(
     _xlog1py,
     "input other",
     kind="float",
+    narrow=True,
     input=Rule(
         _xlog1py_rule,
         "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
@@ -199,6 +223,7 @@ ENTR = Pointwise(
     _entropy,
     "input",
     kind="float",
+    narrow=True,
     input=Rule(lambda xp, grad, input: grad * -scalars.plus(xp, xp.log(input), 1), "grad * -(log(input) + 1)"),
 )
 
@@ -261,7 +286,7 @@ FUNCTIONS = (
     ),
     Function(
         "logit",
-        ("Tensor input, float? eps=None", lambda x, eps: LOGIT(x, eps)),
+        ("Tensor input, float? eps=None", logit),
         doc="log(input / (1 - input)); eps clamps input to [eps, 1 - eps] first.",
         ops=(LOGIT,),
         samples=(

@@ -12,7 +12,7 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER
@@ -33,6 +33,7 @@ FREXP = Op(
     _frexp,
     "input",
     outputs="mantissa exponent",
+    layout="preserved",
     input=Rule(
         lambda xp, grad, exponent, input_dtype: grad / xp.exp2(xp.cast(exponent, input_dtype)),
         "grad / torch.exp2(torch.frexp(input)[1])",
@@ -117,9 +118,10 @@ def _replace(x: Any, nan: float | None, posinf: float | None, neginf: float | No
     if x.dtype.kind != "f":
         return x.copy()
     info = np.finfo(x.dtype)
-    x = np.where(np.isnan(x), x.dtype.type(nan or 0.0), x)
-    x = np.where(np.isposinf(x), x.dtype.type(info.max if posinf is None else posinf), x)
-    return np.where(np.isneginf(x), x.dtype.type(info.min if neginf is None else neginf), x)
+    made = np.where(np.isnan(x), x.dtype.type(nan or 0.0), x)
+    made = np.where(np.isposinf(x), x.dtype.type(info.max if posinf is None else posinf), made)
+    made = np.where(np.isneginf(x), x.dtype.type(info.min if neginf is None else neginf), made)
+    return memory_format.laid_out(np.asarray(made), memory_format.preserved(np.asarray(x)))
 
 
 NAN_TO_NUM = Pointwise(
@@ -141,7 +143,11 @@ _X = [0.75, -3.0, 10.0]
 
 def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = False) -> Function:
     samples = (Sample(f"torch.{name}(tensor([1., -math.inf]))"),) if out else ()
-    return Function(name, ("Tensor input", lambda t: wrap(np.asarray(forward(t.array)))), doc=doc, samples=samples, out=out)
+
+    def run(input: Tensor) -> Tensor:
+        return wrap(memory_format.like_operands(np.asarray(forward(input.array)), (input.array,)))
+
+    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out)
 
 
 FUNCTIONS = (

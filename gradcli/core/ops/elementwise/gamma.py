@@ -17,7 +17,7 @@ from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
 from gradcli.core.ops.checks import checked, refuse_half, require_floating
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
-from gradcli.core.ops.rules import refused
+from gradcli.core.ops.rules import check_no_tangent, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
@@ -158,14 +158,25 @@ _X = [0.5, 1.5, 3.25]
 _lgamma = np.vectorize(math.lgamma, otypes=[float])
 
 
+def _derived_backward(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run` after the check that no operand has a tangent."""
+
+    def checked_run(*operands: Any) -> Any:
+        check_no_tangent(name, *operands)
+        return run(*operands)
+
+    return checked_run
+
+
 def _incomplete(name: str, op: Pointwise, doc: str, alias: str) -> Function:
+    run = checked(op, require_floating, f"{name}_cpu")
     return Function(
         name,
-        ("Tensor input, Tensor other", checked(op, require_floating, f"{name}_cpu")),
+        ("Tensor input, Tensor other", _derived_backward(name, run)),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}({_A}, x)", None, x=[0.5, 3.0, 9.0]),),
-        inplace=True,
+        written=(("Tensor input, Tensor other", _derived_backward(f"{name}_", run)),),
         out=True,
         aliases=(alias,),
     )
@@ -207,9 +218,9 @@ FUNCTIONS = (
     _incomplete("igammac", IGAMMAC, "The regularised upper incomplete gamma function, 1 - P(input, other).", "special.gammaincc"),
     SpecialFunction(
         "zeta",
-        ("Tensor input, Tensor other", checked(ZETA, refuse_half, "zeta_cpu")),
-        ("Number self, Tensor other", checked(NUMBER_ZETA, refuse_half, "zeta_cpu")),
-        ("Tensor input, Number other", checked(ZETA_NUMBER, refuse_half, "zeta_cpu")),
+        ("Tensor input, Tensor other", _derived_backward("special_zeta", checked(ZETA, refuse_half, "zeta_cpu"))),
+        ("Number self, Tensor other", _derived_backward("special_zeta", checked(NUMBER_ZETA, refuse_half, "zeta_cpu"))),
+        ("Tensor input, Number other", _derived_backward("special_zeta", checked(ZETA_NUMBER, refuse_half, "zeta_cpu"))),
         doc="Hurwitz's zeta function: the sum of (other + k)**-input for k = 0, 1, and so on.",
         ops=(ZETA, NUMBER_ZETA, ZETA_NUMBER),
         samples=(

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
-from gradcli.core.ops.checks import Operand
+from gradcli.core.ops.checks import Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
 from gradcli.core.ops.index.masked import MASKED_FILL
@@ -97,7 +97,11 @@ def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
     if min is None and max is None:
         raise runtime_error("torch.clamp: At least one of 'min' or 'max' must not be None")
     if type(min) is Tensor or type(max) is Tensor:
+        if type(min) is Tensor and type(max) is Tensor:
+            refuse_bool("clamp_cpu", dtypes.result_type((input, min, max)))
         return CLAMP_TENSORS(input, min, max)
+    kernel = "clamp_max_scalar_cpu" if min is None else "clamp_min_scalar_cpu" if max is None else "clamp_scalar_cpu"
+    refuse_bool(kernel, dtypes.result_type([v for v in (input, min, max) if v is not None]))
     return CLAMP(input, min, max)
 
 
@@ -153,6 +157,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
         if type(bound) is Tensor:
             return tensor(x, bound)
         dtype = dtypes.result_type((x, bound))
+        refuse_bool(f"{name}_scalar_cpu", dtype)
         if dtype is not x.dtype:
             x = Tensor(x.array.astype(dtype.np), dtype)
         return number(x, wrapped(bound, dtype) if type(bound) is int else bound)
@@ -222,8 +227,13 @@ def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Point
     )
 
 
-FMAX = _ignoring_nan("FmaxBackward0", np.fmax, np.greater_equal, ">=")
-FMIN = _ignoring_nan("FminBackward0", np.fmin, np.less_equal, "<=")
+def _not_nan(at_least: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The first of two where it is at least the second, or the second is nan: of equal values (-0 and 0) the first."""
+    return lambda x, y: np.where(at_least(x, y) | np.isnan(y), x, y).astype(np.result_type(x, y))
+
+
+FMAX = _ignoring_nan("FmaxBackward0", _not_nan(np.greater_equal), np.greater_equal, ">=")
+FMIN = _ignoring_nan("FminBackward0", _not_nan(np.less_equal), np.less_equal, "<=")
 _X, _Y = [0.5, -1.5, 2.0], [1.5, -2.5, 0.5]
 
 

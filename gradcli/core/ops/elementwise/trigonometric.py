@@ -18,7 +18,8 @@ from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import refused
+from gradcli.core.ops.rules import check_no_tangent, refused
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
@@ -80,8 +81,8 @@ TANH = floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.
 
 def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
     """`1 / (x**2 + y**2)`; 0 at the origin, where the angle has no derivative."""
-    inverse = xp.call(RECIPROCAL, y * y + x * x)
-    return xp.call(MASKED_FILL, inverse, np.isinf(xp.plain(inverse)), 0)
+    square = y * y + x * x
+    return xp.call(MASKED_FILL, xp.call(RECIPROCAL, square), np.equal(xp.plain(square), 0), 0)
 
 
 ATAN2 = Pointwise(
@@ -150,7 +151,12 @@ def _without_derivative(name: str, op: Pointwise) -> Overload:
     """The in-place form of a function whose derivative PyTorch defines only out of place: backward raises NotImplementedError."""
     error = ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
     record = floating(f"{name.capitalize()}Backward1", op.forward, refused(lambda: error))
-    return "Tensor input", lambda input: record(input)
+
+    def run(input: Tensor) -> Tensor:
+        check_no_tangent(f"{name}_", input)
+        return record(input)
+
+    return "Tensor input", run
 
 
 _TWO = "Tensor input, Tensor other"

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions import catalog
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import require_floating, wrap_dim
+from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
 from gradcli.core.ops.index.selection import Selection, result
 from gradcli.core.ops.reduce.common import Typed, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
+
+_DIM = "Tensor input, int dim, *, dtype? dtype=None"
 
 
 def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
@@ -86,25 +89,25 @@ def _cumprod_row(grad: Array, x: Array) -> Array:
 
 
 def _cumprod_with_zeros_traced(grad: Tensor, x: Tensor, dim: int) -> Any:
-    """`_cumprod_with_zeros` made of functions that have derivatives."""
-    narrow, cat = catalog.function("narrow"), catalog.function("cat")
-    parts: list[Any] = []
+    """`_cumprod_with_zeros` made of functions that have derivatives: for each element the products that leave it out."""
+    narrow, cat, prod = catalog.function("narrow"), catalog.function("cat"), catalog.function("prod")
+    select, sum = catalog.function("select"), catalog.function("sum")
     size = x.array.shape[dim]
-    before: list[Any] = [None]
-    for k in range(size - 1):
-        factor = narrow(x, dim, k, 1)
-        before.append(factor if before[-1] is None else before[-1] * factor)
-    tail: Any = None
-    for k in range(size - 1, -1, -1):
-        here = narrow(grad, dim, k, 1)
-        tail = here if tail is None else here + narrow(x, dim, k + 1, 1) * tail
-        parts.append(tail if before[k] is None else before[k] * tail)
-    return cat(parts[::-1], dim)
+    one = Tensor(np.ones_like(x.array.take([0], dim)), x.dtype)
+    made = Tensor(memory_format.contiguous(np.zeros_like(x.array, order="C")), x.dtype)
+    for k in range(size):
+        before: Any = prod(narrow(x, dim, 0, k), dim, True) if k else one
+        products = before
+        if k < size - 1:
+            behind: Any = cumprod(narrow(x, dim, k + 1, size - k - 1), dim)
+            products = cat([before, before * behind if k else behind], dim)
+        in_place.copy_(select(made, dim, k), sum(narrow(grad, dim, k, size - k) * products, dim))
+    return made
 
 
 def _cumprod_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     x = xp.plain(input)
-    if not x.ndim:
+    if x.size <= 1 or x.shape[dim] == 1:
         return grad
     if np.all(x):
         return _backwards(xp, out * grad, dim) / input
@@ -129,15 +132,30 @@ CUMPROD = Typed(
 )
 
 
-def _running(op: Op) -> Callable[..., Any]:
+def _running(op: Op, kernel: str) -> Callable[..., Any]:
     def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
         wrap_dim(dim, input.array.ndim)
+        if dtype is dtypes.bool_ and input.array.ndim and input.array.size:
+            raise not_implemented(kernel, dtype)
         return op(input, dim, sum_dtype(input, dtype))
 
     return run
 
 
-cumsum, cumprod = _running(CUMSUM), _running(CUMPROD)
+cumsum, cumprod = _running(CUMSUM, "cumsum_out_cpu"), _running(CUMPROD, "cumprod_out_cpu")
+
+
+def _written(op: Op, kernel: str) -> Overload:
+    """The in-place form of a running sum or product, which is computed in the dtype of the tensor alone."""
+
+    def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
+        own = input.dtype
+        if dtype is not None and dtype is not own:
+            names = f"input tensor dtype {own.c_name} and output tensor dtype {dtype.c_name}"
+            raise runtime_error(f"Bad in-place call: {names} should match")
+        return _running(op, kernel)(input, dim, own)
+
+    return _DIM, run
 
 
 def _logcumsumexp(x: Array, dim: int) -> Array:
@@ -152,7 +170,7 @@ def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> An
     if not np.ndim(g):
         return grad
     size = xp.log(xp.abs(grad))
-    lowest = float(np.finfo(g.dtype).min)  # instead of -inf, since -inf - -inf is nan
+    lowest = -dtypes.largest(grad.dtype if type(grad) is Tensor else dtypes.of(g.dtype))  # instead of -inf, since -inf - -inf is nan
     parts = []
     for mask in (np.greater(g, 0), np.less(g, 0)):
         logarithm = xp.where(mask, size, lowest)
@@ -218,14 +236,13 @@ CUMMIN = _running_record("CumminBackward0", np.minimum, np.less_equal)
 
 _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
-_DIM = "Tensor input, int dim, *, dtype? dtype=None"
 
 
 def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Function:
     def run(input: Tensor, dim: int) -> Any:
         if not input.array.ndim and dim not in (0, -1):
             raise ProgramError("IndexError", f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-        return result(name, op(input, dim))
+        return result(name, op(input, dim if input.array.size else 0))  # PyTorch does not look at the dimension of an empty tensor
 
     return Function(
         name,
@@ -243,7 +260,7 @@ FUNCTIONS = (
         doc="Running sum along dim.",
         ops=(CUMSUM,),
         samples=(Sample("cumsum(x, 0)", np.cumsum, x=_X), Sample("x.cumsum(-1)", lambda x: np.cumsum(x, -1), x=_M)),
-        inplace=True,
+        written=(_written(CUMSUM, "cumsum_out_cpu"),),
         out=True,
     ),
     Function(
@@ -256,7 +273,7 @@ FUNCTIONS = (
             Sample("x.cumprod(dim=1)", lambda x: np.cumprod(x, 1), x=_M),
             Sample("cumprod(x, 0)", np.cumprod, x=[2.0, 0.0, 3.0, 4.0]),
         ),
-        inplace=True,
+        written=(_written(CUMPROD, "cumprod_out_cpu"),),
         out=True,
     ),
     _running_extremes("cummax", CUMMAX, "Running maximum along dim, and where it is.", np.maximum.accumulate),

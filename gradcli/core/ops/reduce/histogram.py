@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Number, not_implemented, require_floating
+from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating
 from gradcli.core.ops.rules import not_differentiable, recorded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -20,6 +19,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 _BINCOUNT = not_differentiable("bincount", lambda x: x, "weights")
+_NO_BINS = "torch.histogram(): bins must be > 0, but got {} for dimension 0"
 _HISTOGRAM = not_differentiable("histogram", lambda *tensors: tensors[:2], "input bins weight", outputs="hist bin_edges")
 
 
@@ -48,9 +48,8 @@ def _shown(bound: float) -> str:
 
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     """How many elements fall into each of `bins` bins of one width from min to max; both 0 mean the range of the elements."""
-    require_floating("histogram_cpu", input.dtype)
     if bins <= 0:
-        raise runtime_error(f"torch.histogramdd(): bins {bins} must be > 0")
+        raise runtime_error(_NO_BINS.format(bins))
     limits.check_elements(bins, 8)
     x = input.array.reshape(-1).astype(np.float64)
     low, high = float(min), float(max)
@@ -62,26 +61,45 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
         raise runtime_error(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
     if low > high:
         raise runtime_error("torch.histc: max must be larger than min")
+    refuse_bool("linspace_cpu", input.dtype)
+    require_floating("histogram_cpu", input.dtype)
     inside = x[(x >= low) & (x <= high)]
     place = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
 def _edges(input: Tensor, bins: int, range: Sequence[float] | None) -> Array:
-    """The edges of `bins` bins of one width; without a range, over the range of the elements."""
-    low, high = (0.0, 0.0) if range is None else range
+    """The edges of `bins` bins of one width; without a range, over that of the elements, from 0 to 1 if there are none."""
+    low, high = (0.0, 1.0) if range is None else range
     values = input.array
     if range is None and values.size:
         low, high = float(values.min()), float(values.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise runtime_error(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise runtime_error(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise runtime_error(f"torch.histogram(): range [{low:g}, {high:g}] is not finite")
     return np.linspace(low, high, bins + 1).astype(values.dtype)
+
+
+def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None) -> None:
+    name = input.dtype.c_name
+    if bins is not None and bins.dtype is not input.dtype:
+        raise runtime_error(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{name} and bins for dimension 0 with dtype {bins.dtype.c_name}"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise runtime_error(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
+            f"input({name}), and weight({weight.dtype.c_name})"
+        )
 
 
 def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool, bins: Tensor | None = None) -> NamedResult:
     """The pair (hist, bin_edges) for given edges."""
+    _check_dtypes(input, bins, weight)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)
     limits.check_work(input.array.size * 8.0)
@@ -100,6 +118,8 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     outs = (wrap(counts), wrap(edges))
     if state.enabled:
         _HISTOGRAM.record(outs[0], (input, bins, weight), (), outs)
+    if state.dual is not None:
+        state.dual.push(_HISTOGRAM, (input, bins, weight), (), outs)
     return named("histogram", "hist", "bin_edges")(outs)
 
 
@@ -111,14 +131,17 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
             wrong = f"have one dimension, but got {edges.ndim} dimensions"
         raise shape_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
     if edges.size == 1:
-        raise shape_error("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
+        raise shape_error(_NO_BINS.format(0))
     return _histogram(input, edges, weight, density, bins)
 
 
-def _histogram_in(input: Tensor, bins: int, range: Any, weight: Tensor | None, density: bool) -> NamedResult:
+def _histogram_in(input: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool) -> NamedResult:
     if bins <= 0:
-        raise shape_error(f"torch.histogramdd(): bins size = {bins} is invalid for dimension 0. bins must be > 0")
+        raise shape_error(_NO_BINS.format(bins))
+    if range is not None and len(range) != 2:
+        raise shape_error(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
     limits.check_elements(bins, 8)
+    _check_dtypes(input, None, weight)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)
     return _histogram(input, _edges(input, bins, range), weight, density)
@@ -141,7 +164,7 @@ FUNCTIONS = (
     Function(
         "histogram",
         ("Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False |outs", _histogram_of),
-        ("Tensor input, int bins=100, *, any range=None, Tensor? weight=None, bool density=False |outs", _histogram_in),
+        ("Tensor input, int bins=100, *, floats? range=None, Tensor? weight=None, bool density=False |outs", _histogram_in),
         doc="How many elements lie between edges.",
         samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
         out=True,

@@ -32,7 +32,9 @@ def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Ar
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     size = np.abs(wide)
     value: Any
-    if order == math.inf:
+    if order != 0 and x.size and all(x.shape[d] == 1 for d in dims):  # no power that might overflow
+        value = size if keepdim else size.reshape([n for d, n in enumerate(x.shape) if d not in dims])
+    elif order == math.inf:
         value = np.max(size, axis=dims, keepdims=keepdim)
     elif order == -math.inf:
         value = np.min(size, axis=dims, keepdims=keepdim)
@@ -249,6 +251,7 @@ RENORM = Op(
     _renormed,
     "input",
     "p dim maxnorm",
+    layout="contiguous",
     input=Rule(
         _renorm_rule,
         "dims = [d for d in range(input.dim()) if d != dim % input.dim()]; norm = torch.linalg.vector_norm(input, p, dims, True); "
@@ -291,6 +294,8 @@ NORM_ALL = Op(
 
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
+    if not v.dtype.is_floating_point:
+        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
     rank = v.array.ndim
     if dim == -1:
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]

@@ -16,9 +16,13 @@ from gradcli.core.kernels import Array, selection
 from gradcli.core.ops.checks import refuse_bool, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
+from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
+from gradcli.core.ops.shape.squeeze import unsqueeze
+from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -167,9 +171,10 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     rank = input.array.ndim
     flat: Any = catalog.function("flatten")(input) if dim is None else input
     at = 0 if dim is None else wrap_dim(dim, rank)
-    if dim is not None and rank:
-        flat = catalog.function("movedim")(input, at, -1)
-    values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan)
+    if dim is not None and rank and at != rank - 1:
+        flat = transpose(unsqueeze(input, -1), at, -1)
+    moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)
+    values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan, q if moving else None)
     kept = [1] * rank if dim is None else [*flat.array.shape[:-1]]
     if dim is not None and rank:
         kept = [*input.array.shape[:at], 1, *input.array.shape[at + 1 :]]
@@ -180,8 +185,11 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     return _SQUEEZE(moved, (wanted.size, *shape))
 
 
-def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
-    """Quantiles along the last dimension, which q replaces. A row with a nan has the quantile nan, unless nan is skipped."""
+def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool, moving: Tensor | None) -> Any:
+    """Quantiles along the last dimension, which q replaces. A row with a nan has the quantile nan, unless nan is skipped.
+
+    `moving` is q as a tensor that has a gradient or a tangent.
+    """
     if not x.array.ndim:
         x = catalog.function("reshape")(x, (1,))
     ordered = SORT(x, -1, False)[0]
@@ -197,7 +205,13 @@ def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
     low = GATHER(ordered, x.array.ndim - 1, below)
     if interpolation in ("lower", "higher", "nearest"):
         return low
-    return add_multiply.LERP_TENSOR(low, GATHER(ordered, x.array.ndim - 1, above), wrap(weight.astype(x.dtype.np)))
+    weights = wrap(weight.astype(x.dtype.np))
+    if moving is not None and interpolation == "linear":
+        ranks_of_q: Any = moving * wrap(last) if skip_nan else add_multiply.MUL_NUMBER(moving, size - 1)
+        if not skip_nan:
+            ranks_of_q = MASKED_FILL(ranks_of_q, missing.any(-1, keepdims=True), size - 1)
+        weights = ranks_of_q - wrap(below.astype(x.dtype.np))
+    return add_multiply.LERP_TENSOR(low, GATHER(ordered, x.array.ndim - 1, above), weights)
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]

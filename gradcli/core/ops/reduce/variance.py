@@ -43,13 +43,13 @@ def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Arr
     else:
         mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
     squares = total((wide - mean) ** 2, axis=dims, keepdims=keepdim)
-    variance = np.asarray(squares / np.float64(max(count - correction, 0)))
+    variance = np.asarray(squares / np.float64(max(0, count - correction)))
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
 
 def _factor(shape: Any, dim: Any, correction: float) -> float:
-    freedom = max(count_of(shape, dim) - correction, 0)
-    return 2.0 / freedom if freedom else math.inf
+    freedom = count_of(shape, dim) - correction
+    return math.inf if freedom == 0 or (dim is None and freedom < 0) else 2.0 / freedom
 
 
 def _mean(xp: Any, x: Any, dim: Any) -> Any:
@@ -78,6 +78,33 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
 
 
 _MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); "
+
+
+def _var_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
+    dim, correction, keepdim, _ = attrs
+    x = inputs[0]
+    return xp.sum(_var_gradient(xp, tangents[0], x, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+
+
+def _std_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    dim, correction, keepdim, _ = attrs
+    x = inputs[0]
+    whole = restored(xp, out, x.array.shape, dim, keepdim)
+    return xp.sum(_std_gradient(xp, tangents[0], x, whole, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+
+
+def _and_mean(jvp: Any) -> Any:
+    """The tangents of a pair whose second part is the mean."""
+
+    def run(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, outs: Any) -> Any:
+        dim, _, keepdim, _ = attrs
+        dims = wrap_dims(dim, inputs[0].array.ndim)
+        mean = scalars.over(xp, xp.sum(tangents[0], dims, keepdim), count_of(inputs[0].array.shape, dim))
+        return jvp(xp, inputs, attrs, tangents, outs[0]), mean
+
+    return run
+
+
 #: over all dimensions and without a degree of freedom, all infinities of PyTorch have the same sign
 _VAR_FORMULA = _MEAN + "d = input - m if dim or n > correction else abs(input - m); {}.reshape(m.shape) * 2 / max(n - correction, 0) * d"
 _STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / max(n - correction, 0) * (input - m)"
@@ -88,6 +115,7 @@ VAR = Op(
     lambda x, dim, correction, keepdim, _: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
     "input",
     "dim correction keepdim given",
+    jvp=_var_jvp,
     saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
@@ -97,6 +125,7 @@ STD = Op(
     lambda x, dim, correction, keepdim, _: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
     "input",
     "dim correction keepdim given",
+    jvp=_std_jvp,
     saved="correction=given dim keepdim result self",
     layout="contiguous",
     input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
@@ -137,6 +166,7 @@ VAR_MEAN = Op(
     "dim correction keepdim given",
     outputs="result0 result1",
     differentiable=2,
+    jvp=_and_mean(_var_jvp),
     saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
@@ -148,6 +178,7 @@ STD_MEAN = Op(
     "dim correction keepdim given",
     outputs="result0 result1",
     differentiable=2,
+    jvp=_and_mean(_std_jvp),
     saved="correction=given dim keepdim result0 self",
     layout="contiguous",
     input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
@@ -193,7 +224,7 @@ def _observation_weights(name: str, kind: str, weights: Tensor, fits: bool, coun
         raise shape_error(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.array.size} != {count}"
         )
-    if weights.array.size and weights.array.min() < 0:
+    if (weights.array < 0).any():
         raise runtime_error(f"cov(): {name} cannot be negative")
     return weights
 

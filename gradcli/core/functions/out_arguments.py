@@ -1,0 +1,159 @@
+"""`out=`: which dtypes a function writes into, and what PyTorch's errors call its operator. It is loaded when a program uses `out=`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph import in_place
+from gradcli.core.graph.write_checks import result_dtype_error
+from gradcli.core.kernels import memory_format
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+_SAME = "Found dtype {out} but expected {result}"
+_EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
+_BOOLEAN = "{name} does not support non-boolean outputs."
+_TENSORDOT = "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor with dtype {out}"
+_MATCHING = "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype."
+
+#: the errors of functions that write into a tensor of the result's dtype alone
+_STRICT: dict[str, str] = {
+    **dict.fromkeys(("abs", "bitwise_not", "ceil", "clamp", "floor", "frac", "lerp", "neg", "round", "sgn", "sign", "trunc"), _SAME),
+    **dict.fromkeys(("clamp_max", "clamp_min", "negative"), _SAME),
+    **dict.fromkeys(("argmax", "argmin", "renorm", "isin", "cross", "linalg_cross"), _EXACT),
+    **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "baddbmm"), _EXACT),
+    "special_round": _SAME,
+    **{f"linalg_{name}": _EXACT for name in ("inv", "det", "solve", "cholesky", "eigvalsh", "svdvals", "lu_solve", "vector_norm")},
+    **dict.fromkeys(("inverse", "lu_solve"), _EXACT),
+    **dict.fromkeys(("isposinf", "isneginf", "signbit"), _BOOLEAN),
+    **dict.fromkeys(("all", "any"), "{name} only supports bool tensor for result, got: {out}"),
+    **dict.fromkeys(("amax", "amin"), _MATCHING),
+    **dict.fromkeys(("dot", "vdot"), "result dtype {out} does not match input dtype {result}"),
+    **dict.fromkeys(("tensordot", "inner"), _TENSORDOT),
+    **dict.fromkeys(("quantile", "nanquantile"), "quantile() out tensor must be same dtype as the input tensor"),
+    **dict.fromkeys(("linalg_norm", "linalg_matrix_norm"), "{dotted} expected out tensor dtype {result} but got: {out}"),
+    "addbmm": "self and mat2 must have the same dtype, but got {out} and {result}",
+    "chain_matmul": "multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}",
+    "float_power": "the output given to float_power has dtype {out} but the operation's result requires dtype {result}",
+    "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_c} and hist {out_c}",
+    "linalg_vecdot": "linalg.vecdot: Expected out of dtype{result} but found {out}",
+    "logcumsumexp": "expected scalar_type {result} but found {out}",
+    "nan_to_num": "nan_to_num: dtype of out: {out} should be same as input: {result}",
+    "where": "Expected out type to be {result} but got {out}",
+}
+#: overloads that are stricter than the others of their function, by the count of their tensors and `out`
+_STRICT_COUNTS = {"lerp": 4, "clamp_min": 2, "clamp_max": 2}
+_CASTABLE = "{dotted}: Expected result to be safely castable from {result} dtype, but got result with dtype {out}"
+_CAN_CAST = (
+    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be true, but got false.  "
+    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
+#: the errors of functions for a dtype of a lower category than the result's; others say `result type ... can't be cast`
+_LOWER: dict[str, str] = {
+    **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "linalg_pinv", "linalg_cond"), _CASTABLE),
+    **dict.fromkeys(("linalg_tensorinv", "linalg_tensorsolve"), _CASTABLE.replace("{dotted}", "{name}")),
+    **dict.fromkeys(("max", "min"), _CAN_CAST),
+    **dict.fromkeys(("logsumexp", "special_logsumexp"), "logsumexp(): Expected floating point type for result tensor, but got: {out}"),
+    "ldexp": "ldexp can't be cast to the desired output type {out}",
+}
+#: the operators that functions hand `out` to, where they are others
+_OPERATORS = {
+    "chain_matmul": "mm",
+    "cross": "linalg_cross",
+    "diff": "sub",
+    "inverse": "linalg_inv_ex",
+    "kron": "mul",
+    "linalg_cholesky": "linalg_cholesky_ex",
+    "linalg_det": "_linalg_det",
+    "linalg_eigvalsh": "_linalg_eigh",
+    "linalg_inv": "linalg_inv_ex",
+    "linalg_solve": "_linalg_solve_ex",
+    "linalg_svdvals": "_linalg_svd",
+    "linalg_vecdot": "sum",
+    "lu_solve": "linalg_lu_solve",
+    "nanmean": "nansum",
+    "outer": "mul",
+    "special_round": "round",
+    "square": "pow",
+}
+#: functions that PyTorch composes of others, and whose result it copies into `out`, with its history
+_COPIED = frozenset(
+    f"{prefix}{name}"
+    for prefix, names in (
+        ("", ("quantile", "nanquantile", "tensordot", "inner")),
+        ("special_", ("ndtr",)),
+        ("linalg_", ("tensorinv", "tensorsolve", "cond", "norm", "matrix_norm")),
+    )
+    for name in names
+)
+#: functions that compute in the dtype of `out`, if the call names none
+IN_ITS_DTYPE = ("sum", "nansum", "prod", "cumsum", "cumprod")
+#: operators without a derivative, to which PyTorch gives a node all the same
+_UNTRACKED = ("floor_divide", "heaviside")
+
+
+def _operator(name: str, tensors: Sequence[Tensor]) -> str:
+    if name in ("max", "min") and len(tensors) > 2:
+        return f"{name}imum"
+    return _OPERATORS.get(name, name)
+
+
+def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
+    """Raise PyTorch's error where an argument, `out` among them, requires a gradient or has a tangent, which it does not follow into `out`.
+
+    `known`: the function has a derivative at all.
+    """
+    if name in _COPIED or name in _UNTRACKED or not (known or name in _OPERATORS):
+        return
+    if state.enabled and any(t.requires_grad for t in tensors):
+        raise _no_graph(_operator(name, tensors))
+    level = state.dual
+    if level is not None and any(level.tangent_of(t) is not None for t in tensors):
+        raise ProgramError(
+            "NotImplementedError",
+            f"Trying to use forward AD with {_operator(name, tensors)}_out that does not support it because it is an out= function",
+        )
+
+
+def _no_graph(operator: str) -> ProgramError:
+    return runtime_error(
+        f"{operator}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+    )
+
+
+def write(name: str, out: Tensor, result: Any, count: int) -> Tensor:
+    """Write a result of the function `name` into `out`. Raises RuntimeError for an `out` of a dtype that does not take it.
+
+    `count` is that of the tensors in the call, `out` included.
+    """
+    if result.dtype is not out.dtype:
+        text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
+        if _STRICT_COUNTS.get(name, count) != count:
+            text = ""
+        if not text and result.dtype.category > out.dtype.category:
+            text = _LOWER.get(name, "")
+            if not text:
+                raise result_dtype_error(result.dtype.torch_name, out.dtype)
+        if text:
+            raise runtime_error(
+                text.format(
+                    name=name.removeprefix("linalg_"),
+                    dotted=name.replace("linalg_", "linalg."),
+                    result=result.dtype.torch_name,
+                    out=out.dtype.torch_name,
+                    result_c=result.dtype.c_name,
+                    out_c=out.dtype.c_name,
+                )
+            )
+    if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
+        raise _no_graph(_operator(name, ()))
+    if name == "cholesky_solve" or (name == "cholesky_inverse" and result.dtype is not out.dtype):  # a copy, in row-major order
+        result = Tensor(memory_format.contiguous(np.ascontiguousarray(result.array)), result.dtype)
+    made = in_place.write_out(out, result)
+    if name in _UNTRACKED:
+        return in_place.apply(made, lambda _: result)
+    return in_place.copy_(made, result) if name in _COPIED and (result.requires_grad or state.dual is not None) else made
