@@ -30,11 +30,15 @@ FUNCTIONS = {
     "nn.functional_call": "func",
     "nn.init": "nn.init",
     "nn.recurrent.packing": "nn.utils.rnn",
-    "nn.utils": "nn.utils",
+    "nn.utils.clipping": "nn.utils",
+    "nn.utils.parametrizations": "nn.utils.parametrizations",
+    "nn.utils.parametrize": "nn.utils.parametrize",
+    "nn.utils.weight_hooks": "nn.utils",
 }
 #: where classes stand below `torch.`, by the beginning of the module that their types name
 CLASSES = {
     "torch.nn.modules.": ("nn",),
+    "torch.nn.utils.parametrize": ("nn.utils.parametrize",),
     "torch.nn.parameter": ("nn", "nn.parameter"),
     "torch.optim.lr_scheduler": ("optim.lr_scheduler",),
     "torch.optim.": ("optim",),

@@ -96,6 +96,7 @@ _TITLES = {
     "linalg.eigen": "factorisations of matrices",
     "linalg.svd": "factorisations of matrices",
     "linalg.qr": "factorisations of matrices",
+    "linalg.householder": "factorisations of matrices",
     "linalg.lu": "factorisations of matrices",
     "loss.regression": "losses",
     "loss.cross_entropy": "losses",

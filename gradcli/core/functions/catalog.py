@@ -87,6 +87,7 @@ FAMILIES = (
     "linalg.svd",
     "linalg.least_squares",
     "linalg.qr",
+    "linalg.householder",
     "linalg.lu",
     "linalg.distances",
     "create.from_data",

@@ -1,4 +1,4 @@
-"""`_parameters`, `_buffers` and `_modules` of a module, which programs read and write as dicts."""
+"""`_parameters`, `_buffers` and `_modules` of a module, which programs read and write as dicts, and members that are computed."""
 
 from __future__ import annotations
 
@@ -36,3 +36,16 @@ class MemberTable(Mapping):
         return dict(self.table)
 
     SCRIPT_METHODS = Mapping.SCRIPT_METHODS | {method.__name__: Routine(method) for method in (__setitem__, update, copy)}
+
+
+class ComputedMembers(dict[str, Any]):
+    """The parameters or buffers of a module, of which some are computed when they are read by name; those are no entries."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any, held: dict[str, Any]) -> None:
+        super().__init__(held)
+        self.owner = owner
+
+    def __missing__(self, name: str) -> Any:
+        return self.owner.computed(name)

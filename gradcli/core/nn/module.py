@@ -27,6 +27,8 @@ from gradcli.errors import ProgramError, runtime_error
 NO_DEFAULT = object()
 
 _EXTRA_STATE = "_extra_state"
+#: the name of the submodule that holds parametrizations
+_PARAMETRIZATIONS = "parametrizations"
 _NO_EXTRA_STATE = (
     "Reached a code path in Module.{} that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
@@ -184,7 +186,7 @@ class Module(Scripted):
 
     def shown_name(self) -> str:
         """The name that the repr begins with."""
-        return self.SCRIPT_NAME
+        return f"Parametrized{self.SCRIPT_NAME}" if _PARAMETRIZATIONS in self.children_by_name else self.SCRIPT_NAME
 
     # --- walks ---
 
@@ -245,6 +247,9 @@ class Module(Scripted):
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Assign a parameter or None. TypeError for anything else."""
+        if _PARAMETRIZATIONS in self.children_by_name and self.parametrization(name) is not None:
+            self.parametrization(name).right_inverse(value)
+            return
         if value is not None and not (type(value) is Tensor and value.is_parameter):
             raise _wrong_kind(value, "parameter", name, "torch.nn.Parameter")
         self.own_parameters[name] = value
@@ -257,6 +262,9 @@ class Module(Scripted):
         """`module.name = value`: parameters and modules are registered under the name. AttributeError before `__init__`."""
         is_parameter = type(value) is Tensor and value.is_parameter
         tables = self._tables()
+        if tables and _PARAMETRIZATIONS in self.children_by_name and (computed := self.parametrization(name)) is not None:
+            computed.right_inverse(value)
+            return
         if is_parameter or isinstance(value, Module):
             if not tables:
                 what = "parameters" if is_parameter else "module"
@@ -293,9 +301,21 @@ class Module(Scripted):
         for table in (vars(self).get("fields", {}), *self._tables()):
             if name in table:
                 return table[name]
+        if _PARAMETRIZATIONS in vars(self).get("children_by_name", ()) and (computed := self.parametrization(name)) is not None:
+            return computed.value()
         if default is NO_DEFAULT:
             raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
         return default
+
+    def parametrization(self, name: str) -> Any:
+        """What computes a parameter or buffer, None for one that is held."""
+        lists = self.children_by_name.get(_PARAMETRIZATIONS)
+        return None if lists is None else lists.children_by_name.get(name)
+
+    def computed(self, name: str) -> Any:
+        """A parameter or buffer that a parametrization computes, or that a hook before `forward` has put into the fields."""
+        found = self.parametrization(name)
+        return self.fields[name] if found is None else found.value()
 
     def convert(self, dtype: DType) -> Module:
         """Cast floating point parameters and buffers to another dtype, in place."""
@@ -426,7 +446,7 @@ class Module(Scripted):
                 made[prefix + name] = module.get_extra_state()
                 continue
             held = tensor
-            if not keep_vars:
+            if not keep_vars and type(tensor) is Tensor:
                 held = Tensor(tensor.array, tensor.dtype)
                 held.version = tensor.counter()
             made[prefix + name] = held
@@ -462,6 +482,9 @@ class Module(Scripted):
                 continue
             if type(value) is not Tensor:
                 errors.append(_NO_TENSOR.format(name, language.type_repr(value)))
+                continue
+            if type(tensor) is not Tensor:
+                tensor.become(Tensor(dtypes.cast(value.array, tensor.dtype).copy(), tensor.dtype))
                 continue
             if value.array.shape != tensor.array.shape:
                 errors.append(

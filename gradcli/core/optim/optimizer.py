@@ -125,7 +125,7 @@ class Optimizer(DeclaredArguments):
         self.param_groups.append(param_group)
 
     def _check_parameter(self, param: Any) -> None:
-        if type(param) is not Tensor:
+        if not isinstance(param, Tensor):
             raise ProgramError("TypeError", f"optimizer can only optimize Tensors, but one of the params is {language.type_name(param)}")
         if not (self.defaults.get("differentiable") or param.node is None or param.property_of("retains_grad")):
             raise ProgramError("ValueError", "can't optimize a non-leaf Tensor")

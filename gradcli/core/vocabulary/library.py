@@ -37,7 +37,10 @@ MODULES: tuple[str, ...] = (
     "nn.init",
     "nn.parameter",
     "nn.utils",
+    "nn.utils.parametrizations",
+    "nn.utils.parametrize",
     "nn.utils.rnn",
+    "nn.utils.stateless",
     "optim",
     "optim.lr_scheduler",
     "random",
@@ -180,6 +183,7 @@ MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in
 # classes and functions of nn, optim, distributions and utils.data stand under their own names
 PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
 MODULES += ("distributions.kl",)
+PLACES["nn.utils.stateless.functional_call"] = PLACES["func.functional_call"]
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 _CONSTRAINTS = "gradcli.core.distributions.constraints"
 PLACES |= {

@@ -14,6 +14,7 @@ from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import text_from
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run, special
+from gradcli.lang.values.user_classes import bind
 from gradcli.lang.values.value_classes import MISSING, BoundMethod
 
 
@@ -76,13 +77,19 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
     get_extra_state = overriding("get_extra_state")
     set_extra_state = overriding("set_extra_state")
 
+    @property
+    def right_inverse(self) -> Callable[..., Value] | None:
+        """The method that parametrizations have to compute what they are computed from; None if the class has none."""
+        own = self.cls.find("right_inverse")
+        return None if own is MISSING else lambda *args: run(bind(own, self, self.cls), args)
+
     def extra_repr(self) -> str:
         own = self.cls.find("extra_repr")
         return self.MADE.extra_repr(self) if own is MISSING else text_from(run(own, (self,)), "extra_repr")
 
     def shown_name(self) -> str:
         own = self.cls.find("_get_name")
-        return self.cls.name if own is MISSING else text_from(run(own, (self,)), "_get_name")
+        return super().shown_name() if own is MISSING else text_from(run(own, (self,)), "_get_name")
 
     def __repr__(self) -> str:
         own = special(self, "__repr__")

@@ -10,6 +10,7 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.script_types import Hooks
 from gradcli.core.functions import catalog
+from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -71,6 +72,11 @@ class _Copies:
             made = self.note(value, {})
             made.update({self.of(key): self.of(item) for key, item in value.items()})
             return made
+        if kind is ComputedMembers:
+            members = self.note(value, ComputedMembers(None, {}))
+            members.owner = self.of(value.owner)
+            members.update({key: self.of(item) for key, item in value.items()})
+            return members
         if kind is set:
             return self.note(value, {self.of(item) for item in value})
         if isinstance(value, tuple):

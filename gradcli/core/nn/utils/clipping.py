@@ -1,4 +1,4 @@
-"""`nn.utils`: clipping gradients, and parameters as one vector."""
+"""Clipping gradients, parameters as one vector, and modules whose parameters are not drawn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
+from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -58,18 +60,36 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
     return Tensor(total, tensors[0].dtype)
 
 
-@Routine
-def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
-    """Scale gradients so that their norm together is `max_norm` at most; returns the norm before."""
-    gradients = _gradients(parameters)
-    total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))
+def _scaled(gradients: list[Tensor], max_norm: Any, total: Tensor) -> None:
     limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
     factor = np.minimum(limit, limit.dtype.type(1.0))
     for gradient in gradients:
         blocks.settle()
         gradient.array *= factor
         gradient.counter().count += 1
+
+
+@Routine
+def clip_grads_with_norm_(parameters: Any, max_norm: Any, total_norm: Any, foreach: Any = None) -> None:
+    """Scale gradients by the ratio of `max_norm` and a norm that is given, where that is below 1."""
+    _scaled(_gradients(parameters), max_norm, total_norm)
+
+
+@Routine
+def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
+    """Scale gradients so that their norm together is `max_norm` at most; returns the norm before."""
+    gradients = _gradients(parameters)
+    total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))
+    _scaled(gradients, max_norm, total)
     return total
+
+
+@Routine
+def clip_grad_norm(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
+    """The older name of `clip_grad_norm_`, with PyTorch's warning."""
+    text = "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
+    warnings.emit(text, "FutureWarning")
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)  # type: ignore[no-any-return]
 
 
 @Routine
@@ -108,3 +128,16 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
             raise shape_error(f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
         parameter.array = part.reshape(parameter.array.shape)
         at += count
+
+
+@Routine
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module whose parameters are zeros: the generator is as it was before."""
+    before = generator.default.get_state()
+    try:
+        made = module_cls(*args, **kwargs)
+    finally:
+        generator.default.set_state(before)
+    for _, parameter in made.walk_parameters():
+        parameter.array[...] = 0
+    return made

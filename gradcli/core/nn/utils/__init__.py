@@ -1,0 +1,1 @@
+"""torch.nn.utils: gradients clipped, parameters as one vector, parametrizations, weight norms, pruning."""

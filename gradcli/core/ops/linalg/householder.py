@@ -1,0 +1,229 @@
+"""Householder's reflections, `geqrf` and their product, and the factorisation A = L @ D @ L.mT of symmetric matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array, reflections
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
+from gradcli.core.ops.linalg.samples import TALL
+from gradcli.core.ops.rules import not_differentiable, recorded, refused
+from gradcli.core.ops.shape.diagonal import TRIL
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
+from gradcli.core.ops.shape.views import VIEW
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error, shape_error
+
+
+def _raw(a: Array) -> tuple[Array, Array]:
+    h, tau = np.linalg.qr(a, "raw")
+    return to_column_major(h.swapaxes(-1, -2)), tau
+
+
+_MISSING = ProgramError("NotImplementedError", "the derivative for 'geqrf' is not implemented.")
+GEQRF = Op("GeqrfBackward0", _raw, "input", outputs="a tau", differentiable=2, input=refused(lambda: _MISSING))
+LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
+
+
+def _check_reflectors(name: str, A: Tensor, kernel: str) -> None:
+    if A.array.ndim < 2:
+        raise shape_error(f"{name}: input must have at least 2 dimensions.")
+    check_matrices(name, A)
+    if A.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented(kernel, A.dtype)
+
+
+def geqrf(input: Tensor) -> Any:
+    """R above the diagonal and the reflections of the QR factorisation below it, and their factors tau."""
+    _check_reflectors("torch.geqrf", input, "geqrf_cpu")
+    return named("geqrf", "a", "tau")(GEQRF(input))
+
+
+# --- the product ---
+
+
+def _columns(xp: Any, x: Any, start: int, end: int) -> Any:
+    return xp.call(SLICE, x, -1, start, end, 1)
+
+
+def _through(xp: Any, grad: Any, input: Any, tau: Any) -> tuple[list[Any], list[Any]]:
+    """The gradients of the reflectors and of tau: G_1 is that of the product, and G_{i+1} = H_i @ G_i."""
+    m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
+    ones = np.eye(m, n, dtype=xp.plain(input).dtype)
+    vectors = xp.call(TRIL, input, -1) + as_data(input, ones)
+    v = [_columns(xp, vectors, i, i + 1) for i in range(k)]
+    t = [xp.call(VIEW, _columns(xp, tau, i, i + 1), (*tau.shape[:-1], 1, 1)) for i in range(k)]
+    later = [as_data(input, np.broadcast_to(ones, input.shape).copy())]
+    for i in reversed(range(k)):
+        later.append(later[-1] - xp.matmul(t[i] * v[i], xp.matmul(xp.mT(v[i]), later[-1])))
+    of_vectors, of_tau = [], []
+    for i in range(k):
+        after = later[k - 1 - i]
+        seen = xp.matmul(xp.mT(v[i]), grad)
+        known = xp.matmul(xp.mT(v[i]), after)
+        of_tau.append(-xp.matmul(seen, xp.mT(known)))
+        of_vectors.append(-(t[i] * (xp.matmul(grad, xp.mT(known)) + xp.matmul(after, xp.mT(seen)))))
+        grad = grad - xp.matmul(t[i] * v[i], seen)
+    return of_vectors, of_tau
+
+
+def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any) -> Any:
+    n, k = input.shape[-1], tau.shape[-1]
+    found, _ = _through(xp, grad, input, tau)
+    if n > k:
+        found.append(xp.zeros_like(_columns(xp, input, k, n)))
+    return xp.call(TRIL, xp.call(CAT, found, -1, tuple(one.shape[-1] for one in found)), -1)
+
+
+def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any) -> Any:
+    _, found = _through(xp, grad, input, tau)
+    return xp.call(VIEW, xp.call(CAT, found, -1, (1,) * len(found)), tau.shape)
+
+
+_EACH = (
+    "m, n = input.shape; k = len(tau); V = input.tril(-1) + eye(m, n, dtype=grad.dtype); I = eye(m, dtype=grad.dtype); "
+    "H = [I - tau[i] * outer(V[:, i], V[:, i]) for i in range(k)]; "
+    "D = [torch.linalg.multi_dot([I, *H[:i], I]).T @ grad @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :n]]).T for i in range(k)]; "
+)
+PRODUCT = Op(
+    "LinalgHouseholderProductBackward0",
+    reflections.product,
+    "input tau",
+    jvp="transpose",
+    input=Rule(
+        _reflector_rule,
+        f"{_EACH}torch.cat([torch.stack([-tau[i] * (D[i] + D[i].T) @ V[:, i] for i in range(k)], 1), zeros(m, n - k)], 1).tril(-1)",
+    ),
+    tau=Rule(_tau_rule, f"{_EACH}torch.stack([-V[:, i] @ D[i] @ V[:, i] for i in range(k)])"),
+)
+
+
+def householder_product(input: Tensor, tau: Tensor) -> Any:
+    """The first columns of the product of reflections. Raises RuntimeError for other shapes or dtypes."""
+    name = "torch.linalg.householder_product"
+    if input.array.ndim < 2:
+        raise shape_error(f"{name}: input must have at least 2 dimensions.")
+    rows, columns = input.array.shape[-2:]
+    if rows < columns:
+        raise shape_error(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.array.ndim and columns < tau.array.shape[-1]:
+        raise shape_error(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if tau.array.ndim != input.array.ndim - 1:
+        have = f"tau.ndim equal to {tau.array.ndim} and input.ndim is equal to {input.array.ndim}"
+        raise shape_error(f"{name}: Expected tau to have one dimension less than input, but got {have}")
+    if tau.array.shape[:-1] != input.array.shape[:-2]:
+        batch = list(tau.array.shape[:-1])
+        raise shape_error(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {batch}")
+    if tau.dtype is not input.dtype:
+        raise runtime_error(f"{name}: tau dtype {tau.dtype.torch_name} does not match input dtype {input.dtype.torch_name}")
+    _check_reflectors(name, input, "orgqr_cpu")
+    return PRODUCT(input, tau)
+
+
+# --- symmetric matrices ---
+
+
+def _factors(A: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    check_squares(f"torch.linalg.{name}", A)
+    check_floats(f"torch.linalg.{name}", A)
+    factors, pivots, info = reflections.symmetric_factors(A.array)
+    return recorded(LDL, wrap(factors), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
+
+
+def ldl_factor_ex(A: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:
+    """The factors, the pivots, and for each matrix the number of its first zero block, 0 if there is none."""
+    found = _factors(A, "ldl_factor_ex")
+    if check_errors:
+        _check_blocks("torch.linalg.ldl_factor_ex", found[2])
+    return named("linalg_ldl_factor_ex", "LD", "pivots", "info")(found)
+
+
+def ldl_factor(A: Tensor, hermitian: bool = False) -> Any:
+    """The lower factor with the blocks of D on its diagonal, and the pivots. Raises RuntimeError for a zero block."""
+    found = _factors(A, "ldl_factor_ex")
+    _check_blocks("torch.linalg.ldl_factor", found[2])
+    return named("linalg_ldl_factor", "LD", "pivots")(found[:2])
+
+
+def _check_blocks(name: str, info: Tensor) -> None:
+    wrong = info.array[info.array != 0]
+    if wrong.size:
+        place = '"/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp":1642'
+        raise runtime_error(
+            f"false INTERNAL ASSERT FAILED at {place}, please report a bug to PyTorch. {name}: Unknown error code: {wrong.flat[0]}."
+        )
+
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
+    """The solution X of A @ X = B, from the factors of A."""
+    check_squares("torch.linalg.ldl_solve", LD)
+    check_matrices("torch.linalg.ldl_solve", B, "B")
+    n, rows = LD.array.shape[-1], B.array.shape[-2]
+    if n != rows:
+        raise shape_error(
+            f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {n} by {n} but each b matrix is {rows} by "
+            f"{B.array.shape[-1]}"
+        )
+    batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
+    made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)
+    sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]
+    for at in np.ndindex(*batch):
+        made[at] = reflections.solved(*(source[at] for source in sources))
+    return wrap(to_column_major(made))
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "geqrf",
+        ("Tensor input |outs", geqrf),
+        doc="The QR factorisation as reflections: R with the reflections below it, and their factors.",
+        ops=(GEQRF,),
+        samples=(Sample("torch.geqrf(x.detach())[1]", lambda x: np.linalg.qr(x, "raw")[1], x=TALL),),
+        out=True,
+    ),
+    LinalgFunction(
+        "householder_product",
+        ("Tensor input, Tensor tau |out", householder_product),
+        doc="The first columns of a product of Householder's reflections.",
+        ops=(PRODUCT,),
+        samples=(Sample("torch.linalg.householder_product(x, t)", None, x=TALL, t=[0.5, 1.25]),),
+        out=True,
+    ),
+    Function(
+        "orgqr",
+        ("Tensor input, Tensor input2 |out", householder_product),
+        doc="The first columns of a product of Householder's reflections.",
+        samples=(Sample("torch.orgqr(x, t)", None, x=TALL, t=[0.5, 1.25]),),
+        out=True,
+    ),
+    LinalgFunction(
+        "ldl_factor",
+        ("Tensor A, *, bool hermitian=False |outs", ldl_factor),
+        doc="The factors L and D of a symmetric matrix, packed, and the pivots.",
+        samples=(Sample("torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]]))", None),),
+        out=True,
+    ),
+    LinalgFunction(
+        "ldl_factor_ex",
+        ("Tensor A, *, bool hermitian=False, bool check_errors=False |outs", ldl_factor_ex),
+        doc="As ldl_factor, with a number that tells a zero block in place of an error.",
+        samples=(Sample("torch.linalg.ldl_factor_ex(tensor([[1., 2.], [2., -1.]])).info", None),),
+        out=True,
+    ),
+    LinalgFunction(
+        "ldl_solve",
+        ("Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False |out", ldl_solve),
+        doc="The solution of a symmetric system from the factors of ldl_factor.",
+        samples=(Sample("torch.linalg.ldl_solve(*torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]])), tensor([[5.], [0.]]))", None),),
+        out=True,
+    ),
+)
