@@ -7,6 +7,7 @@ A class whose instances are script values declares, as class attributes,
     SCRIPT_ATTRIBUTES   name -> getter(value)
     SCRIPT_SETTERS      name -> setter(value, new)
     SCRIPT_METHODS      name -> Routine; called with the value first
+    SCRIPT_STATIC       name -> Routine; read from the type itself, such as nn.Embedding.from_pretrained
 
 and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
 A class that programs may derive classes from says with BASE_OF what these are, such as "modules".
@@ -36,6 +37,7 @@ class Scripted:
     SCRIPT_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
     SCRIPT_SETTERS: Mapping[str, Callable[[Any, Any], None]] = MappingProxyType({})
     SCRIPT_METHODS: Mapping[str, Routine] = MappingProxyType({})
+    SCRIPT_STATIC: Mapping[str, Routine] = MappingProxyType({})
 
 
 class ScriptType:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import as_parameter, checked_size, floating
@@ -43,12 +45,74 @@ class VectorTable(FunctionModule):
             values[self.padding_idx] = 0
         return Tensor(values, dtype)
 
+    def from_pretrained(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A module of the same class with the vectors given."""
+        return self.SCRIPT_STATIC["from_pretrained"](*args, **kwargs)
+
     def settings(self) -> dict[str, Any]:
         return {name: value for name, value in super().settings().items() if name not in ("num_embeddings", "embedding_dim")}
 
 
+def _shape_of(embeddings: Any) -> dict[str, Any]:
+    """The sizes of a table that is given. AssertionError if it is no matrix."""
+    if type(embeddings) is not Tensor:
+        raise no_attribute(embeddings, "dim")
+    if embeddings.array.ndim != 2:
+        raise ProgramError("AssertionError", "Embeddings parameter is expected to be 2-dimensional")
+    rows, columns = embeddings.array.shape
+    return {"num_embeddings": rows, "embedding_dim": columns, "_weight": embeddings}
+
+
+def _embedding(
+    embeddings: Any,
+    freeze: Any = True,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: Any = 2.0,
+    scale_grad_by_freq: Any = False,
+    sparse: Any = False,
+) -> Embedding:
+    return Embedding(
+        **_shape_of(embeddings),
+        _freeze=freeze,
+        padding_idx=padding_idx,
+        max_norm=max_norm,
+        norm_type=norm_type,
+        scale_grad_by_freq=scale_grad_by_freq,
+        sparse=sparse,
+    )
+
+
+def _bag(
+    embeddings: Any,
+    freeze: Any = True,
+    max_norm: Any = None,
+    norm_type: Any = 2.0,
+    scale_grad_by_freq: Any = False,
+    mode: Any = "mean",
+    sparse: Any = False,
+    include_last_offset: Any = False,
+    padding_idx: Any = None,
+) -> EmbeddingBag:
+    made = EmbeddingBag(
+        **_shape_of(embeddings),
+        max_norm=max_norm,
+        norm_type=norm_type,
+        scale_grad_by_freq=scale_grad_by_freq,
+        mode=mode,
+        sparse=sparse,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )
+    made.own_parameters["weight"].requires_grad = not freeze  # type: ignore[union-attr]
+    return made
+
+
 class Embedding(VectorTable, place="sparse"):
     """A table of vectors, which begin normal."""
+
+    SCRIPT_STATIC = {"from_pretrained": Routine(_embedding, "Embedding.from_pretrained", hide_first=True)}
+    METHODS = "from_pretrained"
 
     FUNCTION = "nn.functional.embedding"
     PADDING = "Padding_idx"
@@ -83,6 +147,8 @@ class Embedding(VectorTable, place="sparse"):
 class EmbeddingBag(VectorTable, place="sparse"):
     """Sums, means or maxima of rows of a table, which begin normal."""
 
+    SCRIPT_STATIC = {"from_pretrained": Routine(_bag, "EmbeddingBag.from_pretrained", hide_first=True)}
+    METHODS = "from_pretrained"
     FUNCTION = "nn.functional.embedding_bag"
     ARGUMENTS = {
         "num_embeddings": REQUIRED,

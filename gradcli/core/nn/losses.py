@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import language
+from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.linear import Linear
 from gradcli.core.nn.module import Module
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 class Loss(FunctionModule):
@@ -48,6 +52,13 @@ class TripletLoss(Loss):
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:  # type: ignore[override]
         return self.call(anchor, positive, negative)
+
+
+class LengthsLoss(Loss):
+    """A loss of sequences, whose lengths are given."""
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:  # type: ignore[override]
+        return self.call(log_probs, targets, input_lengths, target_lengths)
 
 
 class LogInputLoss(Loss):
@@ -126,6 +137,7 @@ CLASSES = ClassTable(
         ARGUMENTS={"full": False, "eps": 1e-6, "reduction": "mean"},
         KEYWORD_ONLY="full eps reduction",
     ),
+    row(LengthsLoss, {"CTCLoss": "F.ctc_loss"}, ARGUMENTS={"blank": 0, "reduction": "mean", "zero_infinity": False}),
     row(Loss, {"HingeEmbeddingLoss": "F.hinge_embedding_loss"}, ARGUMENTS={"margin": 1.0, **_REDUCED}),
     row(PairLoss, {"MarginRankingLoss": "F.margin_ranking_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
     row(PairLoss, {"CosineEmbeddingLoss": "F.cosine_embedding_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
@@ -178,3 +190,62 @@ class TripletMarginWithDistanceLoss(TripletLoss, place="loss"):
         distance = self.settings()["distance_function"]
         if isinstance(distance, Module):
             self.children_by_name["distance_function"] = distance
+
+
+class LinearCrossEntropyLoss(Loss, place="loss"):
+    """The cross entropy of a linear map of the input."""
+
+    FUNCTION = "nn.functional.linear_cross_entropy"
+    ARGUMENTS = {
+        "in_features": REQUIRED,
+        "num_classes": REQUIRED,
+        "out_features": (),
+        "bias": False,
+        "device": None,
+        "dtype": None,
+        "reduction": "mean",
+        "weight": None,
+        "ignore_index": None,
+        "label_smoothing": 0.0,
+        "options": None,
+    }
+    KEYWORD_ONLY = "out_features bias device dtype reduction weight ignore_index label_smoothing options"
+    SETTINGS = "num_classes out_features reduction ignore_index label_smoothing"
+    BUFFERS = "weight"
+    SCRIPT_ATTRIBUTES = Loss.SCRIPT_ATTRIBUTES | {"linear": lambda module: module.children_by_name["linear"]}
+
+    def keep(self, given: dict[str, Any]) -> None:
+        weight, count = given["weight"], given["num_classes"]
+        if given["options"] is not None:
+            raise ProgramError("NotImplementedError", "options of LinearCrossEntropyLoss are not part of gradcli")
+        if type(weight) is Tensor and weight.array.shape != (count,):
+            raise runtime_error(f"expected weight shape to be {(count,)}, got {tuple(weight.array.shape)}")
+        if not 0 <= given["label_smoothing"] <= 1:
+            raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {given['label_smoothing']}")
+        super().keep(given)
+        features = math.prod(given["out_features"], start=count)
+        self.children_by_name["linear"] = Linear(given["in_features"], features, given["bias"], dtype=given["dtype"])
+
+    def forward(self, input: Any, target: Any) -> Any:  # type: ignore[override]
+        linear: Any = self.children_by_name["linear"]
+        settings = self.settings()
+        shape = (settings.pop("num_classes"), *settings.pop("out_features"))
+        weight, bias = linear.own_parameters["weight"], linear.own_parameters["bias"]
+        reshape = catalog.function("reshape")
+        return catalog.function(self.FUNCTION)(
+            input,
+            reshape(weight, (*shape, linear.in_features)),
+            target,
+            linear_bias=bias if bias is None else reshape(bias, shape),
+            **settings,
+        )
+
+    def extra_repr(self) -> str:
+        linear: Any = self.children_by_name["linear"]
+        bias = linear.own_parameters["bias"] is not None
+        shown = {"in_features": linear.in_features, "num_classes": self.num_classes, "out_features": self.out_features, "bias": bias}
+        shown |= {name: vars(self)[name] for name in ("reduction", "ignore_index", "label_smoothing")}
+        return ", ".join(f"{name}={value}" for name, value in (shown | {"options": None}).items())
+
+    num_classes: int
+    out_features: tuple[int, ...]

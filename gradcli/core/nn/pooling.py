@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.functions import catalog
+from gradcli.core.nn.convolution import sizes_of
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.errors import ProgramError
 
 
 class Pool(FunctionModule):
@@ -70,6 +73,44 @@ class RowAvgPool(WindowPool):
         vars(self).update((name, tuple(size) if hasattr(size, "__iter__") else (size,)) for name, size in sizes.items())
 
 
+class MaxUnpool(Pool):
+    """The inverse of max pooling: every maximum back at its place, zeros elsewhere."""
+
+    INIT_NAME = "MaxUnpool"
+    ARGUMENTS = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+    SHOWN = "kernel_size stride padding"
+
+    def keep(self, given: dict[str, Any]) -> None:
+        stride = given["kernel_size"] if given["stride"] is None else given["stride"]
+        super().keep({name: sizes_of(value, self.RANK) for name, value in (given | {"stride": stride}).items()})
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:  # type: ignore[override]
+        return catalog.function(self.FUNCTION)(input, indices, *self.settings().values(), output_size)
+
+
+class FractionalMaxPool(Pool):
+    """The largest element of each of so many windows, whose places are random."""
+
+    ARGUMENTS = {"kernel_size": REQUIRED, "output_size": None, "output_ratio": None, "return_indices": False, "_random_samples": None}
+    NOT_KEPT = "_random_samples"
+
+    def keep(self, given: dict[str, Any]) -> None:
+        size, ratio = given["output_size"], given["output_ratio"]
+        if size is None and ratio is None:
+            text = f"FractionalMaxPool{self.RANK}d requires specifying either an output size, or a pooling ratio"
+            raise ProgramError("ValueError", text)
+        if size is not None and ratio is not None:
+            raise ProgramError("ValueError", "only one of output_size and output_ratio may be specified")
+        wide = {name: given[name] and sizes_of(given[name], self.RANK) for name in ("kernel_size", "output_size", "output_ratio")}
+        if ratio is not None and not all(0 < r < 1 for r in wide["output_ratio"]):
+            raise ProgramError("ValueError", f"output_ratio must be between 0 and 1 (got {ratio})")
+        super().keep(given | wide)
+        self.own_buffers["_random_samples"] = given["_random_samples"]
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, *self.settings().values(), self.own_buffers["_random_samples"])
+
+
 _AVERAGE = {"kernel_size": REQUIRED, "stride": None, "padding": 0, "ceil_mode": False, "count_include_pad": True}
 CLASSES = ClassTable(
     row(MaxPool, {"MaxPool1d": "F.max_pool1d", "MaxPool2d": "F.max_pool2d", "MaxPool3d": "F.max_pool3d"}),
@@ -96,5 +137,7 @@ CLASSES = ClassTable(
             "AdaptiveMaxPool3d": "F.adaptive_max_pool3d",
         },
     ),
-    row(LPPool, {"LPPool1d": "F.lp_pool1d", "LPPool2d": "F.lp_pool2d"}),
+    row(LPPool, {"LPPool1d": "F.lp_pool1d", "LPPool2d": "F.lp_pool2d", "LPPool3d": "F.lp_pool3d"}),
+    row(MaxUnpool, {f"MaxUnpool{n}d": f"F.max_unpool{n}d" for n in (1, 2, 3)}),
+    row(FractionalMaxPool, {f"FractionalMaxPool{n}d": f"F.fractional_max_pool{n}d" for n in (2, 3)}),
 )

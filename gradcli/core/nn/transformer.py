@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.nn.attention import MultiheadAttention
@@ -18,6 +20,7 @@ from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.linear import Linear
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.normalization import LayerNorm
+from gradcli.core.nn.parameter import floating
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -204,8 +207,17 @@ class TransformerDecoder(Stack, place="transformer"):
         return self._through(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
 
+def _mask(sz: Any, device: Any = None, dtype: Any = None) -> Tensor:
+    kind = floating(dtype)
+    limits.check_elements(sz * sz, kind.itemsize)
+    return Tensor(np.triu(np.full((sz, sz), -np.inf, kind.np), 1), kind)
+
+
 class Transformer(FunctionModule, place="transformer"):
     """An encoder and a decoder that attends to its output (Vaswani et al. 2017)."""
+
+    SCRIPT_STATIC = {"generate_square_subsequent_mask": Routine(_mask, "Transformer.generate_square_subsequent_mask")}
+    METHODS = "generate_square_subsequent_mask"
 
     ARGUMENTS = {
         "d_model": 512,
@@ -239,6 +251,10 @@ class Transformer(FunctionModule, place="transformer"):
         for _, parameter in self.walk_parameters():
             if parameter.dim() > 1:
                 xavier_uniform_(parameter)
+
+    def generate_square_subsequent_mask(self, sz: Any, device: Any = None, dtype: Any = None) -> Tensor:
+        """A square matrix with minus infinity above the diagonal, 0 elsewhere: no place attends to later ones."""
+        return _mask(sz, device, dtype)
 
     def forward(  # type: ignore[override]
         self,

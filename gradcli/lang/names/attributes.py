@@ -205,6 +205,8 @@ def unbound(owner: Value, name: str) -> Value:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
         return Builtin(name, dict_from_keys)
+    if type(owner) is ScriptType and name in (static := _table(owner.instances or ScriptType, "SCRIPT_STATIC")):
+        return static[name]
     kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
     if method is None or kind is None:

@@ -256,4 +256,5 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     PythonFunction(_lp(1), "lp_pool1d", "The p-norm of each window.", samples=(Sample("F.lp_pool1d(x, 2, 2)", None, x=ROW),)),
     PythonFunction(_lp(2), "lp_pool2d", "The p-norm of each window.", samples=(Sample("F.lp_pool2d(x, 2, 2)", None, x=IMAGE),)),
+    PythonFunction(_lp(3), "lp_pool3d", "The p-norm of each window.", samples=(Sample("F.lp_pool3d(x, 2, 2)", None, x=VOLUME),)),
 )

@@ -41,7 +41,7 @@ def _at_places(x: Array, indices: Array, rank: int) -> Array:
     return np.take_along_axis(flat, _flat(numeric, indices, rank), -1).reshape(indices.shape)
 
 
-def _maxima(name: str, attrs: str, rank: int) -> Pair:
+def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
     """The records of the maxima of windows, whose places in the flattened last `rank` dimensions are `indices`."""
 
     def gathered(xp: Any, grad: Any, indices: Any) -> Any:
@@ -72,11 +72,11 @@ def _maxima(name: str, attrs: str, rank: int) -> Pair:
 
 
 #: by the number of dimensions; PyTorch pools rows as images of height 1
-MAX = {rank: _maxima(f"MaxPool{rank}DWithIndices", "kernel_size stride padding dilation ceil_mode", rank) for rank in (2, 3)}
-ADAPTIVE_MAX = {rank: _maxima(f"AdaptiveMaxPool{rank}D", "", rank) for rank in (2, 3)}
+MAX = {rank: records_of_maxima(f"MaxPool{rank}DWithIndices", "kernel_size stride padding dilation ceil_mode", rank) for rank in (2, 3)}
+ADAPTIVE_MAX = {rank: records_of_maxima(f"AdaptiveMaxPool{rank}D", "", rank) for rank in (2, 3)}
 
 
-def _pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, Tensor]:
+def pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, Tensor]:
     """The maxima at the places `found`, and the places."""
     indices = Tensor(found, dtypes.int64)
     return pair.forward(input, *how, watched(indices)), indices
@@ -111,7 +111,7 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
         pooling_checks.check_rank(input, rank)
         pooling_checks.check_windows(input, *sizes, ceil_mode)
         pooling_checks.check_dtype(name, input, _WHOLE)
-        return _pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *sizes, ceil_mode)
+        return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *sizes, ceil_mode)
 
     return run
 
@@ -123,7 +123,7 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
     pooling_checks.check_dtype("max_pool1d_impl", input)
     how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
     rows = unsqueeze(input, -2)
-    made = _pooled(MAX[2], rows, _places(rows.array, *how), *how)
+    made = pooled(MAX[2], rows, _places(rows.array, *how), *how)
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 
 
@@ -151,7 +151,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
         raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
     pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     spans = pooling_checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
-    return _pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
+    return pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
 
 
 def _adaptive_of_images(rank: int) -> Callable[..., Any]:

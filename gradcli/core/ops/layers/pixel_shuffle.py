@@ -161,4 +161,12 @@ FUNCTIONS: tuple[Function, ...] = (
         _CHANNELS,
     ),
     _declared("channel_shuffle", channel_shuffle, "groups", "The channels of groups in turns.", CHANNEL_SHUFFLE, [_CHANNELS]),
+    Function(
+        "native_channel_shuffle",
+        ("Tensor input, int groups", channel_shuffle),
+        doc="The channels of groups in turns.",
+        samples=(Sample("torch.native_channel_shuffle(x, 2)", None, x=[_CHANNELS]),),
+        method=False,
+        aliases=("nn.functional.native_channel_shuffle",),
+    ),
 )

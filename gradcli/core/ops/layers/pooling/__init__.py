@@ -1,0 +1,1 @@
+"""Pooling with random windows, and the inverse of max pooling."""

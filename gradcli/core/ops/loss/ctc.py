@@ -1,0 +1,202 @@
+"""Connectionist temporal classification: the probability of label sequences, summed over all alignments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.elementwise.where import WHERE
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, reduction_word
+from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
+from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error, shape_error
+
+#: the labels of each sample
+Labels = tuple[tuple[int, ...], ...]
+Lengths = tuple[int, ...]
+
+
+def _padded(labels: tuple[int, ...], blank: int) -> Array:
+    """The labels with blanks before, between and after them."""
+    made = np.full(2 * len(labels) + 1, blank)
+    made[1::2] = labels
+    return made
+
+
+def _sums(scores: Array, padded: Array, blank: int) -> Array:
+    """Row t holds, for each place in the padded labels, the logarithm of the probability of all ways there in t + 1 steps."""
+    steps, size = len(scores), len(padded)
+    made = np.full((steps, size), -np.inf, scores.dtype)
+    made[0, :2] = scores[0, padded[:2]]
+    skips = np.zeros(size, bool)
+    skips[2:] = (padded[2:] != blank) & (padded[2:] != padded[:-2])
+    ways = np.full((3, size), -np.inf, scores.dtype)
+    for t in range(1, steps):
+        before = made[t - 1]
+        ways[0] = before
+        ways[1, 1:] = before[:-1]
+        ways[2, 2:] = np.where(skips[2:], before[:-2], -np.inf)
+        made[t] = np.logaddexp.reduce(ways) + scores[t, padded]
+    return made
+
+
+def _losses(x: Array, targets: Labels, lengths: Lengths, blank: int) -> Array:
+    made = np.empty(len(targets), x.dtype)
+    for b, (labels, steps) in enumerate(zip(targets, lengths, strict=True)):
+        if not steps:
+            made[b] = np.inf if labels else 0
+            continue
+        last = _sums(x[:steps, b], _padded(labels, blank), blank)[-1]
+        made[b] = -np.logaddexp.reduce(last[-2:])
+    return made
+
+
+def _gradients(grad: Array, x: Array, targets: Labels, lengths: Lengths, blank: int, zero_infinity: bool) -> Array:
+    """The gradient of scores that are normalised, as PyTorch takes them to be."""
+    losses = _losses(x, targets, lengths, blank)
+    made = np.zeros_like(x)
+    for b, (labels, steps) in enumerate(zip(targets, lengths, strict=True)):
+        if not steps or (zero_infinity and losses[b] == np.inf):
+            continue
+        scores, padded = x[:steps, b], _padded(labels, blank)
+        ahead = _sums(scores, padded, blank)
+        behind = _sums(scores[::-1], padded[::-1], blank)[::-1, ::-1]
+        joint = ahead + behind
+        ways = np.full_like(scores, -np.inf)
+        for place, label in enumerate(padded):
+            ways[:, label] = np.logaddexp(ways[:, label], joint[:, place])
+        made[:steps, b] = (np.exp(scores) - np.exp(ways + losses[b] - scores)) * grad[b]
+    return made
+
+
+_STEPS = (
+    "p = log_probs.exp(); o = {'dtype': grad.dtype}; L = [[blank, *[c for label in row for c in (label, blank)]] for row in targets]; "
+    "A = [tensor([[float(i - j in (0, 1) or (i - j == 2 and l[i] not in (blank, l[j]))) for j in range(len(l))] "
+    "for i in range(len(l))], **o) for l in L]; I = [eye(len(l), **o) for l in L]; "
+    "S = [[p[t, b, l].diag() @ (A[b] if t else I[b]) for t in range(input_lengths[b])] for b, l in enumerate(L)]; "
+    "a = [tensor([float(i < 2) for i in range(len(l))], **o) for l in L]; "
+    "q = [[torch.linalg.multi_dot([I[b], *S[b][t::-1], I[b]]) @ a[b] * (a[b].flip(0) @ torch.linalg.multi_dot([I[b], *S[b][:t:-1], I[b]])) "
+    "for t in range(len(S[b]))] for b in range(len(L))]; "
+    "z = zeros(p.shape[2], **o); "
+    "g = [[p[t, b] - z.index_add(0, tensor(L[b]), q[b][t] / q[b][t].sum()) if t < len(S[b]) else z for b in range(len(L))] "
+    "for t in range(len(p))]; "
+)
+_ATTRS = "targets input_lengths blank zero_infinity"
+_BACKWARD = not_differentiable("_ctc_loss_backward", _gradients, "grad_output log_probs", _ATTRS)
+CTC = Op(
+    "CtcLossBackward0",
+    lambda x, targets, lengths, blank, zero_infinity: _losses(x, targets, lengths, blank),
+    "log_probs",
+    _ATTRS,
+    log_probs=Rule(
+        lambda xp, grad, log_probs, attrs: xp.call(_BACKWARD, grad, log_probs, *attrs),
+        f"{_STEPS}torch.stack([torch.stack(row) for row in g]) * grad.unsqueeze(-1)",
+        "the gradient of probabilities that sum to 1",
+    ),
+)
+
+
+# --- arguments ---
+
+
+def _lengths(value: Any) -> Lengths:
+    if type(value) is Tensor:
+        return tuple(int(n) for n in value.array.reshape(-1))
+    return tuple(value) if isinstance(value, (tuple, list)) else (int(value),)
+
+
+_WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _labels(targets: Tensor, lengths: Lengths) -> Labels:
+    """The labels of each sample, from rows with padding or from one row of all. RuntimeError for sizes that do not fit."""
+    rows = targets.array
+    if rows.ndim == 1:
+        wanted = sum(lengths)
+        if rows.shape[0] != wanted:
+            have = f"Expected tensor to have size {wanted} at dimension 0, but got size {rows.shape[0]}"
+            raise shape_error(f"{have} for argument #2 'targets'{_WHILE}")
+        ends = np.cumsum(lengths)
+        return tuple(tuple(int(c) for c in rows[end - n : end]) for end, n in zip(ends, lengths, strict=True))
+    if rows.shape[1] < max(lengths, default=0):
+        have = f"Expected tensor to have size at least {max(lengths)} at dimension 1, but got size {rows.shape[1]}"
+        raise shape_error(f"{have} for argument #2 'targets'{_WHILE}")
+    return tuple(tuple(int(c) for c in row[:n]) for row, n in zip(rows, lengths, strict=True))
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """The negative logarithm of the probability of the labels. log_probs is (steps, batch, classes), or (steps, classes).
+
+    Raises RuntimeError for sizes that do not fit, ValueError for an unknown reduction.
+    """
+    checked_reduction(reduction)
+    single = log_probs.array.ndim == 2
+    if single:
+        log_probs = unsqueeze(log_probs, 1)
+        targets = targets if targets.array.ndim != 1 else Tensor(targets.array[None], targets.dtype)
+    if log_probs.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("ctc_loss_cpu", log_probs.dtype)
+    steps, batch, classes = log_probs.array.shape
+    given, wanted = _lengths(input_lengths), _lengths(target_lengths)
+    if not 0 <= blank < classes:
+        raise runtime_error("blank must be in label range")
+    for name, found in (("input_lengths", given), ("target_lengths", wanted)):
+        if len(found) != batch:
+            raise runtime_error(f"{name} must be of size batch_size")
+    if max(given, default=0) > steps:
+        raise runtime_error(f"Expected input_lengths to have value at most {steps}, but got value {max(given)}{_WHILE}")
+    labels = _labels(targets, wanted)
+    limits.check_work(40.0 * steps * sum(2 * len(row) + 50 for row in labels))
+    if any(not 0 <= label < classes for row in labels for label in row):
+        raise runtime_error("ctc_loss: a label is not the number of a class")
+    losses = CTC(log_probs, labels, given, blank, zero_infinity)
+    if zero_infinity:
+        zeros = Tensor(np.zeros((), log_probs.dtype.np), log_probs.dtype)
+        losses = WHERE(zeros, losses, np.asarray(losses.array == np.inf))
+    if reduction == "mean":
+        divisors = np.maximum(np.array(wanted), 1).astype(log_probs.dtype.np)
+        return mean_all(losses / Tensor(divisors, log_probs.dtype))
+    if reduction == "sum":
+        return sum_all(losses)
+    return squeeze_dim(losses, 0) if single else losses
+
+
+_SIGNATURE = (
+    "Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, int reduction=1, bool zero_infinity=False"
+)
+_SCORES = [[[-0.5, -1.5, -2.0]], [[-1.0, -0.7, -2.5]], [[-2.0, -1.0, -0.4]]]
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        ctc_loss,
+        "ctc_loss",
+        "Negative log likelihood of label sequences, over all alignments.",
+        ops=(CTC,),
+        samples=(Sample("F.ctc_loss(x, tensor([[1, 2]]), (3,), (2,), reduction='sum')", None, x=_SCORES),),
+        checked_as="ctc_loss",
+    ),
+    Function(
+        "ctc_loss",
+        (_SIGNATURE, lambda p, t, n, m, blank, reduction, zero: ctc_loss(p, t, n, m, blank, reduction_word(reduction), zero)),
+        doc="Negative log likelihood of label sequences, over all alignments.",
+        samples=(Sample("torch.ctc_loss(x, tensor([1, 1]), (3,), (2,), 0, 2)", None, x=_SCORES),),
+        method=False,
+    ),
+)
