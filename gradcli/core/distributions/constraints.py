@@ -101,6 +101,12 @@ def _matrix_is_lower(x: Array) -> Any:
     return (np.tril(x) == x).all((-2, -1))
 
 
+def _correlation_root(x: Array) -> Any:
+    error = np.abs((x.astype(np.float64) ** 2).sum(-1) - 1)
+    unit = (error <= np.finfo(x.dtype).eps * x.shape[-1] * 10).all(-1)
+    return unit & _matrix_is_lower(x) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1)
+
+
 def _symmetric(x: Array) -> Any:
     return np.isclose(x, x.swapaxes(-1, -2), atol=1e-6).all((-2, -1))
 
@@ -146,6 +152,7 @@ unit_interval = interval(0.0, 1.0)
 simplex = Constraint("Simplex()", _simplex, 1)
 lower_triangular = Constraint("LowerTriangular()", _matrix_is_lower, 2)
 lower_cholesky = Constraint("LowerCholesky()", lambda x: _matrix_is_lower(x) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1), 2)
+corr_cholesky = Constraint("CorrCholesky()", _correlation_root, 2)
 square = Constraint("Square()", lambda x: np.full(x.shape[:-2], x.shape[-2] == x.shape[-1]), 2)
 symmetric = Constraint("Symmetric()", _symmetric, 2)
 positive_definite = Constraint("PositiveDefinite()", _positive_definite, 2)

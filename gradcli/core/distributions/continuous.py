@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.routines import Routine
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import cast, expand, f, f_special, nan_where, precision
@@ -209,3 +210,68 @@ class VonMises(Distribution):
             done |= accepted
         turned = np.mod(x + math.pi + loc, 2 * math.pi) - math.pi
         return Tensor(dtypes.cast(turned, self.loc.dtype), self.loc.dtype)
+
+
+class GeneralizedPareto(Distribution):
+    """The distribution of what lies beyond a threshold, with a tail that `concentration` tells."""
+
+    PARAMETERS = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+    mode = property(lambda self: self.loc)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        bounded = f.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
+        return constraints.interval(self.loc, bounded)
+
+    @property
+    def mean(self) -> Tensor:
+        valid = self.concentration < 1
+        return f.where(valid, self.loc + self.scale / (1 - f.where(valid, self.concentration, 0.5)), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        valid = self.concentration < 0.5
+        shape = f.where(valid, self.concentration, 0.25)
+        return f.where(valid, f.pow(self.scale, 2) / (f.pow(1 - shape, 2) * (1 - 2 * shape)), math.nan)
+
+    def _shape(self) -> tuple[Tensor, Tensor]:
+        """Where the concentration is zero, and the concentration with 1 in place of zero."""
+        zero = f.isclose(self.concentration, f.zeros_like(self.concentration))
+        return zero, f.where(zero, f.ones_like(self.concentration), self.concentration)
+
+    def draw(self, sample_shape: Any) -> Tensor:
+        return self.icdf(filled("uniform_", self.full(sample_shape), self.loc.dtype))
+
+    def log_prob(self, value: Any) -> Tensor:
+        z = (self.checked(value) - self.loc) / self.scale
+        zero, shape = self._shape()
+        y = 1 / shape + f.ones_like(z)
+        tail = f.where(y == 0, y, y * f.log1p(shape * z))
+        return -f.log(self.scale) - f.where(zero, z, tail)
+
+    def log_survival_function(self, value: Any) -> Tensor:
+        """The logarithm of the probability of larger values."""
+        z = (self.checked(value) - self.loc) / self.scale
+        zero, shape = self._shape()
+        return f.where(zero, -z, -f.log1p(shape * z) / shape)
+
+    def log_cdf(self, value: Any) -> Tensor:
+        """The logarithm of the probability of values up to this one."""
+        return f.log1p(-f.exp(self.log_survival_function(value)))
+
+    def cdf(self, value: Any) -> Tensor:
+        return f.exp(self.log_cdf(value))
+
+    def icdf(self, value: Any) -> Tensor:
+        zero, shape = self._shape()
+        log = f.log1p(-value)
+        return f.where(zero, self.loc - self.scale * log, self.loc + self.scale / shape * f.expm1(-shape * log))
+
+    def entropy(self) -> Tensor:
+        return f.broadcast_to(f.log(self.scale) + self.concentration + 1, self.batch_shape)
+
+    SCRIPT_METHODS = {
+        **Distribution.SCRIPT_METHODS,
+        **{run.__name__: Routine(run, f"GeneralizedPareto.{run.__name__}") for run in (log_survival_function, log_cdf)},
+    }

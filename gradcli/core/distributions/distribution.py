@@ -244,6 +244,7 @@ def _described(value: Tensor) -> str:
 #: PyTorch's modules whose names are not the class's name in lower case with underscores
 _MODULES = {"StudentT": "studentT", "FisherSnedecor": "fishersnedecor", "LowRankMultivariateNormal": "lowrank_multivariate_normal"}
 _MODULES |= {"OneHotCategoricalStraightThrough": "one_hot_categorical", "LogitRelaxedBernoulli": "relaxed_bernoulli"}
+_MODULES |= {"LKJCholesky": "lkj_cholesky"}
 _MODULES |= {"RelaxedOneHotCategorical": "relaxed_categorical", "ExpRelaxedCategorical": "relaxed_categorical"}
 
 

@@ -190,7 +190,7 @@ PLACES |= {
     f"distributions.constraints.{name}": (_CONSTRAINTS, name)
     for name in (
         *("real", "real_vector", "boolean", "one_hot", "nonnegative_integer", "positive_integer", "positive", "nonnegative"),
-        *("unit_interval", "simplex", "lower_triangular", "lower_cholesky", "square", "symmetric", "positive_definite"),
+        *("unit_interval", "simplex", "lower_triangular", "lower_cholesky", "corr_cholesky", "square", "symmetric", "positive_definite"),
     )
 }
 
