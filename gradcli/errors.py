@@ -328,10 +328,14 @@ class Verdict(GradcliError):
 
 
 class LimitError(GradcliError):
-    """A bound was reached. `limit` is the bound's name, as `--limit` takes it."""
+    """A bound was reached. `limit` is the bound's name, as `--limit` takes it.
+
+    Of one that was `measured` the moment depends on the machine, and so do its text and place.
+    """
 
     exit_code = 5
     kind = "LimitError"
+    measured = False
 
     def __init__(self, limit: str, message: str, *, span: Span | None = None) -> None:
         super().__init__(message, span=span, hints=[f"--limit {limit}=VALUE changes this bound"])

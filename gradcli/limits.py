@@ -257,7 +257,9 @@ class Memory:
             self.release()
             held = self.held()
         if held + size > current.bytes + self.OWN:
-            raise LimitError("bytes", f"{held + size:,.0f} bytes in use would be over the limit of {current.bytes:,.0f}")
+            error = LimitError("bytes", f"{held + size:,.0f} bytes in use would be over the limit of {current.bytes:,.0f}")
+            error.measured = True
+            raise error
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096

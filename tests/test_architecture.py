@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, reduce
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,9 +58,11 @@ ALLOWED: dict[str, set[str]] = {
     "plain": set(),
     "session": {"lang", "core", "analysis", "data", "results", "limits", "errors", "source"},
     "batch": {"session", "render", "results", "limits", "errors", "source"},
+    "cluster": {"batch", "errors", "plain", "__init__"},
     "render": {"results", "errors", "source", "plain"},
     "repl": {"__init__", "plain", "source", "session", "render", "results", "lang.names", "limits", "errors"},
-    "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results", "session", "batch", "render", "repl", "__init__"},
+    "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results"}
+    | {"session", "batch", "cluster", "render", "repl", "__init__"},
     "__main__": {"cli", "limits"},
     "__init__": set(),
 }
@@ -74,6 +77,7 @@ THIRD_PARTY = {
     "results": {"numpy"},
     "session": {"numpy"},
     "batch": {"msgspec"},
+    "cluster": {"numpy", "dask", "distributed", "fsspec"},
     "render": {"rich", "pygments", "plotille", "matplotlib"},
     "repl": {"prompt_toolkit", "pygments", "platformdirs"},
     "cli": {"typer", "rich", "shellingham"},
@@ -201,8 +205,9 @@ def test_the_composition_root_provides_what_lower_wings_declare() -> None:
 
 def test_every_module_is_reached_by_its_dotted_name() -> None:
     """`import a.b.c as c` reads attributes: no package binds another value to the name of one of its modules."""
+    without = "" if find_spec("distributed") else "gradcli.cluster."
     for module in SOURCES:
-        if module != "gradcli.__main__":
+        if module != "gradcli.__main__" and not (without and module.startswith(without)):
             assert import_module(module) is reduce(getattr, module.split(".")[1:], gradcli), module
 
 

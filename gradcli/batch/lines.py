@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 
 from gradcli.batch.messages import Number, decode
@@ -30,12 +31,9 @@ class Lines:
 
     def more(self) -> Iterator[Line]:
         """The lines that the next read completes; sets `ended` at the end of the input. Raises DataError."""
-        try:
-            chunk = os.read(self.descriptor, _CHUNK)
-        except BlockingIOError:
+        chunk = self._chunk()
+        if chunk is None:
             return
-        except OSError as error:
-            raise DataError(f"cannot read the requests: {error.strerror}") from None
         self.read += len(chunk)
         if not chunk:
             self.ended = True
@@ -47,6 +45,15 @@ class Lines:
             self._keep(part)
             yield from self._complete()
         self._keep(rest)
+
+    def _chunk(self) -> bytes | None:
+        """What can be read now: empty at the end of the input, None where nothing has arrived yet. Raises DataError."""
+        try:
+            return os.read(self.descriptor, _CHUNK)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise DataError(f"cannot read the requests: {error.strerror}") from None
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
@@ -62,6 +69,40 @@ class Lines:
         self._size = 0
         if self._number > self._skip:
             yield self._number, line
+
+
+#: what stands before a line in a frame: its number and its length, -1 for a line that was too long to be kept
+_FRAME = struct.Struct("<Qq")
+
+
+def frame(number: int, line: bytes | None) -> bytes:
+    """A line as `Frames` reads it."""
+    return _FRAME.pack(number, -1 if line is None else len(line)) + (line or b"")
+
+
+class Frames(Lines):
+    """Lines that arrive with their numbers, each in a frame."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, 0)
+        self._rest = bytearray()
+
+    def more(self) -> Iterator[Line]:
+        """The lines that the next read completes; sets `ended` at the end of the input. Raises DataError."""
+        chunk = self._chunk()
+        if chunk is None:
+            return
+        self.ended = not chunk
+        self._rest += chunk
+        at = 0
+        while len(self._rest) >= at + _FRAME.size:
+            number, size = _FRAME.unpack_from(self._rest, at)
+            end = at + _FRAME.size + max(size, 0)
+            if len(self._rest) < end:
+                break
+            yield number, None if size < 0 else bytes(self._rest[at + _FRAME.size : end])
+            at = end
+        del self._rest[:at]
 
 
 # --- resuming ---

@@ -71,16 +71,26 @@ class Source(Struct):
         A request has the `id` of its answer. Nothing is compared where the requests can be read only once.
         """
         number, end = answered(answers, base)
-        if number and stat.S_ISREG(os.fstat(self.descriptor).st_mode):
-            begin = os.lseek(self.descriptor, 0, os.SEEK_CUR)
-            lines = Lines(self.descriptor, self.most, number - 1)
-            found: list[bytes | None] = []
-            while not found and not lines.ended:
-                found = [line for _, line in islice(lines.more(), 1)]
-            os.lseek(self.descriptor, begin, os.SEEK_SET)
-            if not found or identity(found[0] or b"") != identity(last_answer(answers, end)):
-                raise UsageError("--resume: the output answers other requests than these")
+        if number:
+            self.check_is_last(answers, number, end)
         return number, end
+
+    def check_is_last(self, answers: int, number: int, end: int) -> None:
+        """Compare the request `number` with the answer that ends at the offset `end`. Raises UsageError."""
+        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+            return
+        begin = os.lseek(self.descriptor, 0, os.SEEK_CUR)
+        lines = self.lines(number - 1)
+        found: list[bytes | None] = []
+        while not found and not lines.ended:
+            found = [line for _, line in islice(lines.more(), 1)]
+        os.lseek(self.descriptor, begin, os.SEEK_SET)
+        if not found or identity(found[0] or b"") != identity(last_answer(answers, end)):
+            raise UsageError("--resume: the output answers other requests than these")
+
+    def lines(self, skip: int) -> Lines:
+        """The lines without the first `skip`."""
+        return Lines(self.descriptor, self.most, skip)
 
     def check_is_not(self, descriptor: int, name: str) -> None:
         """Refuse to write to the file that the requests are read from. Raises DataError."""

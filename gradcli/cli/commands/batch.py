@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import gradcli
+from gradcli.cli.clusters import Workers
 from gradcli.cli.options import Shared
-from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
+from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
 
 if TYPE_CHECKING:
-    from gradcli.batch.output import AnswerFile, AnswerStream, Source
     from gradcli.batch.pool import Job
+    from gradcli.cli.batch_files import Pair
+    from gradcli.cli.progress import Tell
     from gradcli.limits import Limits
 
 EXAMPLES = """\
 echo '{"id": 1, "expr": "(x**2).sum()", "vars": {"x": [1, 2]}}' | gradcli batch -
 gradcli batch requests.jsonl -o answers.jsonl --jobs 4
-gradcli batch requests.jsonl -o answers.jsonl --resume"""
+gradcli batch requests.jsonl -o answers.jsonl --resume
+gradcli batch 'requests-*.jsonl' -o answers/ --scheduler tcp://host:8786"""
 
 HELP = """Answer requests, each a JSON object on a line of FILE (- is standard input), each with a JSON object on a line, in order.
 
@@ -31,7 +31,8 @@ A request has expr or script, and may have id, vars, vector, wrt, want (value, g
 limits. Requests know nothing of each other. They are not trusted, unless with --trusted: the bounds are those of --untrusted,
 for each of them. A line that cannot be answered has an error for an answer, and the exit code is 0 all the same.
 
--o FILE is written line by line, so that --resume can go on where an earlier run was ended.
+-o FILE is written line by line, so that --resume can go on where an earlier run was ended. Several files, or a pattern in
+quotes, are answered with -o DIR/, each in a file of its name. --scheduler has a Dask cluster answer (pip install 'gradcli[dask]').
 """
 
 FORMATS = ("json",)
@@ -43,50 +44,80 @@ _LINE_SHARE = 64
 _GROWTH_SHARE = 2
 
 
-def _positive(value: int) -> int:
-    if value < 1:
-        raise UsageError(f"--jobs takes a number from 1 on, not {value}")
-    return value
-
-
 def command(
-    words: Annotated[list[str] | None, typer.Argument(metavar="FILE.jsonl|-", hidden=True)] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="FILE.jsonl...|-", hidden=True)] = None,
     *,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", callback=_positive, help="Answer with N processes; 1 unless given.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last line that the output answers.")] = False,
     trusted: Annotated[bool, typer.Option("--trusted", help="The ordinary bounds instead of those of --untrusted.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of requests and answers, and answer nothing.")] = False,
+    framed: Annotated[bool, typer.Option("--framed", hidden=True, help="Read lines in frames, for a cluster.")] = False,
+    workers: Workers,
     shared: Shared,
 ) -> int:
     """Answer every line."""
     from gradcli import limits
-    from gradcli.batch.lines import Lines
-    from gradcli.batch.output import Source
-    from gradcli.batch.pool import Batch
+    from gradcli.cli import batch_files, batch_on_cluster
     from gradcli.cli.progress import progress
 
     if schema:
         return _write_schema(words or [], shared)
-    name = _input_name(words or [], shared, trusted)
+    _check_options(shared, trusted)
+    workers.refuse_loose()
     if not hasattr(os, "fork"):
         raise UsageError("batch needs a system on which processes can be forked")
+    place = workers.place() if workers.on_cluster else None
     bounds = limits.with_options(shared.limit or [], untrusted=not trusted)
     limits.use(bounds)
+    if framed:
+        batch_on_cluster.serve(make_job(bounds, shared))
+        return 0
+    pairs = batch_files.pairs(words or [], shared.path, on_cluster=place is not None)
     most = bounds.bytes / _LINE_SHARE
-    with _opened(name) as source, _target(shared, Source(source, most), bounds, resume=resume) as target:
-        lines = Lines(source, most, target.resume_after())
-        status = os.fstat(source)
-        with progress(status.st_size if stat.S_ISREG(status.st_mode) else None, shared, remaining=True) as tell:
-            given = 0
-
-            def watch(more: int) -> None:
-                nonlocal given
-                given += more
-                tell(lines.read, f"{given:,} answers")
-
-            Batch(lines, make_job(bounds, shared, target.descriptors), jobs, target.write, watch).run()
-        target.finish()
+    with progress(_size(pairs), shared, remaining=True) as tell:
+        if place is not None:
+            watch = _counter(tell)
+            batch_on_cluster.run(pairs, place, make_job(bounds, shared), bounds, shared, most, watch, resume=resume)
+            return 0
+        for pair in pairs:
+            _answer_file(pair, bounds, shared, workers.jobs, tell, resume=resume)
     return 0
+
+
+def _answer_file(pair: Pair, bounds: Limits, shared: Shared, jobs: int, tell: Tell, *, resume: bool) -> None:
+    """Answer one input by processes of this machine. Raises DataError, UsageError."""
+    from gradcli.batch.pool import Batch
+    from gradcli.cli import batch_files
+
+    name, path = pair
+    with (
+        batch_files.opened(name, bounds.bytes / _LINE_SHARE) as source,
+        batch_files.target(path, source, bounds, shared, resume=resume) as target,
+    ):
+        lines = source.lines(target.resume_after())
+        watch = _counter(lambda _, words: tell(lines.read, words))
+        Batch(lines, make_job(bounds, shared, target.descriptors), jobs, target.write, watch).run()
+        target.finish()
+
+
+def _counter(tell: Tell) -> Callable[[int], None]:
+    """A function that adds up how many answers there are, and tells."""
+    given = 0
+
+    def watch(more: int) -> None:
+        nonlocal given
+        given += more
+        tell(given, f"{given:,} answers")
+
+    return watch
+
+
+def _size(pairs: Sequence[Pair]) -> float | None:
+    """The bytes of a single input; None for several, and for what has no size before it is read."""
+    try:
+        status = os.stat(0 if pairs[0][0] == "-" else pairs[0][0])
+    except OSError:
+        return None
+    return status.st_size if len(pairs) == 1 and stat.S_ISREG(status.st_mode) else None
 
 
 def _write_schema(words: list[str], shared: Shared) -> int:
@@ -102,18 +133,14 @@ def _write_schema(words: list[str], shared: Shared) -> int:
     return 0
 
 
-def _input_name(words: list[str], shared: Shared, trusted: bool) -> str:
-    """The one FILE. Raises UsageError for it, and for options that make no sense here."""
-    if len(words) != 1:
-        what = "FILE is missing" if not words else f"unexpected argument {words[1]!r}"
-        raise UsageError(f"{what}; - is standard input", hints=["try gradcli batch requests.jsonl"])
+def _check_options(shared: Shared, trusted: bool) -> None:
+    """Refuse options that make no sense here. Raises UsageError."""
     if shared.file is not None:
         raise UsageError("batch takes its file as a word, without -f", hints=[f"try gradcli batch {shared.file}"])
     if shared.format not in (None, "json"):
         raise UsageError("batch answers in JSON: there is no other format")
     if trusted and shared.untrusted:
         raise UsageError("--trusted and --untrusted contradict each other")
-    return words[0]
 
 
 # --- answering ---
@@ -195,67 +222,25 @@ def _timed(bounds: Limits, make: Callable[[], str]) -> str:
 
 def _fault(error: Exception) -> GradcliError:
     if isinstance(error, MemoryError):
-        return LimitError("bytes", "there is not enough memory")
+        return _out_of_memory()
     if isinstance(error, RecursionError):
         return LimitError("nesting", "a value is nested too deeply")
     return InternalFault(f"{type(error).__name__}: {error}")
 
 
 def _steady(error: GradcliError) -> GradcliError:
-    """The error without the place that an alarm happened to find, which differs from run to run."""
+    """The error without the place and the figures of an alarm or of a measurement, which differ from run to run."""
     from gradcli import limits
     from gradcli.cli import guard
 
-    return guard.time_error(limits.current.time) if isinstance(error, LimitError) and error.limit == "time" else error
+    if not isinstance(error, LimitError):
+        return error
+    if error.limit == "time":
+        return guard.time_error(limits.current.time)
+    return _out_of_memory() if error.measured else error
 
 
-# --- where requests come from and answers go ---
+def _out_of_memory() -> LimitError:
+    from gradcli import limits
 
-
-@contextmanager
-def _opened(name: str) -> Iterator[int]:
-    """The descriptor of the requests."""
-    from gradcli import data
-
-    if name == "-":
-        stream = getattr(sys.stdin, "buffer", None)
-        if stream is None or stream.closed:
-            raise DataError("standard input is closed")
-        yield stream.fileno()
-        return
-    with data.open_pipe(name) or data.open_regular(name) as file:
-        yield file.fileno()
-
-
-def _target(shared: Shared, source: Source, bounds: Limits, *, resume: bool) -> AnswerFile | AnswerStream:
-    """Where answers go. Raises DataError."""
-    from gradcli import data, limits
-    from gradcli.batch.output import AnswerFile, AnswerStream, write_whole
-
-    path = shared.path
-    if path is None:
-        return AnswerStream(1 if sys.stdout is None else sys.stdout.fileno(), source, _write_stdout, resume=resume)
-    descriptor = data.descriptor_of(path)
-    try:
-        if descriptor is None and os.path.exists(path) and not os.path.isfile(path):
-            descriptor = os.open(path, os.O_WRONLY)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
-    if descriptor is None:
-        options = {"dtype": shared.dtype, "seed": shared.seed, "limits": {name: repr(getattr(bounds, name)) for name in limits.NAMES}}
-        return AnswerFile(path, source, gradcli.__version__, options, resume=resume)
-    given = descriptor
-
-    def write(answers: bytes) -> None:
-        try:
-            write_whole(given, answers)
-        except OSError as error:
-            raise DataError(f"cannot write {path}: {error.strerror}") from None
-
-    return AnswerStream(descriptor, source, write, resume=resume)
-
-
-def _write_stdout(answers: bytes) -> None:
-    from gradcli.cli import output
-
-    output.write_stdout(answers.decode(), safe=True)
+    return LimitError("bytes", f"the program needs more than {limits.current.bytes:,.0f} bytes")

@@ -1,0 +1,69 @@
+"""What a worker of a cluster runs: tasks, each answered by a helper process of the thread that has the task."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import distributed
+
+from gradcli.cluster.connection import Versions, difference, own_versions
+from gradcli.cluster.helper import Helper
+
+#: seconds after which a task returns what it has answered; the rest goes out again
+SLICE = 10.0
+
+_thread = threading.local()
+
+
+class Refused(Exception):
+    """This worker cannot answer what the client asks: nobody's request is to blame."""
+
+
+class HelperEnded(Exception):
+    """Two helpers have ended at the first line of the block."""
+
+
+def answer(versions: Versions, words: Sequence[str], first: int, lines: Sequence[bytes | None]) -> tuple[bytes, int]:
+    """The answers to the first of `lines`, at least to one, whose numbers begin at `first`; and how many these are.
+
+    `words` are the command line of the helper. Raises Refused, and HelperEnded.
+    """
+    address = distributed.get_worker().address
+    if why := difference(own_versions(), versions, address):
+        raise Refused(why)
+    until = time.monotonic() + SLICE
+    found, given, ended = [], 0, 0
+    while given < len(lines) and ended < 2:
+        helper = _helper(words)
+        if not helper.starts:
+            said = helper.said()
+            _drop()
+            raise Refused(f"the worker {address} cannot start gradcli: {said}")
+        text, count, lives = helper.answer(first + given, lines[given:], until)
+        found.append(text)
+        given += count
+        if lives:
+            break
+        _drop()
+        ended = 1 if count else ended + 1
+    if not given:
+        raise HelperEnded
+    return b"".join(found), given
+
+
+def _helper(words: Sequence[str]) -> Helper:
+    """The helper of this thread."""
+    helper: Helper | None = getattr(_thread, "helper", None)
+    if helper is not None and helper.words != tuple(words):
+        _drop()
+        helper = None
+    if helper is None:
+        helper = _thread.helper = Helper(words)
+    return helper
+
+
+def _drop() -> None:
+    _thread.helper.close()
+    _thread.helper = None
