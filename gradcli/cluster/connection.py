@@ -20,6 +20,7 @@ from gradcli.plain import Plain
 
 #: seconds that a scheduler is waited for
 _PATIENCE = 30
+_TALKATIVE = ("distributed", "tornado", "asyncio")
 #: a task that has ended one worker more than this is given up; of a scheduler that runs already its own configuration says it
 _ALLOWED_FAILURES = 2
 
@@ -40,8 +41,9 @@ def connected(place: Place) -> Iterator[distributed.Client]:
     """A client of the cluster, whose workers have the versions of this process. Raises DataError, UsageError."""
     # what Dask says of workers that come and go is told by the results
     warnings.filterwarnings("ignore", module="distributed")
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in [*logging.root.manager.loggerDict, "tornado", "asyncio"]:
+        if name.startswith(_TALKATIVE):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES, "distributed.admin.tick.limit": "1 h"}):
         cluster = _local(place.jobs) if place.scheduler == "local" else None
         client = None
