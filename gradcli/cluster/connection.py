@@ -56,15 +56,16 @@ def connected(place: Place) -> Iterator[distributed.Client]:
 
 
 def _local(jobs: int) -> distributed.LocalCluster:
-    """A cluster that only this machine reaches, without a dashboard."""
+    """A cluster that only this machine reaches."""
     os.environ["PYTHONSAFEPATH"] = "1"  # workers take no module from the working directory
     return distributed.LocalCluster(
         n_workers=jobs,
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         memory_limit=0,
+        preload=["gradcli.cluster.worker"],
         silence_logs=logging.CRITICAL + 1,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +16,11 @@ from gradcli.cluster.helper import Helper
 SLICE = 10.0
 
 _thread = threading.local()
+
+
+def dask_setup(worker: distributed.Worker) -> None:
+    """What Dask calls in a worker of a local cluster: Ctrl-C is for the client, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Refused(Exception):

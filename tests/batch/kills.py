@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -79,8 +79,9 @@ def disturbed(source: Path, out: Path, moments: int, seconds: float, rng: random
 class Cluster:
     """A scheduler and two workers, each a process; `restart` begins anew, at the same address."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, more: Sequence[str] = ()) -> None:
         self.file = folder / "scheduler.json"
+        self._more = more
         self._folder = folder
         self._count = workers
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -89,24 +90,17 @@ class Cluster:
     def restart(self) -> None:
         """Start everything, after its end."""
         self.file.unlink(missing_ok=True)
-        dask = [sys.executable, "-m", "distributed.cli"]
-        common = {
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.DEVNULL,
-            "cwd": self._folder,
-            "env": ENVIRON,
-            "start_new_session": True,
-        }
-        scheduler = ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file)]
-        worker = ["dask_worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--scheduler-file", str(self.file)]
-        self._processes = [subprocess.Popen([*dask[:2], f"{dask[2]}.{scheduler[0]}", *scheduler[1:]], **common)]  # type: ignore[call-overload]
+        common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self.file), *self._more]
+        self._processes = [self._start("dask_scheduler", "--port", "0", *common)]
         end = time.monotonic() + 60
         while not self.file.exists() and time.monotonic() < end:
             time.sleep(0.05)
-        self._processes += [
-            subprocess.Popen([*dask[:2], f"{dask[2]}.{worker[0]}", *worker[1:]], **common)  # type: ignore[call-overload]
-            for _ in range(self._count)
-        ]
+        self._processes += [self._start("dask_worker", "--nthreads", "1", *common) for _ in range(self._count)]
+
+    def _start(self, program: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *words]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, cwd=self._folder, env=ENVIRON, stdout=quiet, stderr=quiet, start_new_session=True)
 
     def kill_worker(self, rng: random.Random) -> bool:
         """Kill the process that a nanny has started; whether there was one."""
