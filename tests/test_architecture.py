@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "plain": set(),
     "session": {"lang", "core", "analysis", "data", "results", "limits", "errors", "source"},
     "batch": {"session", "render", "results", "limits", "errors", "source"},
-    "cluster": {"batch", "errors", "plain", "__init__"},
+    "cluster": {"batch", "session", "errors", "plain", "__init__"},
     "render": {"results", "errors", "source", "plain"},
     "repl": {"__init__", "plain", "source", "session", "render", "results", "lang.names", "limits", "errors"},
     "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results"}

@@ -108,7 +108,7 @@ def serve(job: Job) -> None:
     from gradcli.batch.output import write_whole
     from gradcli.batch.pool import Batch
     from gradcli.cli import guard
-    from gradcli.cluster.helper import READY
+    from gradcli.session.row_messages import READY
 
     under_way = 0
 

@@ -71,10 +71,11 @@ def prepare(
     write: Callable[[str], None] = output.write_stdout,
     *,
     ranges: bool = False,
+    without: str | None = None,
 ) -> Request:
     """Make the session that `shared` asks for, read the expression, bind the names in order. `write` gets what programs print.
 
-    With `ranges` LO..HI is a range for a plot, and no tensor of points.
+    With `ranges` LO..HI is a range for a plot, and no tensor of points. The name `without` is not bound.
     """
     text, bindings = arguments.split(words, command, has_file=shared.file is not None, given=shared.given)
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=shared.file == "-")
@@ -84,6 +85,8 @@ def prepare(
     else:
         source = Source("<expression>", text or "")
     for binding in bindings:
+        if binding.name == without:
+            continue
         if ranges and not binding.exact and session.bind_range(binding.name, binding.value):
             continue
         session.bind(binding.name, binding.value, exact=binding.exact)

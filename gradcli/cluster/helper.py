@@ -1,6 +1,6 @@
-"""A process beside a worker that answers blocks of lines: `gradcli batch`, with lines and their numbers in frames.
+"""A process beside a worker: `gradcli batch`, which gets lines with their numbers in frames, or a command that evaluates rows.
 
-It is a process of its own because requests are answered by forks, and because a worker has threads.
+It is a process of its own because requests are answered by forks, and a worker has threads.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from gradcli.batch.lines import frame
+from gradcli.session import row_messages
 
 #: at most so many lines are with the helper: all of them are waited for when the time is up
 _LEAD = 32
 #: bytes of answers after which a block is left
 _MOST = 1 << 25
 _CHUNK = 1 << 18
-#: what a helper writes when it can answer
-READY = b"ready\n"
 
 
 class Helper:
-    """`gradcli WORDS`, which reads frames and writes lines; `starts` says whether it can."""
+    """`gradcli WORDS`, started in a folder; `starts` says whether it can answer."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
+    def __init__(self, words: Sequence[str], folder: str | None = None) -> None:
+        #: what it was started with
+        self.key = (*words, folder)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "gradcli", *words],
             stdin=subprocess.PIPE,
@@ -36,18 +37,18 @@ class Helper:
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
+            cwd=folder,
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._requests, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._inbox = bytearray()
         self.starts = self._greeted()
-        os.set_blocking(self._requests, False)
 
     def _greeted(self) -> bool:
-        while not self._inbox.startswith(READY):
+        while not self._inbox.startswith(row_messages.READY):
             if not self._receive():
                 return False
-        del self._inbox[: len(READY)]
+        del self._inbox[: len(row_messages.READY)]
         return True
 
     def said(self) -> str:
@@ -74,6 +75,7 @@ class Helper:
 
         Only the first line is begun after `until` on the monotonic clock, or with many bytes of answers.
         """
+        os.set_blocking(self._requests, False)
         outbox = bytearray()
         sent = given = seen = 0
         while given < len(lines):
@@ -91,6 +93,14 @@ class Helper:
         found = bytes(self._inbox)
         self._inbox.clear()
         return found, given, True
+
+    def relay(self, asked: bytes) -> bytes | None:
+        """The answer to a request for pieces of rows; None where the process has ended."""
+        try:
+            row_messages.write(self._requests, asked)
+        except OSError:
+            return None
+        return row_messages.answer(asked, partial(row_messages.read, self._answers))
 
     def _exchange(self, outbox: bytearray) -> bool:
         """Wait, then write of `outbox` or read answers, whichever can be done; False where the process has ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -42,12 +43,7 @@ def answer(versions: Versions, words: Sequence[str], first: int, lines: Sequence
     until = time.monotonic() + SLICE
     found, given, ended = [], 0, 0
     while given < len(lines) and ended < 2:
-        helper = _helper(words)
-        if not helper.starts:
-            said = helper.said()
-            _drop()
-            raise Refused(f"the worker {address} cannot start gradcli: {said}")
-        text, count, lives = helper.answer(first + given, lines[given:], until)
+        text, count, lives = _started(words, address).answer(first + given, lines[given:], until)
         found.append(text)
         given += count
         if lives:
@@ -59,14 +55,33 @@ def answer(versions: Versions, words: Sequence[str], first: int, lines: Sequence
     return b"".join(found), given
 
 
-def _helper(words: Sequence[str]) -> Helper:
-    """The helper of this thread."""
+def evaluate(versions: Versions, words: Sequence[str], folder: str, asked: bytes) -> bytes:
+    """The answer to a request for pieces of rows, by the command line `words` in a folder. Raises Refused."""
+    address = distributed.get_worker().address
+    if why := difference(own_versions(), versions, address):
+        raise Refused(why)
+    if not os.path.isdir(folder):
+        raise Refused(f"the worker {address} does not see the folder {folder}")
+    for _ in range(2):
+        found = _started(words, address, folder).relay(asked)
+        if found is not None:
+            return found
+        _drop()
+    raise Refused(f"the process of the worker {address} that evaluates rows has ended twice")
+
+
+def _started(words: Sequence[str], address: str, folder: str | None = None) -> Helper:
+    """The helper of this thread. Raises Refused where none starts."""
     helper: Helper | None = getattr(_thread, "helper", None)
-    if helper is not None and helper.words != tuple(words):
+    if helper is not None and helper.key != (*words, folder):
         _drop()
         helper = None
     if helper is None:
-        helper = _thread.helper = Helper(words)
+        helper = _thread.helper = Helper(words, folder)
+        if not helper.starts:
+            said = helper.said()
+            _drop()
+            raise Refused(f"the worker {address} cannot start gradcli: {said}")
     return helper
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,23 @@ _MAX_HEADER = 10_000
 _MOST = 2**63 - 1
 
 
-def load_npy(file: BinaryIO, name: str, size: int) -> Array:
-    """The npy array in `file` of `size` bytes. The size that its header declares is checked before the array is made."""
+class NpyHeader(NamedTuple):
+    """What stands before the data of an npy file, and where the data begins."""
+
+    shape: tuple[int, ...]
+    in_columns: bool
+    dtype: np.dtype[Any]
+    begin: int
+
+
+def npy_header(file: BinaryIO, name: str, size: int) -> NpyHeader:
+    """The header of an npy file of `size` bytes, checked against that. Raises DataError."""
     file.seek(0)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
         version = np.lib.format.read_magic(file)
         read_header = readers.get(version)
-        shape, _, dtype = ((), False, np.dtype("O")) if read_header is None else read_header(file, max_header_size=_MAX_HEADER)
+        shape, in_columns, dtype = ((), False, np.dtype("O")) if read_header is None else read_header(file, max_header_size=_MAX_HEADER)
     except Exception:
         # numpy hands the header to ast and tokenize, each with errors of its own
         raise DataError(f"{name}: the header is not that of an npy file") from None
@@ -42,17 +51,47 @@ def load_npy(file: BinaryIO, name: str, size: int) -> Array:
         raise DataError(f"{name}: an array of {dtype} is not supported; numbers or booleans are needed")
     if any(type(extent) is not int or not 0 <= extent <= _MOST for extent in shape):
         raise DataError(f"{name}: the header declares an impossible shape")
-    count = math.prod(shape)
-    limits.check_elements(count, dtype.itemsize)
-    available = size - file.tell()
-    if count * dtype.itemsize > available:
-        raise DataError(f"{name}: the header declares {count * dtype.itemsize:,} bytes of data, the file has {available:,}")
+    return NpyHeader(shape, in_columns, dtype, file.tell())
+
+
+def _check_size(header: NpyHeader, name: str, size: int) -> None:
+    declared = math.prod(header.shape) * header.dtype.itemsize
+    if declared > size - header.begin:
+        raise DataError(f"{name}: the header declares {declared:,} bytes of data, the file has {size - header.begin:,}")
+
+
+def load_npy(file: BinaryIO, name: str, size: int) -> Array:
+    """The npy array in `file` of `size` bytes. The size that its header declares is checked before the array is made."""
+    header = npy_header(file, name, size)
+    limits.check_elements(math.prod(header.shape), header.dtype.itemsize)
+    _check_size(header, name, size)
     file.seek(0)
     try:
         array: Array = np.load(file, allow_pickle=False, max_header_size=_MAX_HEADER)
     except (ValueError, EOFError, OSError, OverflowError):
         raise DataError(f"{name}: the data is damaged") from None
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def npy_rows(file: BinaryIO, name: str, size: int) -> NpyHeader:
+    """The header of an array that has rows. Raises DataError."""
+    header = npy_header(file, name, size)
+    if not header.shape or not math.prod(header.shape):
+        raise DataError(f"{name}: an array of shape {header.shape} has no rows")
+    _check_size(header, name, size)
+    return header
+
+
+def load_npy_rows(file: BinaryIO, name: str, size: int, start: int, stop: int) -> Array:
+    """The rows `start` to `stop` of an npy array, copied from a memory map. Raises DataError, LimitError."""
+    header = npy_rows(file, name, size)
+    limits.check_elements(math.prod(header.shape[1:]) * (stop - start), header.dtype.itemsize)
+    order: Any = "F" if header.in_columns else "C"
+    try:
+        whole = np.memmap(file, header.dtype, "r", header.begin, header.shape, order)
+    except (ValueError, OSError, OverflowError):
+        raise DataError(f"{name}: the data is damaged") from None
+    return np.array(whole[start:stop], header.dtype.newbyteorder("="), order="C")
 
 
 def load_npz(file: BinaryIO, name: str, part: str | None) -> Array:

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -60,6 +60,68 @@ def load(text: str, name: str, part: str | None, form: Form) -> Table:
     if not found.size:
         raise DataError(f"{name} has a header and no rows of numbers")
     return _chosen(found, part, header, name)
+
+
+class Layout(NamedTuple):
+    """How the rows of a table are read piece by piece: what its first rows tell.
+
+    `columns` are the indices of those that are kept, None for all; `numbers` those that hold no text. `single` is for one column,
+    whose numbers have no second axis.
+    """
+
+    separator: str
+    header: tuple[str, ...]
+    width: int
+    columns: tuple[int, ...] | None
+    numbers: tuple[int, ...]
+    single: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that are kept."""
+        kept = range(self.width) if self.columns is None else self.columns
+        return tuple(self.header[at] for at in kept) if self.header and not self.single else ()
+
+
+def layout(text: str, name: str, part: str | None, form: Form) -> Layout:
+    """The layout of the table that begins with the rows of `text`. Raises DataError."""
+    separator = form.separator or _separator(text)
+    rows = [cells for _, cells in _rows(text, name, separator)]
+    if not rows:
+        raise DataError(f"{name} is empty")
+    has_header = _is_header(rows[0], rows[1] if len(rows) > 1 else None)
+    header = tuple(cell.strip() for cell in rows.pop(0)) if has_header else ()
+    width = len(header or rows[0])
+    if not rows:
+        raise DataError(f"{name} has a header and no rows of numbers")
+    numbers = tuple(at for at in range(width) if not _is_text([row[at] for row in rows if len(row) > at]))
+    if part is not None:
+        return Layout(separator, header, width, tuple(_columns(part, header, width, name)), numbers, "," not in part)
+    return Layout(separator, header, width, None if len(numbers) == width or not numbers else numbers, numbers, False)
+
+
+def load_rows(text: str, name: str, how: Layout, form: Form) -> Array:
+    """The numbers of rows that have no header above them, which may be none. Raises DataError, LimitError."""
+    found = _all_numbers(text, name, how.separator, how.width, False)
+    kept = tuple(range(how.width)) if how.columns is None else how.columns
+    if found is None:
+        rows = list(_rows(text, name, how.separator, how.width))
+        _check_cells(rows, kept, name, how.header, form)
+        if form.missing == "drop":
+            rows = [(line, row) for line, row in rows if not any(_is_missing(row[at]) for at in how.numbers)]
+        numbers = [[math.nan if _is_missing(row[at]) else float(row[at]) for at in kept] for _, row in rows]
+        found = np.array(numbers, dtype=np.float64).reshape(-1, len(kept))
+    elif kept != tuple(range(how.width)):
+        found = found[:, kept]
+    return np.ascontiguousarray(found[:, 0] if how.single else found)
+
+
+def _check_cells(rows: Sequence[Row], kept: Sequence[int], name: str, header: tuple[str, ...], form: Form) -> None:
+    """Refuse cells that are no numbers in the columns `kept`. Raises DataError."""
+    for line, row in rows:
+        for at in kept:
+            if not re.fullmatch(NUMBER, row[at]) and (form.missing == "error" or not _is_missing(row[at])):
+                _bad_cell(name, line, at, row[at], header)
 
 
 def _chosen(table: Array, part: str | None, header: tuple[str, ...], name: str) -> Table:
@@ -151,10 +213,7 @@ def _mixed(text: str, name: str, part: str | None, separator: str, header: tuple
     is_text = [bool(header or len(rows) > 1) and _is_text(column) for column in cells]
     wanted = range(width) if part is None else _columns(part, header, width, name)
     kept = [at for at in wanted if part is not None or not is_text[at]] or list(wanted)
-    for line, row in rows:
-        for at in kept:
-            if not re.fullmatch(NUMBER, row[at]) and (form.missing == "error" or not _is_missing(row[at])):
-                _bad_cell(name, line, at, row[at], header)
+    _check_cells(rows, kept, name, header, form)
     table = np.array([[math.nan if _is_missing(cell) else float(cell) for cell in cells[at]] for at in kept], dtype=np.float64).T
     if form.missing == "drop":
         # rows without a number anywhere, so that columns that are asked for one by one have the same length

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.derivatives import GradientTable, Row, RowCount
 from gradcli.results.values import Evaluation, TensorValue
 
 
@@ -29,8 +29,14 @@ def gradient_json(table: GradientTable) -> str:
         "output": _row(table.output, several),
         "intermediates": [_row(row, several) for row in table.intermediates],
         "variables": {row.name: _row(row, several) for row in table.variables},
+        **over(table.over),
     }
     return dump(content)
+
+
+def over(rows: RowCount | None) -> dict[str, object]:
+    """The key that says over how many rows an expression was evaluated; none for None."""
+    return {} if rows is None else {"over": {"name": rows.name, "rows": rows.count, "pieces": rows.pieces}}
 
 
 def _row(row: Row, several: bool) -> dict[str, object]:

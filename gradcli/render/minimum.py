@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.render import csv_text, json_text
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
-from gradcli.render.tables import GRADIENT, NAME, VALUE, Cell, Column, layout
+from gradcli.render.tables import GRADIENT, NAME, VALUE, Cell, Column, layout, over
 from gradcli.results.derivatives import Minimum
 
 
@@ -14,7 +14,7 @@ def table(found: Minimum, look: Look = PLAIN) -> str:
     rows: list[list[Cell]] = [[one.name, one.start, one.minimum, one.gradient] for one in found.variables]
     first = layout([NAME, Column("start", "value"), Column("reached" if found.failure else "minimum", "value"), GRADIENT], rows, look)
     how: list[Cell] = [found.value, f"{found.gradient_norm:.4g}", str(found.steps), found.method]
-    return first + "\n" + layout([VALUE, Column("gradient norm", "number"), "steps", "method"], [how], look)
+    return first + "\n" + layout([VALUE, Column("gradient norm", "number"), "steps", "method"], [how], look) + over(found.over)
 
 
 def torch_text(found: Minimum) -> str:
@@ -54,6 +54,7 @@ def json(found: Minimum) -> str:
         "steps": found.steps,
         "method": found.method,
         "variables": variables,
+        **json_text.over(found.over),
     }
     return json_text.dump(content)
 

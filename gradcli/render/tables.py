@@ -17,7 +17,7 @@ from gradcli.render.drawing.fields import GAP, fields, styled, widest
 from gradcli.render.drawing.folding import fold, shortened, widest_piece
 from gradcli.render.escape import escape_lines, width
 from gradcli.render.look import PLAIN, Look
-from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.derivatives import GradientTable, Row, RowCount
 from gradcli.results.values import Evaluation, TensorValue, Value
 
 if TYPE_CHECKING:
@@ -264,7 +264,15 @@ def gradient_table(table: GradientTable, look: Look = PLAIN) -> str:
     """The table of `grad`: a row for the output, each intermediate value and each variable."""
     count = table.vectors
     gradients = [GRADIENT] if count == 1 else [Column(f"gradient {i + 1}", "gradient") for i in range(count)]
-    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *gradients], [_cells(row) for row in table.rows], look)
+    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *gradients], [_cells(row) for row in table.rows], look) + over(table.over)
+
+
+def over(rows: RowCount | None) -> str:
+    """The line that says over how many rows an expression was evaluated; nothing for None."""
+    if rows is None:
+        return ""
+    many = "1 piece" if rows.pieces == 1 else f"{rows.pieces:,} pieces"
+    return f"  over {rows.count:,} rows of {rows.name}, in {many}\n"
 
 
 def evaluation_table(evaluation: Evaluation, look: Look = PLAIN) -> str:

@@ -22,12 +22,24 @@ class Row(Plain):
     gradients: tuple[TensorValue | None, ...]
 
 
+class RowCount(Plain):
+    """Over how many rows of the files behind a name an expression was evaluated, and in how many pieces."""
+
+    name: str
+    count: int
+    pieces: int
+
+
 class GradientTable(Plain):
-    """`v^T J` for every vector v: for the output, the intermediate values, the last computed first, and the variables."""
+    """`v^T J` for every vector v: for the output, the intermediate values, the last computed first, and the variables.
+
+    `over` is there where the expression was evaluated by rows.
+    """
 
     output: Row
     intermediates: tuple[Row, ...]
     variables: tuple[Row, ...]
+    over: RowCount | None = None
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -75,7 +87,8 @@ class Minimum(Plain):
     """The end of a minimisation. `failure` says why it is no minimum, "" where it is one; `diverged`: a value was not finite.
 
     `kind` is "a maximum", "a saddle point" or "no minimum" where the gradient is nearly zero and the value falls; `restart` has texts
-    of starts for the variables from where the same method finds a minimum. `note` is a remark on a minimum.
+    of starts for the variables from where the same method finds a minimum. `note` is a remark on a minimum. `over` is there where the
+    expression was evaluated by rows.
     """
 
     expression: str
@@ -89,6 +102,7 @@ class Minimum(Plain):
     kind: str = ""
     restart: Mapping[str, str] = MappingProxyType({})
     note: str = ""
+    over: RowCount | None = None
 
     @property
     def verdict(self) -> str:

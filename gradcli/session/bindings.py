@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor.tensor import Tensor
@@ -14,6 +14,9 @@ from gradcli.lang.syntax.nodes import Expr
 from gradcli.session import input_values
 from gradcli.session.input_values import Files, Numbers
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.data.pieces import Rows
 
 #: an expression as a function of some of its names
 Function = Callable[[Mapping[str, Tensor]], Tensor]
@@ -74,6 +77,18 @@ class Bindings:
         # not the middle, which so often is 0, where functions are special
         self.bind(name, f"{start + 0.7 * (end - start):.6g}", exact=False)
         return True
+
+    def bind_rows(self, name: str, reference: str) -> Rows:
+        """Bind the first rows of the files that `reference` names, as data; all rows of them. Raises DataError, LimitError."""
+        from gradcli.core.tensor import dtypes
+        from gradcli.data.pieces import Rows
+
+        rows = Rows(reference, self._files.form)
+        default = dtypes.get_default()
+        if rows.dtype == "float64" and default is not dtypes.float64:
+            self._files.warn("UserWarning", f"{reference[1:]}: float64 is read as {default.name}; --dtype float64 keeps it", None)
+        self._interpreter.set(name, input_values.of_rows(rows.load(rows.pieces[0]), rows))
+        return rows
 
     def _read(self, text: str, name: str) -> tuple[Any, Span | None]:
         return input_values.read(text, name, self._files, self.evaluate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, DataError, GradcliError, LanguageError, ProgramError, Repair
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.data.pieces import Rows
 
 #: numbers as JSON has them; a boolean is a number
 Numbers = float | Sequence["Numbers"]
@@ -96,6 +99,20 @@ def _from_file(reference: str, files: Files) -> Tensor:
         dtype = dtypes.get_default()
         made = wrap(dtypes.cast(found.array, dtype), dtype)
         made.set_property("columns", found.columns)
+    return made
+
+
+def of_rows(array: np.ndarray[Any, np.dtype[Any]], rows: Rows) -> Tensor:
+    """Some rows of files as data: float64, which is what tables and numpy have, as the default dtype. Raises DataError."""
+    try:
+        made = wrap(array)
+    except KeyError:
+        raise DataError(f"{rows.names[0]}: an array of {array.dtype} is not supported") from None
+    if made.dtype is dtypes.float64:
+        dtype = dtypes.get_default()
+        made = wrap(dtypes.cast(array, dtype), dtype)
+    if rows.columns:
+        made.set_property("columns", rows.columns)
     return made
 
 

@@ -37,10 +37,12 @@ def minimum(
     steps: int,
     tolerance: float,
     progress: Progress,
+    examined: bool = True,
 ) -> Minimum:
     """Move the variables, in place, to where `evaluate` is smallest.
 
-    `progress` gets the number of each step, the value and the norm of the gradient. Raises what `evaluate` and backward raise.
+    `progress` gets the number of each step, the value and the norm of the gradient. Unless the end is `examined`, a point where the
+    gradient is nearly zero is taken for a minimum. Raises what `evaluate` and backward raise.
     """
     clock = limits.Clock()
     latest: list[Tensor] = []
@@ -55,7 +57,7 @@ def minimum(
     try:
         failure = descent.run(steps, tolerance, progress)
         kind, way, note = "", None, ""
-        if not failure or descent.at_rest:
+        if examined and (not failure or descent.at_rest):
             kind, way = _kind(timed, descent, list(variables.values()), clock)
     except GradcliError as error:
         if error.span is None and latest:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gradcli.results.explanations import Explanation
     from gradcli.results.plots import Curves, HeatMap
     from gradcli.results.reports import Report
+    from gradcli.session.by_rows import ByRows
     from gradcli.session.interactive import Interactive
 
 Write = Callable[[str], None]
@@ -294,6 +295,16 @@ class Session:
         return minimization.minimum(
             text, span, partial(evaluate, {}), variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
         )
+
+    @in_force
+    def by_rows(self, source: Source, name: str, reference: str, names: Sequence[str] | None = None) -> ByRows:
+        """The expression as a sum or mean over the rows of the files that `reference` names, which `name` stands for.
+
+        `names` chooses among the bound variables. Raises DataError and what `evaluate` raises.
+        """
+        from gradcli.session.by_rows import ByRows
+
+        return ByRows(self.state, self._names, source, name, reference, names)
 
     @in_force
     @repairing()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradcli.cli.by_rows import RowOptions
 from gradcli.cli.options import FORMATS, Shared, Variables, checked, listed
 from gradcli.errors import UsageError
 
@@ -17,13 +18,15 @@ EXAMPLES = """\
 gradcli minimize '(x-3)**2' x=0
 gradcli minimize '(1-x)**2 + 100*(y-x**2)**2' x=-1.2 y=1 --method lbfgs
 gradcli minimize '((w*d[:,0]+b-d[:,1])**2).mean()' d:=@data.csv w=0 b=0 --method sgd --lr 0.05
-gradcli minimize '(x**2).sum()' x='randn(5)' --seed 1 --json"""
+gradcli minimize '(x**2).sum()' x='randn(5)' --seed 1 --json
+gradcli minimize '((w*d[:,0]+b-d[:,1])**2).mean()' d=@rows.npy w=0 b=0 --by-rows d --method lbfgs --jobs 4"""
 
 METHODS = ("sgd", "momentum", "adam", "adamw", "adamax", "nadam", "radam", "rmsprop", "adagrad", "adadelta", "rprop", "lbfgs")
 
 HELP = f"""Change the variables until the gradient of the expression is nearly zero. The exit code is 4 when that does not happen.
 
-NAME=START is where a variable begins; NAME:=VALUE is data, which stays as it is. The methods are torch.optim's, with
+NAME=START is where a variable begins; NAME:=VALUE is data, which stays as it is; --by-rows NAME reads data piece by piece, which
+memory need not hold, for a sum or a mean over rows. The methods are torch.optim's, with
 PyTorch's options but for the learning rate: {", ".join(METHODS)}.
 """
 
@@ -55,28 +58,49 @@ def command(
     tol: Annotated[
         float, typer.Option("--tol", metavar="T", callback=_positive, help="Done when the gradient's norm is at most T; 1e-4 unless given.")
     ] = 1e-4,
+    rows: RowOptions,
     shared: Shared,
     variables: Variables,
 ) -> int:
     """Minimise and print; a failure to converge is the verdict no."""
-    from gradcli.cli import output
+    rows.begin()
+    from gradcli.cli import by_rows, output
     from gradcli.cli.progress import progress
     from gradcli.cli.request import check_names, check_variables, prepare
     from gradcli.cli.ways_out import hinted, summed
     from gradcli.errors import Code, Repair, Verdict
 
     chosen = shared.chosen_format("table", FORMATS)
-    request = prepare(words or [], "minimize", shared)
+    request = prepare(words or [], "minimize", shared, without=rows.by_rows)
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
     sums = hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [summed(request, "only one number can be smallest")])
     with sums, progress(steps, shared) as tell:
+        words_of_step = ""
+        done = 0
 
         def watch(step: int, value: float, norm: float) -> None:
-            tell(step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}")
+            nonlocal words_of_step, done
+            done, words_of_step = step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}"
+            tell(step, words_of_step)
 
-        found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=watch)
+        if rows.by_rows is not None:
+            total = by_rows.prepared(request, rows, names)
+            if rows.serve_rows:
+                return by_rows.serve(total)
+            with by_rows.evaluation(request, total, rows, "minimize") as evaluate:
+                found = total.minimize(
+                    evaluate,
+                    lambda count: tell(done, f"{words_of_step}  {count:,} rows"),
+                    method=method,
+                    lr=lr,
+                    steps=steps,
+                    tolerance=tol,
+                    progress=watch,
+                )
+        else:
+            found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=watch)
     request.finish(_text(found, chosen, request), safe=chosen == "table")
     if found.note and not shared.quiet:
         output.write_stderr(f"note: {found.note}\n")
