@@ -126,12 +126,7 @@ class Wishart(MultivariateNormal):
     def log_prob(self, value: Any) -> Tensor:
         value, df, n = self.checked(value), self.df, self.event_shape[-1]
         traces = f.sum(_diagonal(f.cholesky_solve(value, self.root)), -1)
-        return (
-            -df * self._log_scale()
-            - f.mvlgamma(df / 2, n)
-            + (df - n - 1) / 2 * linear("slogdet", value)[1]
-            - traces / 2
-        )
+        return -df * self._log_scale() - f.mvlgamma(df / 2, n) + (df - n - 1) / 2 * linear("slogdet", value)[1] - traces / 2
 
     def entropy(self) -> Tensor:
         df, n = self.df, self.event_shape[-1]

@@ -17,8 +17,8 @@ from gradcli.errors import ProgramError
 _MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
-def linear(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    """Call `torch.linalg.name`."""
+def linear(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call `torch.linalg.name`, which gives a tensor or a named tuple of several."""
     return catalog.function(f"linalg.{name}")(*args, **kwargs)
 
 

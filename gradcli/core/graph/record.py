@@ -310,7 +310,7 @@ _NO_FORWARD_AD = (
 
 
 def no_forward_derivative(name: str) -> ProgramError:
-    """PyTorch's error for the tangent of an operation that has no forward derivative. In-place forms, whose names end with `_`, say less."""
+    """PyTorch's error for the tangent of an operation without a forward derivative. In-place forms, whose names end with `_`, say less."""
     text = _NO_FORWARD_AD.format(name)
     return ProgramError("NotImplementedError", text.partition(" or submit")[0] + "." if name.endswith("_") else text)
 
