@@ -40,6 +40,7 @@ _TITLES = {
     "activation.smooth": "activations",
     "activation.softmax": "softmax",
     "elementwise.rounding": "rounding and signs",
+    "elementwise.fake_quantize": "rounding and signs",
     "elementwise.signs": "rounding and signs",
     "elementwise.floating_point": "floating point numbers",
     "elementwise.complex_numbers": "complex numbers",

@@ -30,6 +30,7 @@ FAMILIES = (
     "activation.smooth",
     "activation.softmax",
     "elementwise.rounding",
+    "elementwise.fake_quantize",
     "elementwise.signs",
     "elementwise.floating_point",
     "elementwise.complex_numbers",

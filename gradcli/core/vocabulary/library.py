@@ -26,6 +26,7 @@ MODULES: tuple[str, ...] = (
     "autograd.graph",
     "autograd.variable",
     "backends",
+    "backends.cudnn",
     "backends.mps",
     "cuda",
     "distributions",
@@ -58,6 +59,9 @@ _EDGES = "gradcli.core.autograd.gradient_edge"
 _SAVING = "gradcli.core.autograd.saved_tensor_hooks"
 _SETTINGS = "gradcli.core.vocabulary.settings"
 _SEEDS = "gradcli.core.random.seeds"
+_FACTS = "gradcli.core.vocabulary.type_facts"
+_HAS_TORCH_FUNCTION = [f"{place}.has_torch_function" for place in ("autograd", "nn.functional")]
+_HAS_TORCH_FUNCTION += [f"{_HAS_TORCH_FUNCTION[1]}_{end}" for end in ("unary", "variadic")]
 _TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
 _FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
 _FUNC = "gradcli.core.transforms.torch_func"
@@ -156,6 +160,21 @@ PLACES: dict[str, tuple[str, str]] = {
     "result_type": (_SETTINGS, "RESULT_TYPE"),
     "can_cast": (_SETTINGS, "CAN_CAST"),
     "is_tensor": (_SETTINGS, "IS_TENSOR"),
+    "is_storage": (_FACTS, "IS_STORAGE"),
+    "get_default_device": (_FACTS, "GET_DEFAULT_DEVICE"),
+    "set_default_device": (_FACTS, "SET_DEFAULT_DEVICE"),
+    "set_float32_matmul_precision": (_FACTS, "SET_FLOAT32_MATMUL_PRECISION"),
+    "are_deterministic_algorithms_enabled": (_FACTS, "ARE_DETERMINISTIC_ALGORITHMS_ENABLED"),
+    "backends.cudnn.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
+    "backends.cudnn.deterministic": (_TORCH_TYPES, "OFF"),
+    "backends.cudnn.benchmark": (_TORCH_TYPES, "OFF"),
+    "typename": (_FACTS, "TYPENAME"),
+    "set_default_tensor_type": (_FACTS, "SET_DEFAULT_TENSOR_TYPE"),
+    "thread_safe_generator": (_FACTS, "THREAD_SAFE_GENERATOR"),
+    "random.thread_safe_generator": (_FACTS, "THREAD_SAFE_GENERATOR"),
+    "autograd.is_tensor_like": (_FACTS, "IS_TENSOR_LIKE"),
+    "func.rearrange": (_FACTS, "REARRANGE"),
+    **dict.fromkeys(_HAS_TORCH_FUNCTION, (_FACTS, "HAS_TORCH_FUNCTION")),
     "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),

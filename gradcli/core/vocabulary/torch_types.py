@@ -130,6 +130,8 @@ NOT_AVAILABLE = Routine(_not_available, "is_available")
 CURRENT_ACCELERATOR = Routine(_no_accelerator, "current_accelerator")
 DEVICE_COUNT = Routine(_device_count, "device_count")
 SEED_NOTHING = Routine(_seed_nothing, "manual_seed")
+#: a switch of a library that is not there
+OFF = False
 DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)
 
 

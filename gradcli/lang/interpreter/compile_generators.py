@@ -29,6 +29,7 @@ from gradcli.lang.syntax.nodes import (
     FunctionDef,
     If,
     Lambda,
+    Match,
     Node,
     Return,
     Stmt,
@@ -197,6 +198,23 @@ def _if(node: If, context: Context) -> Steps:
     return run
 
 
+def _match(node: Match, context: Context) -> Steps:
+    from gradcli.lang.interpreter.compile_patterns import case_test
+
+    _plain_header(node.subject, *[case.guard for case in node.cases])
+    subject = context.expression(node.subject)
+    cases = [(case_test(case, context), _block(case.body, context)) for case in node.cases]
+
+    def run(frame: Frame) -> Generator[Any, Any, Any]:
+        value = subject(frame)
+        for test, body in cases:
+            if test(frame, value, []):
+                return (yield from body(frame))
+        return None
+
+    return run
+
+
 def _while(node: While, context: Context) -> Steps:
     _plain_header(node.test)
     test, body, orelse = condition(node.test, context), _block(node.body, context), _optional(node.orelse, context)
@@ -343,4 +361,4 @@ def _handle(handler: Handling, frame: Frame, error: ProgramError) -> Generator[A
             handler.unbind(frame)
 
 
-_COMPOUND: dict[type, Callable[[Any, Context], Steps]] = {If: _if, While: _while, For: _for, With: _with, Try: _try}
+_COMPOUND: dict[type, Callable[[Any, Context], Steps]] = {If: _if, Match: _match, While: _while, For: _for, With: _with, Try: _try}

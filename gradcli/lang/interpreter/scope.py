@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.errors import LanguageError
+from gradcli.lang.syntax import patterns
 from gradcli.lang.syntax.nodes import (
     Assign,
     Attribute,
     AugAssign,
+    Case,
     ClassDef,
     Comprehension,
     Declaration,
@@ -208,6 +210,18 @@ def _with(scope: Scope, node: With, stack: list[Node]) -> None:
     stack += node.body
 
 
+def _case(scope: Scope, node: Case, stack: list[Node]) -> None:
+    for one, evaluated in patterns.walked(node.pattern):
+        if isinstance(one, Name) and one.id != patterns.WILDCARD:
+            _add(scope, one.id, one)
+        stack += evaluated
+    if node.name is not None:
+        _add(scope, node.name, node)
+    stack += node.body
+    if node.guard is not None:
+        stack.append(node.guard)
+
+
 def _try(scope: Scope, node: Try, stack: list[Node]) -> None:
     stack += [*node.body, *node.handlers, *node.orelse, *node.finalbody]
 
@@ -348,6 +362,7 @@ _SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
     With: _with,
     Try: _try,
     Handler: _handler,
+    Case: _case,
     Delete: _delete,
     NamedExpr: _named,
     Import: _import,

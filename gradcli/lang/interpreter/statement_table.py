@@ -16,6 +16,13 @@ def _class_def(node: nodes.ClassDef, context: Context) -> Run:
     return compile_classes.class_def(node, context)
 
 
+def _match(node: nodes.Match, context: Context) -> Run:
+    """`match`; what compiles patterns is loaded by the first one."""
+    from gradcli.lang.interpreter import compile_patterns
+
+    return compile_patterns.match_(node, context)
+
+
 STATEMENTS: Mapping[type, Compile] = {
     nodes.ExprStmt: compile_statements.expression_statement,
     nodes.Assign: compile_statements.assign,
@@ -23,6 +30,7 @@ STATEMENTS: Mapping[type, Compile] = {
     nodes.For: compile_statements.for_,
     nodes.While: compile_statements.while_,
     nodes.If: compile_statements.if_,
+    nodes.Match: _match,
     nodes.With: compile_exceptions.with_,
     nodes.FunctionDef: compile_functions.function_def,
     nodes.ClassDef: _class_def,

@@ -86,6 +86,8 @@ def _made(cls: Value, options: dict[str, Value]) -> UserClass:
         methods |= {f"__{name}__": NativeMethod(f"__{name}__", _comparing(symbol)) for name, symbol in _ORDER.items()}
     if options.get("unsafe_hash") or (options.get("frozen") and options.get("eq", True)):
         methods["__hash__"] = NativeMethod("__hash__", lambda one: deterministic_hash(_compared(one)))
+    if options.get("match_args", True):
+        methods["__match_args__"] = tuple(name for name, one in fields.items() if one.init and not one.keyword)
     if options.get("frozen"):
         methods["__setattr__"] = NativeMethod("__setattr__", lambda one, name, value: _refuse("assign to", name))
         methods["__delattr__"] = NativeMethod("__delattr__", lambda one, name: _refuse("delete", name))

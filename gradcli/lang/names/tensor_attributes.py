@@ -10,6 +10,7 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
+from gradcli.lang.names import storages
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
@@ -106,4 +107,4 @@ def _is_view(tensor: Tensor) -> bool:
 
 
 #: called with the tensor first
-METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero, "_is_view": _is_view}
+METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero, "_is_view": _is_view, **storages.METHODS}

@@ -18,6 +18,7 @@ from gradcli.lang.syntax.nodes import (
     Assign,
     AugAssign,
     Break,
+    Case,
     ClassDef,
     Continue,
     Declaration,
@@ -31,6 +32,7 @@ from gradcli.lang.syntax.nodes import (
     If,
     Import,
     ImportFrom,
+    Match,
     Name,
     NamedExpr,
     Nonlocal,
@@ -44,6 +46,7 @@ from gradcli.lang.syntax.nodes import (
     While,
     With,
 )
+from gradcli.lang.syntax.patterns import check
 from gradcli.lang.syntax.targets import check_annotated, check_augmented, check_target, check_whole
 from gradcli.source import Span
 
@@ -263,6 +266,24 @@ class Builder(ExpressionBuilder):
         word, branches = c[0]
         orelse = tuple(c[1]) if len(c) > 1 else ()
         return If(self.source, word.start, (orelse or branches[-1][1])[-1].end, tuple(branches), orelse)
+
+    def case(self, c: Children) -> Case:
+        """`case pattern: body`, `case pattern as name: body`."""
+        return self._case(c[0], c[1], None, c[3])
+
+    def case_guarded(self, c: Children) -> Case:
+        """`case pattern if guard: body`."""
+        return self._case(c[0], c[1], c[3], c[5])
+
+    def _case(self, word: Lexeme, pattern: list[Any], guard: Expr | None, body: Block) -> Case:
+        check(pattern[0])
+        name = pattern[1].text if len(pattern) > 1 else None
+        return Case(self.source, word.start, body[-1].end, pattern[0], name, guard, tuple(body))
+
+    def match_(self, c: Children) -> Match:
+        """`match subject:` with its cases."""
+        self.blocks -= 1
+        return Match(self.source, c[0].start, c[4][-1].end, check_whole(c[1]), tuple(c[4]))
 
     def while_(self, c: Children) -> While:
         """`while test: body`."""

@@ -51,7 +51,9 @@ LEFT_OUT = {
     "async": "async is",
     "await": "await is",
 }
-_WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, "")}
+#: keywords at the beginning of some lines, and names elsewhere
+_SOFT = {"match": "MATCH", "case": "CASE"}
+_WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, ""), **dict.fromkeys(_SOFT, "SOFT")}
 
 # Every alternative is linear: repeats of one character class, no repeat within a repeat.
 TOKEN = re.compile(
@@ -70,6 +72,8 @@ TOKEN = re.compile(
 _BLANK_LINE = r"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)"
 _INDENT = r"[ \t\f]*"
 _GAP = r"(?:[ \t\f]|\\\r\n|\\\n|\\\r)*"  # blanks and continued lines
+_MATCH_HEADER = r"[ \t(\[{][^\r\n]*:[ \t]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)"
+_CASE = r"[ \t]+case\b"
 _AFTER_NUMBER = r"(?:and|else|for|if|in|is|not|or)\b"
 _REFUSED = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 
@@ -105,6 +109,8 @@ class Lexer(StringReader):
         #: whether indentation matters (not in one-off expressions)
         self.lines = lines
         self._indents = [(0, 0)]
+        #: the depths of indentation at which `case` begins a line
+        self._matches: set[int] = set()
 
     def check_text(self) -> None:
         """Refuse text that is too long, or that has control characters. Raises LimitError, LanguageError."""
@@ -145,6 +151,8 @@ class Lexer(StringReader):
                     yield Lexeme(terminal, word, start, pos)
                     pos = yield from self._with_paren(pos)
                     continue
+                if terminal == "SOFT":
+                    terminal = self._soft(word, start == first, pos)
                 if not terminal:
                     raise self.error(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
                 yield Lexeme(terminal, word, start, pos)
@@ -228,10 +236,29 @@ class Lexer(StringReader):
 
     def _dedents(self, pos: int, width: int) -> Stream:
         while self._indents[-1][0] > width:
+            self._matches.discard(len(self._indents))
             self._indents.pop()
             yield Lexeme("DEDENT", "", pos, pos)
 
     # --- words, numbers, brackets
+
+    def _soft(self, word: str, begins: bool, pos: int) -> str:
+        """The type of the token `match` or `case`, which ends at `pos`; `begins` says whether it begins a line."""
+        if not (begins and self.lines):
+            return "NAME"
+        if word == "case":
+            return "CASE" if len(self._indents) in self._matches else "NAME"
+        text = self.source.text
+        header = re.compile(_MATCH_HEADER).match(text, pos)
+        if header is None:
+            return "NAME"
+        pos, blank_line = header.end(), re.compile(_BLANK_LINE)
+        while pos < len(text) and (blank := blank_line.match(text, pos)):
+            pos = blank.end()
+        if pos < len(text) and not re.compile(_CASE).match(text, pos):
+            return "NAME"
+        self._matches.add(len(self._indents) + 1)
+        return "MATCH"
 
     def _with_paren(self, pos: int) -> Tokens:
         """The token of a "(" that directly follows `with`: a terminal of its own."""

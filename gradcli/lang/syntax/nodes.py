@@ -539,6 +539,36 @@ class If(Stmt):
         self.orelse = orelse
 
 
+class Case(Node):
+    """`case pattern as name if guard: body`; a pattern is kept as the expression that it is written like."""
+
+    __slots__ = ("pattern", "name", "guard", "body")
+
+    def __init__(
+        self, source: Source, start: int, end: int, pattern: Expr, name: str | None, guard: Expr | None, body: tuple[Stmt, ...]
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.pattern = pattern
+        self.name = name
+        self.guard = guard
+        self.body = body
+
+
+class Match(Stmt):
+    """`match subject:` with its cases."""
+
+    __slots__ = ("subject", "cases")
+
+    def __init__(self, source: Source, start: int, end: int, subject: Expr, cases: tuple[Case, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.subject = subject
+        self.cases = cases
+
+
 class With(Stmt):
     """`with context as target, ...: body`."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from gradcli.errors import Label, LanguageError
@@ -137,11 +136,8 @@ def _left_out(stuck: Stuck) -> LanguageError | None:
         if word in ("print", "exec") and starts_value:
             return stuck.error(f"Missing parentheses in call to '{word}'. Did you mean {word}(...)?", at=top)
         line_begin = text[max(text.rfind("\n", 0, top.start), text.rfind("\r", 0, top.start)) + 1 : top.start]
-        if not line_begin.strip() and starts_value:
-            if word == "match" and re.match(r"[^\r\n#]*:[ \t]*(?:#[^\r\n]*)?(?:[\r\n]|$)", text[token.start :]):
-                return stuck.error("match statements are not part of gradcli's language", at=top)
-            if word == "type":
-                return stuck.error("type aliases are not part of gradcli's language", at=top)
+        if not line_begin.strip() and starts_value and word == "type":
+            return stuck.error("type aliases are not part of gradcli's language", at=top)
     if token.type == "LBRACKET" and len(stuck.values) > 1 and getattr(stuck.values[-2], "type", "") == "DEF":
         return stuck.error("type parameters are not part of gradcli's language")
     if before is not None and before.type == "EXCEPT" and token.type == "STAR":

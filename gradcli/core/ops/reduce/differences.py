@@ -20,7 +20,7 @@ from gradcli.core.ops.shape.joining import cat
 from gradcli.core.ops.shape.slicing import narrow, select
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -80,6 +80,45 @@ def _slope(x: Tensor, at: int, spacing: float, edge_order: int) -> Any:
     return cat([first, last] if centre is None else [first, centre, last], at)
 
 
+def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[int], edge_order: int) -> tuple[Tensor, ...]:
+    """The slopes of values at places that are given along each dimension. RuntimeError if there are not as many as dimensions."""
+    if len(coordinates) != len(places):
+        raise runtime_error(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {input.array.ndim}', "
+            f"since dim argument was not given, but got a list of length {len(coordinates)}"
+        )
+    if any(input.array.shape[at] <= edge_order for at in places):
+        raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_slope_at(input, at, x, edge_order) for at, x in zip(places, coordinates, strict=True))
+
+
+def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
+    size = y.array.shape[at]
+    steps = np.diff(x.array).astype(x.array.dtype if x.dtype.is_floating_point else dtypes.get_default().np)
+    if len(steps) != size - 1:
+        raise shape_error(
+            f"The size of tensor a ({size}) must match the size of tensor b ({len(steps) + 1}) at non-singleton dimension {at}"
+        )
+
+    def factor(values: Any) -> Any:
+        return wrap(np.asarray(values, steps.dtype).reshape(tuple(-1 if d == at else 1 for d in range(y.array.ndim))))
+
+    def part(start: int, length: int = 1) -> Any:
+        return narrow(y, at, start, length)
+
+    low, high = steps[:-1], steps[1:]
+    centre = factor(-high / (low * (low + high))) * part(0, size - 2)
+    centre = centre + factor((high - low) / (low * high)) * part(1, size - 2) + factor(low / (high * (low + high))) * part(2, size - 2)
+    first, last = (part(1) - part(0)) / factor(steps[:1]), (part(size - 1) - part(size - 2)) / factor(steps[-1:])
+    if edge_order == 2:
+        a, b = steps[:1], steps[1:2]
+        first = factor(-(2 * a + b) / (a * (a + b))) * part(0) + factor((a + b) / (a * b)) * part(1) + factor(-a / (b * (a + b))) * part(2)
+        a, b = steps[-2:-1], steps[-1:]
+        ends = part(size - 3), part(size - 2), part(size - 1)
+        last = factor(b / (a * (a + b))) * ends[0] + factor(-(a + b) / (a * b)) * ends[1] + factor((a + 2 * b) / (b * (a + b))) * ends[2]
+    return cat([first, centre, last], at)
+
+
 def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes along each dimension of values whose points are `spacing` apart: a number, or one for each dimension."""
     rank = input.array.ndim
@@ -91,8 +130,10 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         steps = [float(s) for s in spacing]
     elif spacing is None or isinstance(spacing, (int, float)):
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
+    elif isinstance(spacing, Sequence) and all(type(s) is Tensor for s in spacing):
+        return _slopes_at(input, spacing, places, edge_order)
     else:
-        raise ProgramError("NotImplementedError", "gradient with coordinates as spacing is not part of gradcli; numbers are")
+        raise ProgramError("TypeError", "gradient(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
     if input.dtype is dtypes.uint8:
         raise runtime_error("torch.gradient does not support uint8 input.")
     for at in places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 
@@ -123,6 +124,39 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     return named("histogram", "hist", "bin_edges")(outs)
 
 
+def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False) -> NamedResult:
+    """Counts of points (N, D) in boxes, whose edges are given, or so many along each dimension. RuntimeError for sizes that do not fit."""
+    if input.array.ndim < 2:
+        raise shape_error(f"torch.histogramdd(): input tensor should have at least 2 dimensions, but got {input.array.ndim}")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
+    points = input.array.reshape(-1, input.array.shape[-1])
+    count = points.shape[1]
+    each = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(each) != count:
+        raise shape_error(
+            f"torch.histogramdd: Expected {count} sequences of bin edges for a {count}-dimensional histogram but got {len(each)}"
+        )
+    edges = []
+    for i, one in enumerate(each):
+        if type(one) is Tensor:
+            edges.append(one.array)
+        elif one <= 0:
+            raise shape_error(f"torch.histogramdd(): bins size = {one} is invalid for dimension {i}. bins must be > 0")
+        else:
+            limits.check_elements(one, 8)
+            edges.append(_edges(Tensor(points[:, i], input.dtype), one, None if range is None else range[2 * i : 2 * i + 2]))
+    limits.check_elements(math.prod(len(e) - 1 for e in edges), input.dtype.itemsize)
+    limits.check_work(points.size * 8.0)
+    weights = None if weight is None else weight.array.reshape(-1)
+    counts = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)[0].astype(points.dtype)
+    if density:
+        counts = counts / counts.sum()
+        for i, e in enumerate(edges):
+            counts = counts / np.diff(e).reshape(tuple(-1 if d == i else 1 for d in builtins.range(count)))
+    return named("histogramdd", "hist", "bin_edges")((wrap(counts.astype(points.dtype)), tuple(map(wrap, edges))))
+
+
 def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
     edges = bins.array
     if edges.ndim != 1 or not edges.size:
@@ -168,5 +202,12 @@ FUNCTIONS = (
         doc="How many elements lie between edges.",
         samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
         out=True,
+    ),
+    Function(
+        "histogramdd",
+        ("Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False", histogramdd),
+        doc="Counts of points in boxes, and the edges of the boxes.",
+        samples=(Sample("torch.histogramdd(tensor([[0., 1.], [1., 0.], [2., 2.]]), bins=[2, 3]).hist", None),),
+        method=False,
     ),
 )

@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -121,8 +122,9 @@ def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
 
-def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
-    views.check_same_dtype(input, dtype)
+def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
+    if dtype is not input.dtype:
+        return Tensor(views.as_dtype(input, dtype).copy(), dtype)
     return CLONE(_plain(input))  # type: ignore[no-any-return]
 
 

@@ -13,6 +13,8 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -102,15 +104,32 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     return UNSAFE_VIEW(CONTIGUOUS(input), shape)  # type: ignore[no-any-return]
 
 
-def check_same_dtype(input: Tensor, dtype: Any) -> None:
-    """Raise RuntimeError for a view of another dtype, which gradcli does not have."""
-    if dtype is not input.dtype:
-        raise runtime_error(f"view as another dtype is not part of gradcli; use .to({dtype}) to convert the values")
+def as_dtype(input: Tensor, dtype: DType) -> Array:
+    """The same memory read as another dtype. RuntimeError where sizes or strides do not allow it, or where a gradient is wanted."""
+    array, (have, want) = input.array, (input.dtype.itemsize, dtype.itemsize)
+    if (input.requires_grad and dtype is not input.dtype) or dtypes.bfloat16 in (dtype, input.dtype):
+        raise runtime_error(f"view as another dtype is not part of gradcli for this tensor; use .to({dtype}) to convert the values")
+    if have != want:
+        pair = f"to view {input.dtype.torch_name} as {dtype.torch_name} (different element sizes)"
+        if not array.ndim:
+            raise runtime_error(f"self.dim() cannot be 0 {pair}")
+        if array.strides[-1] != have and array.shape[-1] > 1:
+            raise runtime_error(f"self.stride(-1) must be 1 {pair}, but got {array.strides[-1] // have}")
+        ratio = want // have
+        if ratio > 1 and array.shape[-1] % ratio:
+            raise runtime_error(f"self.size(-1) must be divisible by {ratio} {pair}, but got {array.shape[-1]}")
+        for place, stride in enumerate(array.strides[:-1]):
+            if ratio > 1 and stride % want:
+                raise runtime_error(f"self.stride({place}) must be divisible by {ratio} {pair}, but got {stride // have}")
+    return array.view(dtype.np)
 
 
-def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
-    check_same_dtype(input, dtype)
-    return input
+def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
+    if dtype is input.dtype:
+        return input
+    made = Tensor(as_dtype(input, dtype), dtype)
+    made.version = input.counter()
+    return made
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:

@@ -1,0 +1,110 @@
+"""Fake quantisation: numbers rounded to the levels that integers with a scale and a zero point would have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import require_floating
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
+    inverse = x.dtype.type(1) / np.asarray(scale, x.dtype)
+    return np.rint(x * inverse) + np.asarray(zero_point, x.dtype)
+
+
+def _rounded(x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+    point = np.asarray(zero_point, x.dtype)
+    return ((np.clip(_levels(x, scale, zero_point), low, high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
+
+
+def _record(name: str) -> Op:
+    def passed(xp: Any, grad: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any) -> Any:
+        levels = _levels(xp.plain(input), scale, zero_point)
+        return xp.where((levels >= quant_min) & (levels <= quant_max), grad, xp.zeros_like(grad))
+
+    return Op(
+        f"FakeQuantize{name}Backward0",
+        _rounded,
+        "input",
+        "scale zero_point quant_min quant_max",
+        jvp="elementwise",
+        input=Rule(
+            passed,
+            "q = (input / scale).round() + zero_point; grad * ((q >= quant_min) & (q <= quant_max))",
+            "1 within the range of the levels, 0 outside",
+        ),
+    )
+
+
+BY_NUMBERS, BY_TENSORS = _record("PerTensorAffineCachemask"), _record("PerTensorAffineCachemaskTensorQparams")
+BY_CHANNEL = _record("PerChannelAffineCachemask")
+
+
+def _check(low: int, high: int, points: Any) -> None:
+    if low > high:
+        raise runtime_error("`quant_min` should be less than or equal to `quant_max`.")
+    if np.any((np.asarray(points) < low) | (np.asarray(points) > high)):
+        raise runtime_error("`zero_point` must be between `quant_min` and `quant_max`.")
+
+
+def _per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int) -> Any:
+    require_floating("fake_quantize_tensor_cachemask_kernel_type_handling", input.dtype)
+    _check(quant_min, quant_max, zero_point)
+    return BY_NUMBERS(input, scale, zero_point, quant_min, quant_max)
+
+
+def _by_tensors(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int) -> Any:
+    _check(quant_min, quant_max, 0 if quant_min <= 0 <= quant_max else quant_min)
+    return BY_TENSORS(input, watched(scale), watched(zero_point), quant_min, quant_max)
+
+
+def _per_channel(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Any:
+    """Each slice along a dimension with a scale and a zero point of its own. RuntimeError for sizes that do not fit."""
+    rank = input.array.ndim
+    if scale.dtype is not dtypes.float32:
+        raise runtime_error(f"Scale must be Float, found {scale.dtype.torch_name}")
+    if scale.array.ndim != 1 or zero_point.array.ndim != 1:
+        raise runtime_error("scale should be a 1-D tensor" if scale.array.ndim != 1 else "zero point should be a 1-D tensor")
+    if scale.array.shape != zero_point.array.shape:
+        raise runtime_error("scale and zero-point need to have the same dimensions")
+    if not 0 <= axis < rank:
+        raise runtime_error("`axis` must be between 0 and number of dimensions of input")
+    if scale.array.shape[0] != input.array.shape[axis]:
+        raise runtime_error("dimensions of scale and zero-point are not consistent with input tensor")
+    _check(quant_min, quant_max, zero_point.array)
+    shape = tuple(-1 if i == axis else 1 for i in range(rank))
+    return BY_CHANNEL(input, scale.array.reshape(shape), zero_point.array.reshape(shape), quant_min, quant_max)
+
+
+_X = [0.06, 0.98, 30.0, -1.08]
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "fake_quantize_per_tensor_affine",
+        ("Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max", _by_tensors),
+        ("Tensor input, float scale, int zero_point, int quant_min, int quant_max", _per_tensor),
+        doc="Numbers rounded to levels: (round(input / scale) + zero_point) clamped, and back.",
+        ops=(BY_NUMBERS, BY_TENSORS),
+        samples=(
+            Sample("torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)", None, x=_X),
+            Sample("torch.fake_quantize_per_tensor_affine(x, tensor(0.1), tensor(0), 0, 255)", None, x=_X),
+        ),
+        method=False,
+    ),
+    Function(
+        "fake_quantize_per_channel_affine",
+        ("Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max", _per_channel),
+        doc="As fake_quantize_per_tensor_affine, with a scale and a zero point for each slice along a dimension.",
+        ops=(BY_CHANNEL,),
+        samples=(Sample("torch.fake_quantize_per_channel_affine(x, tensor([0.1]), tensor([0]), 0, 0, 255)", None, x=[_X]),),
+        method=False,
+    ),
+)

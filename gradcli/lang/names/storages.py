@@ -1,0 +1,163 @@
+"""The memory of a tensor: where it begins, as a number, and its elements in a row.
+
+Addresses are counters: buffers are numbered in the order in which a program asks, and a view lies behind its base by its offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
+from gradcli.core.calling.type_errors import not_an_integer
+from gradcli.core.kernels import Array, blocks
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.execution import execution
+
+#: how many bits of an address are left to the place within a buffer
+_WITHIN = 40
+
+
+def _buffer(array: Array) -> Array:
+    """The array that owns the memory of an array."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _begin(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def data_ptr(tensor: Tensor) -> int:
+    """The address of the first element; 0 for a tensor without elements."""
+    blocks.settle()
+    array = tensor.array
+    if not array.size:
+        return 0
+    buffer = _buffer(array)
+    return (execution.addresses.of(buffer) << _WITHIN) + _begin(array) - _begin(buffer)
+
+
+class Storage(Scripted):
+    """`untyped_storage()`: the bytes of a tensor and of its views."""
+
+    __slots__ = ("buffer", "__weakref__")
+
+    SCRIPT_NAME = "UntypedStorage"
+    SCRIPT_TYPE: ScriptType
+
+    def __init__(self, tensor: Tensor) -> None:
+        blocks.settle()
+        self.buffer = _buffer(tensor.array)
+
+    def elements(self) -> Array:
+        """The elements in a row, in the order of memory."""
+        return np.frombuffer(self._memory(), np.uint8)
+
+    def _memory(self) -> Any:
+        limits.check_list(self.buffer.nbytes)
+        return self.buffer.ravel("K")
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.buffer.nbytes
+
+    def size(self) -> int:
+        """The number of elements, which are bytes where the storage has no type."""
+        return self.buffer.nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return execution.addresses.of(self.buffer) << _WITHIN if self.buffer.size else 0
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return 1
+
+    def tolist(self) -> list[Any]:
+        """The elements as numbers."""
+        return self.elements().tolist()  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, place: Any) -> Any:
+        if type(place) is not int:
+            raise not_an_integer(place)
+        if not -self.size() <= place < self.size():
+            raise ProgramError("IndexError", f"index {place} out of range for storage of size {self.size()}")
+        return self.elements()[place].item()
+
+    def __repr__(self) -> str:
+        return "\n".join([*(f" {item}" for item in self.tolist()), f"[{self.described()}]"])
+
+    def described(self) -> str:
+        """The last line of the repr."""
+        return f"torch.storage.UntypedStorage(device=cpu) of size {self.size()}"
+
+    _NAMED = (nbytes, size, data_ptr, element_size, tolist, __len__, __iter__, __getitem__)
+    SCRIPT_METHODS = {method.__name__: Routine(method, f"UntypedStorage.{method.__name__}") for method in _NAMED}
+
+
+class TypedStorage(Storage):
+    """`storage()`: the elements of a tensor and of its views."""
+
+    __slots__ = ("dtype",)
+
+    SCRIPT_NAME = "TypedStorage"
+    SCRIPT_ATTRIBUTES = Attributes.read("dtype")
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__(tensor)
+        self.dtype: DType = tensor.dtype
+
+    def elements(self) -> Array:
+        return np.frombuffer(self._memory(), self.dtype.np)
+
+    def size(self) -> int:
+        return self.buffer.nbytes // self.dtype.np.itemsize
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def described(self) -> str:
+        return f"torch.storage.TypedStorage(dtype={self.dtype!r}, device=cpu) of size {self.size()}"
+
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
+    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+    "tensor.storage()"
+)
+
+
+def _typed(tensor: Tensor) -> TypedStorage:
+    warnings.emit(_DEPRECATED, once="typed storage")
+    return TypedStorage(tensor)
+
+
+def _type_of(kind: type[Storage]) -> ScriptType:
+    return ScriptType(kind.SCRIPT_NAME, "torch.storage", None, lambda value: type(value) is kind)
+
+
+Storage.SCRIPT_TYPE, TypedStorage.SCRIPT_TYPE = _type_of(Storage), _type_of(TypedStorage)
+
+#: called with the tensor first
+METHODS: dict[str, Any] = {"data_ptr": data_ptr, "untyped_storage": Storage, "storage": _typed}
+
+
+def is_storage(value: Value) -> bool:
+    """Whether a value is the memory of a tensor."""
+    return isinstance(value, Storage)
