@@ -165,7 +165,7 @@ def _near_without(theirs: str, ours: str, composed: float) -> str:
 def _near(theirs: str, ours: str, composed: float = 0.0) -> str:
     """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision.
 
-    In a composed result numbers may also differ by `composed` times the rounding of the largest.
+    In a composed result, and in any of half precision, numbers may also differ by `composed` times the rounding of the largest.
     """
     shapes = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if shapes[0] != shapes[1]:
@@ -173,7 +173,7 @@ def _near(theirs: str, ours: str, composed: float = 0.0) -> str:
     pairs = list(zip(map(float, NUMBER.findall(theirs)), map(float, NUMBER.findall(ours)), strict=True))
     largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
     half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
-    units = (half or 1e-6) * composed * largest
+    units = (half * max(composed, 1) or 1e-6 * composed) * largest
     kinds = {_apart(a, b, half, largest, units) for a, b in pairs}
     if "" in kinds and not harness.differs_in_last_digits_only(ours, theirs):
         return ""

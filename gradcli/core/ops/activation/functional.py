@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
@@ -51,6 +53,13 @@ def activation(
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
+
+
+def in_vectors(x: Any) -> Any:
+    """Which elements of an array PyTorch's vector code takes, two vectors at a time. Its scalar code, for the others, may differ."""
+    if not x.flags.c_contiguous:
+        return np.False_
+    return (np.arange(x.size) < x.size - x.size % (64 // x.itemsize)).reshape(x.shape)
 
 
 def is_true(value: Any) -> bool:

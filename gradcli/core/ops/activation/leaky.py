@@ -12,7 +12,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
+from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO
@@ -231,7 +231,13 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less_equal(x, 0), grad * (input_scale * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+    return np.where(_below(x), grad * (input_scale * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+
+
+def _below(x: Any) -> Any:
+    """Where the gradient is that of the exponential branch: at 0, below, and in vector code at nan."""
+    below = np.less_equal(x, 0)
+    return below | np.isnan(x) & in_vectors(x) if np.isnan(x).any() else below
 
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -265,7 +271,7 @@ CELU = Pointwise(
 
 
 def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less_equal(out, 0), grad * input_scale * (out + alpha * scale), grad * scale)
+    return np.where(_below(out), grad * input_scale * (out + alpha * scale), grad * scale)
 
 
 def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:

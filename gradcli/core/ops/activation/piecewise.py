@@ -10,7 +10,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
+from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
 from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.tensor import dtypes
@@ -141,18 +141,10 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 # --- hardshrink, softshrink ---
 
 
-def _signed_zero(x: Any) -> Any:
-    """What softshrink makes of elements near 0: PyTorch's vector code gives 0, what is left over for its scalar code `0 * x`."""
-    rest = x.size % (64 // x.itemsize) if x.flags.c_contiguous else x.size
-    made = np.zeros_like(x)
-    if rest:
-        made.reshape(-1)[x.size - rest :] = 0 * np.ravel(x)[x.size - rest :]
-    return made
-
-
 def _softshrink(x: Any, lambd: float) -> Any:
     x = np.asarray(x)
-    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, _signed_zero(x)))
+    near = np.where(in_vectors(x) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
+    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, near))
 
 
 HARDSHRINK, SOFTSHRINK = (

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
@@ -63,11 +64,13 @@ def _windows(
     return spans, _grid([whole if count_include_pad else one.length for one, whole in found], x.dtype)
 
 
+@in_single
 def _avg(x: Array, *how: Any) -> Array:
     spans, divisor = _windows(x, *how)
     return _quotient(window_reductions.sums(x, spans), divisor)
 
 
+@in_single
 def _avg_transposed(grad: Array, x: Array, *how: Any) -> Array:
     spans, divisor = _windows(x, *how)
     return window_reductions.sums(_quotient(grad, divisor), _reversed(spans, x.shape[x.ndim - len(spans) :]))
@@ -115,12 +118,15 @@ def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, cei
 # --- windows that cover everything evenly ---
 
 
+@in_single
 def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
     spans = pooling_checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
     return _quotient(window_reductions.sums(x, spans), _grid([one.length for one in spans], x.dtype))
 
 
+@in_single
 def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
+    pooling_checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
     sizes = x.shape[x.ndim - rank :]
     spans = pooling_checks.evenly(sizes, grad.shape[grad.ndim - rank :])
     return window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes))
@@ -163,7 +169,8 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     if all(n == 1 for n in wanted):
         return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input)
-    pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+    if input.array.size and 0 not in wanted:  # PyTorch looks for no kernel otherwise
+        pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.addmm import addmm
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
-from gradcli.core.ops.shape.views import view
+from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -63,9 +64,14 @@ def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
     return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1]))
 
 
+def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
+    """`einsum("ni,oij,nj->no", i1, i2, i3)`, from left to right as PyTorch does it."""
+    return np.ascontiguousarray((np.matmul(i1, i2) * i3).sum(-1).T)
+
+
 TRILINEAR = Op(
     "TrilinearBackward0",
-    lambda i1, i2, i3: np.einsum("ni,oij,nj->no", i1, i2, i3, optimize=True),
+    _trilinear,
     "i1 i2 i3",
     saved="i1 i2 i3 expand1=? expand2=? expand3=? sumdim=?",
     i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
@@ -83,7 +89,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         if n != m:
             raise shape_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
     for number, operand in enumerate((input1, input2), 1):
-        if size(operand, -1) != size(weight, number):
+        if size(weight, number) != size(operand, -1):
             found = (operand.array.shape[-1], weight.array.shape[number])
             raise shape_error(f"bilinear(): input{number} size does not match weight size: got {found[0]} but expected {found[1]}")
     if weight.array.ndim != 3:
@@ -95,7 +101,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     rows = math.prod(first[:-1])
     limits.check_work(rows * weight.array.size)
     limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)
-    made = TRILINEAR(view(input1, (rows, first[-1])), weight, view(input2, (rows, second[-1])))
+    made = TRILINEAR(reshape(input1, (rows, first[-1])), weight, reshape(input2, (rows, second[-1])))
     made = view(made, (*first[:-1], out))
     return made if bias is None else made + bias
 

@@ -15,7 +15,8 @@ def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
     wide = x.astype(np.float64)
     count = np.float64(math.prod(x.shape[axis] for axis in axes))
     mean = wide.sum(axes, keepdims=True) / count
-    rstd = 1 / np.sqrt(np.square(wide - mean).sum(axes, keepdims=True) / count + eps)
+    squares = np.square(x - mean.astype(x.dtype)).astype(np.float64).sum(axes, keepdims=True)  # which may overflow
+    rstd = 1 / np.sqrt(squares / count + eps)
     return mean.astype(x.dtype), rstd.astype(x.dtype)
 
 

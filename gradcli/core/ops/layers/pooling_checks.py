@@ -232,6 +232,16 @@ def adaptive_sizes(name: str, rank: int, output_size: Any) -> Sizes:
     return wanted
 
 
+def check_gradient(name: str, grad: Array) -> None:
+    """Check that the gradient of adaptive pooling has elements, the batch aside."""
+    for at in range(1, grad.ndim):
+        if not grad.shape[at]:
+            raise shape_error(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes "
+                f"{list(grad.shape)} with dimension {at} being empty",
+            )
+
+
 def check_adaptive(name: str, rank: int, input: Tensor) -> None:
     """Check that there is a dimension of channels and at most one of a batch, and that only the batch is empty."""
     shape = input.array.shape

@@ -126,9 +126,14 @@ def _weights(shape: tuple[int, ...], target: Array, weight: Array | None, dtype:
     return 1 if weight is None else weight[target.astype(np.int64)].reshape(*shape[:-1], 1).astype(dtype)
 
 
+def _positive(x: Array) -> Array:
+    """What is above 0; nan, which compares as false, counts as 0."""
+    return np.where(x > 0, x, x.dtype.type(0))
+
+
 def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Any:
     own = _one_hot(x.shape, target, x.dtype)
-    short = np.maximum(x.dtype.type(margin) + x - (own * x).sum(-1, keepdims=True), 0) ** p * (1 - own)
+    short = _positive(x.dtype.type(margin) + x - np.where(own == 1, x, 0).sum(-1, keepdims=True)) ** p * (1 - own)
     return reduced_array(np.asarray((short * _weights(x.shape, target, weight, x.dtype)).sum(-1) / x.shape[-1], x.dtype), reduction)
 
 
@@ -245,7 +250,7 @@ def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
 
 def _labels(x: Array, target: Array, reduction: str) -> Any:
     short, counts = _pairs(x, target)
-    return reduced_array(np.asarray((np.maximum(short, 0) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
+    return reduced_array(np.asarray((_positive(short) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
 
 
 def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) -> Any:
