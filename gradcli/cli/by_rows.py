@@ -40,9 +40,7 @@ class RowOptions(Workers):
 def prepared(request: "Request", options: RowOptions, names: Sequence[str] | None) -> "ByRows":
     """The expression over the rows of the files that the name stands for. Raises UsageError, DataError."""
     name = options.by_rows or ""
-    value = next((binding.value for binding in request.bindings if binding.name == name), None)
-    if value is None:
-        raise UsageError(f"--by-rows names {name!r}, which is not given", hints=[f"try {name}=@data.csv"])
+    value = next(binding.value for binding in request.bindings if binding.name == name)
     if not value.startswith("@"):
         raise UsageError(f"--by-rows names {name!r}, whose rows are in no file", hints=[f"try {name}=@data.csv or {name}=@'rows-*.npy'"])
     if names is not None and name in names:

@@ -78,6 +78,8 @@ def prepare(
     With `ranges` LO..HI is a range for a plot, and no tensor of points. The name `without` is not bound.
     """
     text, bindings = arguments.split(words, command, has_file=shared.file is not None, given=shared.given)
+    if without is not None and without not in [binding.name for binding in bindings]:
+        raise UsageError(f"--by-rows names {without!r}, which is not given", hints=[f"try {without}=@data.csv"])
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=shared.file == "-")
     session = make_session(shared, read_stdin, write)
     if shared.file is not None:

@@ -15,7 +15,7 @@ import distributed
 
 from gradcli.batch.lines import Lines
 from gradcli.cluster import worker
-from gradcli.cluster.connection import own_versions, refusal
+from gradcli.cluster.versions import own_versions, refusal
 from gradcli.errors import DataError, GradcliError, LimitError
 
 #: lines and bytes of a block

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,9 +11,8 @@ from typing import Any
 
 import dask
 import distributed
-import numpy as np
 
-import gradcli
+from gradcli.cluster.versions import Versions, difference, refusal
 from gradcli.errors import DataError, UsageError
 from gradcli.plain import Plain
 
@@ -115,22 +113,6 @@ def _close(client: distributed.Client | None, cluster: distributed.LocalCluster 
 
 # --- versions ---
 
-Versions = dict[str, str | None]
-
-
-def own_versions() -> Versions:
-    """What the bits of an answer depend on."""
-    return {"gradcli": gradcli.__version__, "numpy": np.__version__, "Python": platform.python_version()}
-
-
-def difference(theirs: Versions, ours: Versions, address: str) -> str | None:
-    """A sentence on the first version that differs, None where none does."""
-    for name, version in ours.items():
-        if theirs.get(name) != version:
-            has = f"{name} {theirs[name]}" if theirs.get(name) else f"no {name}"
-            return f"the worker {address} has {has}, and this is {name} {version}"
-    return None
-
 
 def check_versions(client: distributed.Client) -> None:
     """Refuse workers of other versions. Raises DataError."""
@@ -139,11 +121,6 @@ def check_versions(client: distributed.Client) -> None:
     for address, worker in found["workers"].items():
         if why := difference(_installed(worker), ours, address):
             raise refusal(why)
-
-
-def refusal(why: str) -> DataError:
-    """The error of a worker that cannot answer."""
-    return DataError(why, hints=["answers have the same bits only where all have the same versions"] if "and this is" in why else [])
 
 
 def _installed(found: dict[str, Any]) -> Versions:

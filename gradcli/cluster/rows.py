@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import distributed
 
 from gradcli.cluster import worker
-from gradcli.cluster.connection import own_versions, refusal
+from gradcli.cluster.versions import own_versions, refusal
 from gradcli.errors import DataError
 from gradcli.session import row_messages
 from gradcli.session.by_rows import Array, ByRows, Part, Piece

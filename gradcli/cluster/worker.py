@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import distributed
 
-from gradcli.cluster.connection import Versions, difference, own_versions
 from gradcli.cluster.helper import Helper
+from gradcli.cluster.versions import Versions, difference, own_versions
 
 #: seconds after which a task returns what it has answered; the rest goes out again
 SLICE = 10.0

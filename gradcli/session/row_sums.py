@@ -7,7 +7,7 @@ not depend on who evaluated them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.data.pieces import Piece, Rows
 from gradcli.errors import GradcliError, ProgramError
-from gradcli.plain import Plain
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
 from gradcli.session.gradients import locate_error
@@ -34,7 +33,7 @@ _ROUNDING = 4096
 Progress = Callable[[int], None]
 
 
-class Part(Plain):
+class Part(NamedTuple):
     """What a piece gives: how many rows it has, its value, and the gradient of each variable."""
 
     rows: int

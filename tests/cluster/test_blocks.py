@@ -145,7 +145,7 @@ def test_a_refusal_ends_the_run_and_cancels_the_rest() -> None:
     ],
 )
 def test_versions(theirs: dict[str, str | None], said: str | None) -> None:
-    from gradcli.cluster.connection import difference
+    from gradcli.cluster.versions import difference
 
     assert difference(theirs, {"gradcli": "1", "numpy": "2", "Python": "3"}, "tcp://a") == said
 
@@ -165,15 +165,15 @@ def test_a_helper_that_is_killed_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
     import distributed
 
     from gradcli.cluster import worker
-    from gradcli.cluster.connection import own_versions
+    from gradcli.cluster.versions import own_versions
 
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(address="tcp://a"))
     begun: list[Any] = []
 
     class Helper:
-        starts, words = True, ("batch",)
+        starts, key = True, ("batch", None)
 
-        def __init__(self, words: Sequence[str]) -> None:
+        def __init__(self, words: Sequence[str], folder: str | None) -> None:
             begun.append(self)
 
         def answer(self, first: int, lines: Sequence[bytes | None], until: float) -> tuple[bytes, int, bool]:

@@ -19,7 +19,7 @@ gradcli grad 'mean((x+2)*(x+2)*2)' x='[-1.2301, 0.5498, -1.7590]'
 gradcli grad '(x+2)*(x+2)*2' x='randn(3)' --seed 6 -v '[0.1, 1.0, 0.01]'
 gradcli grad '((w*d[:,0]+b-d[:,1])**2).mean()' d=@data.csv w=1 b=0 --wrt w,b
 gradcli grad 'x**2' x=1,2,3 -v 1,0,0 -v 0,1,0 --format csv
-gradcli grad '((w*d.x+b-d.y)**2).mean()' d=@'rows-*.csv' w=1 b=0 --by-rows d --jobs 4"""
+gradcli grad '((w*d.height+b-d.weight)**2).mean()' d=@data.csv w=1 b=0 --by-rows d --jobs 2"""
 
 HELP = """Value and gradients of an expression: v^T J, where v is 1 for a scalar and -v gives it otherwise.
 
