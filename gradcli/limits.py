@@ -164,13 +164,21 @@ def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
     return base.changed(**chosen)
 
 
-class Evaluation:
-    """How many evaluations of a program are under way. A guard allows less while there are any; they may be nested."""
+def _uncounted() -> None:
+    return None
 
-    __slots__ = ("depth",)
+
+class Evaluation:
+    """How many evaluations of a program are under way. A guard allows less while there are any; they may be nested.
+
+    `tick` counts one step of the program that runs; walks through values call it for every container. It raises LimitError.
+    """
+
+    __slots__ = ("depth", "tick")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.tick: Callable[[], None] = _uncounted
 
     def __enter__(self) -> None:
         self.depth += 1

@@ -8,13 +8,14 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 from gradcli import limits
 from gradcli.core.functions._index import METHODS
 from gradcli.core.vocabulary import library
-from gradcli.errors import GradcliError, InternalFault
 from gradcli.session import Session
 from gradcli.source import Source
+from tests.fuzz.running import fault_of, main
 
 #: values of every kind, the odd ones of each too
 PRELUDE = """
@@ -77,13 +78,10 @@ def faults(count: int, seed: int) -> Iterator[str]:
     session = _session()
     for number in range(count):
         text = drawn(chance)
-        try:
-            session.run(Source("<call>", text))
-        except InternalFault as fault:
-            yield f"{fault}\n{text}"
+        wrong, _ = fault_of(partial(session.run, Source("<call>", text)))
+        if wrong:
+            yield f"{wrong}\n{text}"
             session = _session()
-        except GradcliError:
-            pass
         if number % _TOGETHER == 0:
             session = _session()
 
@@ -99,16 +97,5 @@ def _session() -> Session:
     return session
 
 
-def main() -> int:
-    """Try COUNT calls from SEED on."""
-    count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    found = 0
-    for fault in faults(count, seed):
-        found += 1
-        print(fault, flush=True)
-    print(f"{count} calls from seed {seed}: {found} faults")
-    return int(found > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(faults))

@@ -10,12 +10,14 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 from gradcli import limits
-from gradcli.errors import GradcliError, InternalFault
+from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.source import Source
 from tests.fuzz.calls import PRELUDE
+from tests.fuzz.running import fault_of, main
 from tests.safety.tables import TARGET
 
 MORE = """
@@ -157,17 +159,9 @@ class Methods:
                 self.session = self._session()
             text = self.drawn()
             self.printed.clear()
-            said = ""
-            try:
-                self.session.run(Source("<call>", text))
-            except InternalFault as fault:
-                yield f"{fault}\n{text}"
-                self.session = self._session()
-                continue
-            except GradcliError as error:
-                said = f"{error.message} {error.labels} {error.hints}"
-            except Exception as error:
-                yield f"escaped: {type(error).__name__}: {error}\n{text}"
+            wrong, said = fault_of(partial(self.session.run, Source("<call>", text)))
+            if wrong:
+                yield f"{wrong}\n{text}"
                 self.session = self._session()
                 continue
             shown = "".join(self.printed) + said
@@ -175,16 +169,10 @@ class Methods:
                 yield f"host text: {shown[max(0, found.start() - 60) : found.end() + 60]!r}\n{text}"
 
 
-def main() -> int:
-    """Try COUNT calls from SEED on."""
-    count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    found = 0
-    for fault in Methods(seed).faults(count):
-        found += 1
-        print(fault, flush=True)
-    print(f"{count} calls from seed {seed}: {found} faults")
-    return int(found > 0)
+def faults(count: int, seed: int) -> Iterator[str]:
+    """The calls, of `count`, that ended wrong."""
+    yield from Methods(seed).faults(count)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(faults))

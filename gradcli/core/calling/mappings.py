@@ -8,15 +8,12 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, sequence_of
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor.text import shown
-from gradcli.errors import LimitError, ProgramError
+from gradcli.errors import ProgramError
 
 #: the parts of a repr: texts, and values in tuples of one, which the language writes for values of its own
 Pieces = tuple[str | tuple[Any], ...]
-
-#: keys may nest this deep: Python hashes them by recursion
-_DEEPEST_KEY = 200
 
 
 def joined(pieces: Pieces) -> str:
@@ -49,7 +46,7 @@ class MappingView(Scripted):
         return iter(self.found)
 
     def __contains__(self, item: Any) -> bool:
-        return item in self.found
+        return any(found is item or language.equal(found, item) for found in self.found)
 
     SCRIPT_METHODS = {method.__name__: Routine(method) for method in (__len__, __iter__, __contains__)}
 
@@ -226,16 +223,8 @@ class DefaultDict(Mapping):
 
 
 def _hashable(key: Any) -> Any:
-    """The key itself. TypeError for a list and its like, LimitError for deeply nested tuples."""
-    level, depth = [key], 0
-    while level := [item for one in level if type(one) is tuple for item in one]:
-        depth += 1
-        if depth > _DEEPEST_KEY:
-            raise LimitError("nesting", f"a key nested more than {_DEEPEST_KEY} levels deep is over the limit")
-    try:
-        hash(key)
-    except TypeError:
-        raise type_error("unhashable type: '{}'", key) from None
+    """The key itself. TypeError for a list and its like, LimitError for a tuple that is nested deeply or has many parts."""
+    language.check_hashable(key)
     return key
 
 

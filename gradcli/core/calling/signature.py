@@ -8,6 +8,7 @@ Generator, any. `?` admits None.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,10 +67,11 @@ def _host_item(value: Any, key: Any) -> Any:
 class Language:
     """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays.
 
-    `length`, `item` and `iterate` are len(), subscripts and iteration of any value, such as an instance of a program's class.
+    `length`, `item` and `iterate` are len(), subscripts and iteration of any value, such as an instance of a program's class; `equal`
+    and `check_hashable` compare values and refuse keys without recursion of Python's own.
     """
 
-    __slots__ = ("type_name", "type_repr", "as_dtype", "as_array", "as_number", "length", "item", "iterate")
+    __slots__ = ("type_name", "type_repr", "as_dtype", "as_array", "as_number", "length", "item", "iterate", "equal", "check_hashable")
 
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
@@ -82,6 +84,8 @@ class Language:
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = _host_item
         self.iterate: Callable[[Any], Iterator[Any]] = iter
+        self.equal: Callable[[Any, Any], bool] = operator.eq
+        self.check_hashable: Callable[[Any], object] = hash
 
     def plain(self, value: Any) -> Any:
         """The value with Python numbers for numpy's scalars, also within a list or tuple."""

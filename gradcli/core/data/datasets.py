@@ -34,8 +34,6 @@ def sample_of(data: Any, index: Any) -> Any:
     """`data[index]`."""
     if type(data) is Tensor:
         return getitem(data, index)
-    if isinstance(data, dict) and index not in data:
-        raise ProgramError("KeyError", repr(index), args=(index,))
     return language.item(data, index)
 
 

@@ -74,14 +74,14 @@ class RandomSampler(Sampler):
 
     def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
         if type(replacement) is not bool:
-            raise ProgramError("TypeError", f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ProgramError("TypeError", f"replacement should be a boolean value, but got replacement={formatted(replacement)}")
         super().__init__(data_source)
         self.replacement = replacement
         self.wanted = num_samples
         self.generator = generator
         count = size_of(data_source) if num_samples is None else num_samples
         if not isinstance(count, int) or count <= 0:
-            raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={count}")
+            raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={formatted(count)}")
 
     def __iter__(self) -> Iterator[Any]:
         source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else generator_of(self.generator)
@@ -106,9 +106,9 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
         if type(batch_size) is not int or batch_size <= 0:
-            raise ProgramError("ValueError", f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ProgramError("ValueError", f"batch_size should be a positive integer value, but got batch_size={formatted(batch_size)}")
         if type(drop_last) is not bool:
-            raise ProgramError("ValueError", f"drop_last should be a boolean value, but got drop_last={drop_last}")
+            raise ProgramError("ValueError", f"drop_last should be a boolean value, but got drop_last={formatted(drop_last)}")
         super().__init__()
         self.sampler = sampler
         self.batch_size = batch_size
@@ -131,6 +131,7 @@ class BatchSampler(Sampler):
 
 def _collate(batch: Any) -> Any:
     """Samples as a batch: tensors are stacked, numbers become a tensor, others are collated by element."""
+    limits.evaluation.tick()
     if not batch:
         raise ProgramError("IndexError", "list index out of range")
     first = batch[0]
@@ -287,6 +288,7 @@ class DataLoader(Scripted):
 
 def _converted(sample: Any) -> Any:
     """A sample without a batch: tuples become lists, as PyTorch converts them."""
+    limits.evaluation.tick()
     if isinstance(sample, (list, tuple)):
         return [_converted(part) for part in sample]
     if isinstance(sample, dict):

@@ -16,7 +16,6 @@ from gradcli.core.distributions.functions import Number, expand, f, f_special, s
 from gradcli.core.distributions.multivariate import MultivariateNormal
 from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
-from gradcli.core.functions import catalog
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError

@@ -40,7 +40,7 @@ class Independent(Distribution):
         batch = self.base_dist.batch_shape
         if count > len(batch):
             text = "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
-            raise ProgramError("ValueError", f"{text} {count} vs {len(batch)}")
+            raise ProgramError("ValueError", f"{text} {formatted(count)} vs {len(batch)}")
         self.reinterpreted_batch_ndims = count
         cut = len(batch) - count
         self.shapes(batch[:cut], (*batch[cut:], *self.base_dist.event_shape))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -49,18 +50,6 @@ def _where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
     np.copyto(out, a, where=condition)
 
 
-class _Forget:
-    """Removes a chain from `_waiting` when its Deferred is freed."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: int) -> None:
-        self.key = key
-
-    def __call__(self, _: object) -> None:
-        _waiting.pop(self.key, None)
-
-
 class Deferred(NDArrayOperatorsMixin):
     """An array that is computed when its elements are needed, from `step` and `inputs`. `value` is None before that."""
 
@@ -76,7 +65,8 @@ class Deferred(NDArrayOperatorsMixin):
         self.runs = 0
         self.value: Array | None = None
         if step is not None:
-            _waiting[id(self)] = weakref.ref(self, _Forget(id(self)))
+            # called without code of Python, in which an interrupt would be lost
+            _waiting[id(self)] = weakref.ref(self, partial(_waiting.pop, id(self)))
 
     # --- attributes that need no elements ---
 

@@ -21,6 +21,7 @@ from gradcli.core.ops.layers.dropout import dropout as drop_out
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -76,7 +77,9 @@ class MultiheadAttention(FunctionModule, place="activation"):
     def keep(self, given: dict[str, Any]) -> None:
         size, heads = given["embed_dim"], given["num_heads"]
         if size <= 0 or heads <= 0:
-            text = f"embed_dim and num_heads must be greater than 0, got embed_dim={size} and num_heads={heads} instead"
+            text = (
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={formatted(size)} and num_heads={formatted(heads)} instead"
+            )
             raise ProgramError("ValueError", text)
         if given["add_bias_kv"] or given["add_zero_attn"]:
             raise ProgramError("NotImplementedError", "MultiheadAttention with add_bias_kv or add_zero_attn is not part of gradcli")

@@ -10,7 +10,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.nn.module import Module, indented, kind_of
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.tensor.text import shown
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError
 
 
@@ -26,7 +26,7 @@ def checked_position(index: Any, size: int) -> int:
     if type(index) is not int:
         raise not_an_integer(index)
     if not -size <= index < size:
-        raise ProgramError("IndexError", f"index {index} is out of range")
+        raise ProgramError("IndexError", f"index {formatted(index)} is out of range")
     return index
 
 
@@ -178,6 +178,7 @@ class MappingModule(Module):
         return iter(self.names())
 
     def __contains__(self, key: Any) -> bool:
+        language.check_hashable(key)
         return key in dict.fromkeys(self.names())
 
     def __getitem__(self, key: Any) -> Any:
@@ -250,6 +251,7 @@ class ModuleDict(MappingModule, place="container"):
         return self.children_by_name.pop(name)  # type: ignore[no-any-return]
 
     def known(self, key: Any) -> str:
+        language.check_hashable(key)
         if key not in self.children_by_name:
             raise ProgramError("KeyError", shown(key), args=(key,))
         return str(key)
@@ -260,9 +262,9 @@ class ModuleDict(MappingModule, place="container"):
             raise ProgramError("TypeError", f"module name should be a string. Got {language.type_name(key)}")
         wrong = ""
         if key not in self.children_by_name and (key in self.SCRIPT_ATTRIBUTES or key in self.SCRIPT_METHODS):
-            wrong = f"attribute '{key}' already exists"
+            wrong = f"attribute '{formatted(key)}' already exists"
         elif "." in key:
-            wrong = f'module name can\'t contain ".", got: {key}'
+            wrong = f'module name can\'t contain ".", got: {formatted(key)}'
         elif not key:
             wrong = 'module name can\'t be empty string ""'
         if wrong:

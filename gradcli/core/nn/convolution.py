@@ -13,6 +13,7 @@ from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, new_parameter, uniform_parameter
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -52,7 +53,7 @@ class Convolution(FunctionModule):
             _check_named(padding, stride)
         if mode not in _PADDING_MODES:
             shown = ", ".join(f"'{known}'" for known in _PADDING_MODES)
-            raise ProgramError("ValueError", f"padding_mode must be one of {{{shown}}}, but got padding_mode='{mode}'")
+            raise ProgramError("ValueError", f"padding_mode must be one of {{{shown}}}, but got padding_mode='{formatted(mode)}'")
         sizes: dict[str, Any] = {name: sizes_of(given[name], self.RANK) for name in ("kernel_size", "dilation")}
         sizes["output_padding"] = sizes_of(given.get("output_padding", 0), self.RANK)
         sizes["padding"] = padding if isinstance(padding, str) else sizes_of(padding, self.RANK)
@@ -163,7 +164,7 @@ class ConvTransposeNd(Convolution):
         most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
         if any(not low <= n <= high for n, low, high in zip(size, least, most, strict=True)):
             raise shape_error(
-                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
+                f"requested an output size of {formatted(output_size)}, but valid sizes range from {least} to {most} "
                 f"(for an input of {type(input.shape)(shape[2:])})",
                 "ValueError",
             )

@@ -16,6 +16,7 @@ from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -114,7 +115,7 @@ def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | N
         return None
     wanted = mode.lower() if isinstance(mode, str) else mode
     if wanted not in ("fan_in", "fan_out"):
-        raise ProgramError("ValueError", f"Mode {wanted} not supported, please use one of ['fan_in', 'fan_out']")
+        raise ProgramError("ValueError", f"Mode {formatted(wanted)} not supported, please use one of ['fan_in', 'fan_out']")
     fan = fans(tensor)[wanted == "fan_out"]
     return float(calculate_gain(nonlinearity, a) / math.sqrt(fan))
 
@@ -220,9 +221,9 @@ def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
     if nonlinearity == "selu":
         return 3.0 / 4
     if nonlinearity != "leaky_relu":
-        raise ProgramError("ValueError", f"Unsupported nonlinearity {nonlinearity}")
+        raise ProgramError("ValueError", f"Unsupported nonlinearity {formatted(nonlinearity)}")
     if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-        raise ProgramError("ValueError", f"negative_slope {param} not a valid number")
+        raise ProgramError("ValueError", f"negative_slope {formatted(param)} not a valid number")
     slope = 0.01 if param is None else param
     return math.sqrt(2.0 / (1 + slope**2))
 

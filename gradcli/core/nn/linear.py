@@ -12,6 +12,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, uniform_parameter
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
@@ -71,7 +72,7 @@ class Bilinear(FunctionModule, place="linear"):
     def keep(self, given: dict[str, Any]) -> None:
         dtype, first, out = floating(given["dtype"]), given["in1_features"], given["out_features"]
         if first <= 0:
-            raise ProgramError("ValueError", f"in1_features must be > 0, but got (in1_features={first})")
+            raise ProgramError("ValueError", f"in1_features must be > 0, but got (in1_features={formatted(first)})")
         super().keep(given)
         size = checked_size((out, first, given["in2_features"]), dtype)
         bound = 1 / math.sqrt(first)

@@ -21,6 +21,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 #: the default of `Module.attribute` that raises an error
@@ -182,7 +183,9 @@ class Module(Scripted):
         extra, lines, name = self.extra_repr(), self.lines(), self.shown_name()
         if not lines and "\n" not in extra:
             return f"{name}({extra})"
-        return "\n  ".join([f"{name}(", *(extra.split("\n") if extra else []), *lines]) + "\n)"
+        text = "\n  ".join([f"{name}(", *(extra.split("\n") if extra else []), *lines]) + "\n)"
+        limits.check_string(len(text))
+        return text
 
     def shown_name(self) -> str:
         """The name that the repr begins with."""
@@ -191,7 +194,9 @@ class Module(Scripted):
     # --- walks ---
 
     def walk(self, prefix: str = "", once: object = True) -> Iterator[tuple[str, Module]]:
-        """This module and its submodules with dotted names, each once, or else under each of its names."""
+        """This module and its submodules with dotted names, each once, or else under each of its names. TypeError for a wrong prefix."""
+        if type(prefix) is not str:
+            raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         seen: set[int] = set()
         count = 0
         pending: list[tuple[str, Module]] = [(prefix, self)]
@@ -201,6 +206,7 @@ class Module(Scripted):
                 continue
             seen.add(id(module))
             count += 1
+            limits.evaluation.tick()
             limits.check_list(count)
             if name.count(".") > _MAX_DEPTH:
                 raise ProgramError("RecursionError", "maximum recursion depth exceeded")
@@ -440,6 +446,8 @@ class Module(Scripted):
 
     def state_dict(self, *, destination: Any = None, prefix: Any = "", keep_vars: Any = False) -> Any:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
+        if type(prefix) is not str:
+            raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         made = OrderedDict() if destination is None else destination
         for name, module, own, tensor in self.named_state(saved=True):
             if own == _EXTRA_STATE:
@@ -550,6 +558,7 @@ class Module(Scripted):
         pending = [self]
         while pending:
             module = pending.pop()
+            limits.evaluation.tick()  # what is shared comes again and again
             order.append(module)
             pending += [child for child in module.children_by_name.values() if child is not None]
         for module in reversed(order):
@@ -639,8 +648,8 @@ def _parameter_setter(name: str) -> Callable[[Any, Any], None]:
     return lambda module, value: module.set_parameter(name, value)
 
 
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+def _quoted(names: list[Any]) -> str:
+    return ", ".join(f'"{formatted(name)}"' for name in names)
 
 
 script_type(Module, "torch.nn.modules.module")

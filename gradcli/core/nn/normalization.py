@@ -16,6 +16,7 @@ from gradcli.core.ops.layers.batch_norm import batch_norm, instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -163,7 +164,7 @@ class GroupNorm(Norm, place="normalization"):
     def keep(self, given: dict[str, Any]) -> None:
         dtype, groups, channels = floating(given["dtype"]), given["num_groups"], given["num_channels"]
         if channels % groups != 0:
-            raise ProgramError("ValueError", f"num_channels ({channels}) must be divisible by num_groups ({groups})")
+            raise ProgramError("ValueError", f"num_channels ({formatted(channels)}) must be divisible by num_groups ({formatted(groups)})")
         super().keep(given)
         self.begin(checked_size((channels,), dtype), dtype, given["affine"], given["bias"])
 

@@ -10,6 +10,7 @@ from gradcli.core.nn.containers import MAPPING, MappingModule, checked_position
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -129,7 +130,7 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
             text = f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{language.type_name(key)}')."
             raise ProgramError("TypeError", text)
         if key not in self.order:
-            raise ProgramError("AttributeError", f"'ParameterDict' object has no attribute '{key}'")
+            raise ProgramError("AttributeError", f"'ParameterDict' object has no attribute '{formatted(key)}'")
         return key
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -139,11 +140,11 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of a key, or the default."""
-        return self.held(key) if key in self.order else default
+        return self.held(key) if type(key) is str and key in self.order else default
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """The value of a key, after it was set to the default if it had none."""
-        if key not in self.order:
+        if type(key) is not str or key not in self.order:
             self[key] = default
         return self[key]
 

@@ -65,12 +65,12 @@ def _betas(value: Any) -> None:
 
 def _rho(value: Any) -> None:
     if not 0.0 <= number(value) <= 1.0:
-        raise ProgramError("ValueError", f"Invalid rho value: {value}")
+        raise ProgramError("ValueError", f"Invalid rho value: {formatted(value)}")
 
 
 def _etas(value: Any) -> None:
     if not 0.0 < number(value[0]) < 1.0 < number(value[1]):
-        raise ProgramError("ValueError", f"Invalid eta values: {value[0]}, {value[1]}")
+        raise ProgramError("ValueError", f"Invalid eta values: {formatted(value[0])}, {formatted(value[1])}")
 
 
 #: checks of options whose range is not that of the numbers from 0 on

@@ -11,6 +11,7 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
 from gradcli.core.optim.optimizer import Group, Optimizer
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
@@ -26,9 +27,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def begin(self, given: dict[str, Any]) -> None:
         length, factor = given["T_0"], given["T_mult"]
         if type(length) is not int or length <= 0:
-            raise ProgramError("ValueError", f"Expected positive integer T_0, but got {length}")
+            raise ProgramError("ValueError", f"Expected positive integer T_0, but got {formatted(length)}")
         if type(factor) is not int or factor < 1:
-            raise ProgramError("ValueError", f"Expected integer T_mult >= 1, but got {factor}")
+            raise ProgramError("ValueError", f"Expected integer T_mult >= 1, but got {formatted(factor)}")
         self.T_i = length
         self.T_cur = given["last_epoch"]
         super().begin(given)
@@ -194,9 +195,9 @@ class OneCycleLR(MomentumCycle):
         total = _total(given["total_steps"], given["epochs"], given["steps_per_epoch"])
         rise, strategy = given["pct_start"], given["anneal_strategy"]
         if not isinstance(rise, float) or not 0 <= rise <= 1:
-            raise ProgramError("ValueError", f"Expected float between 0 and 1 pct_start, but got {rise}")
+            raise ProgramError("ValueError", f"Expected float between 0 and 1 pct_start, but got {formatted(rise)}")
         if strategy not in ("cos", "linear"):
-            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
+            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {formatted(strategy)}")
         self.strategy = strategy
         self.cycle_momentum = given["cycle_momentum"]
         self.phases = _phases(total, rise, given["three_phase"])

@@ -9,6 +9,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
@@ -48,9 +49,9 @@ class ReduceLROnPlateau(LRScheduler):
             raise ProgramError("ValueError", f"expected {len(self.groups)} min_lrs, got {len(min_lr)}")
         self.min_lrs = each_group("min_lrs", min_lr, self.groups)
         if mode not in ("min", "max"):
-            raise ProgramError("ValueError", f"mode {mode} is unknown!")
+            raise ProgramError("ValueError", f"mode {formatted(mode)} is unknown!")
         if threshold_mode not in ("rel", "abs"):
-            raise ProgramError("ValueError", f"threshold mode {threshold_mode} is unknown!")
+            raise ProgramError("ValueError", f"threshold mode {formatted(threshold_mode)} is unknown!")
         self.keep(given)
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.best = self.mode_worse = math.inf if mode == "min" else -math.inf

@@ -13,6 +13,7 @@ from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
 
@@ -22,7 +23,7 @@ def _seed_of(seed: Any) -> int:
     if isinstance(seed, (int, float)):
         return int(seed)
     if isinstance(seed, str):
-        raise ProgramError("ValueError", f"invalid literal for int() with base 10: {seed!r}")
+        raise ProgramError("ValueError", f"invalid literal for int() with base 10: {shown(seed)}")
     raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 _KINDS = (
@@ -26,8 +27,9 @@ def check(device: object) -> None:
     """Raise an error for any device but the CPU; `device` is a name, a number or a `torch.device`."""
     if type(device) is int:
         raise runtime_error("Cannot access accelerator device when none is available.")
-    kind = kind_of(str(device))
+    name = formatted(device)
+    kind = kind_of(name)
     if kind == "cuda":
         raise ProgramError("AssertionError", "Torch not compiled with CUDA enabled")
     if kind != "cpu":
-        raise runtime_error(f"the device '{device}' is not part of gradcli; tensors live on the cpu")
+        raise runtime_error(f"the device '{name}' is not part of gradcli; tensors live on the cpu")

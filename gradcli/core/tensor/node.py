@@ -27,9 +27,11 @@ class Node:
     node has one output, float32 or float64, and neither hooks nor retained gradients: it may take the fast path of a walk.
     """
 
-    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "plain", "__weakref__")
+    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "plain", "metadata", "__weakref__")
 
     edges: tuple[Edge, ...]
+    #: what programs keep with the node; made when it is first asked for
+    metadata: object
 
     def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
         self.edges = edges

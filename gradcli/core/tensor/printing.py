@@ -85,9 +85,9 @@ def set_printoptions(
     """
     for name, value in (("precision", precision), ("threshold", threshold), ("linewidth", linewidth)):
         if value is not None and not isinstance(value, (int, float)):
-            raise ProgramError("TypeError", f"set_printoptions(): {name} must be a number, not {type(value).__name__}")
+            raise ProgramError("TypeError", f"set_printoptions(): {name} must be a number")
     if edgeitems is not None and not isinstance(edgeitems, int):
-        raise ProgramError("TypeError", f"set_printoptions(): edgeitems must be an int, not {type(edgeitems).__name__}")
+        raise ProgramError("TypeError", "set_printoptions(): edgeitems must be an int")
     if isinstance(profile, str) and profile in _PROFILES:
         options.precision, options.threshold, options.edgeitems, options.linewidth = _PROFILES[profile]
     if precision is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-
-#: containers nested deeper than this are not written out
-_DEPTH = 50
 
 
 def grad_fn_name(tensor: Tensor) -> str | None:
@@ -42,19 +41,22 @@ def tensor_repr(tensor: Tensor) -> str:
     )
 
 
-def shown(value: object, depth: int = 0) -> str:
-    """`repr(value)` with tensors as PyTorch prints them. Containers nested deeper than 50 levels are cut off with `...`."""
-    if type(value) is Tensor:
-        return tensor_repr(value)
-    if depth > _DEPTH:
-        return "..."
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{shown(k, depth + 1)}: {shown(v, depth + 1)}' for k, v in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(shown(v, depth + 1) for v in value)}]"
-    if type(value) is tuple:
-        return f"({', '.join(shown(v, depth + 1) for v in value)}{',' if len(value) == 1 else ''})"
-    return repr(value)
+class Texts:
+    """`repr` and `str` of a value of any type; the language provides them."""
+
+    __slots__ = ("repr", "str")
+
+    def __init__(self) -> None:
+        self.repr: Callable[[object], str] = repr
+        self.str: Callable[[object], str] = str
+
+
+language = Texts()
+
+
+def shown(value: object) -> str:
+    """`repr(value)` as programs see it. All texts that have values in them are made by this function or by `formatted`."""
+    return tensor_repr(value) if type(value) is Tensor else language.repr(value)
 
 
 def formatted(value: object) -> str:
@@ -63,4 +65,4 @@ def formatted(value: object) -> str:
         return value
     if type(value) is Tensor and not value.array.ndim:
         return repr(value.item())
-    return shown(value)
+    return language.str(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gradcli import limits
+
 _CONTAINERS = (tuple, list, dict)
 
 
@@ -63,6 +65,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Spec:
     if kind not in _CONTAINERS:
         leaves.append(value)
         return LEAF
+    limits.evaluation.tick()
     if kind is dict:
         return Spec(dict, tuple(value), tuple(_flatten(v, leaves) for v in value.values()))
     return Spec(kind, (), tuple(_flatten(v, leaves) for v in value))

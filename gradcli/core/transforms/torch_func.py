@@ -18,6 +18,7 @@ from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.core.tensor.text import formatted
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
@@ -118,12 +119,12 @@ def _positions(argnums: Any, count: int) -> list[int]:
         if not isinstance(number, int):
             raise runtime_error(f"argnum must be int, got: {type_text(number)}")
         if not -count <= number < count:
-            raise runtime_error(f"Got argnum={number}, but only {count} positional inputs")
+            raise runtime_error(f"Got argnum={formatted(number)}, but only {count} positional inputs")
         found.append(number % count)
     if not found:
         raise runtime_error("argnums must be non-empty")
     if len(set(found)) != len(found):
-        raise runtime_error(f"argnums elements must be unique, got {argnums}")
+        raise runtime_error(f"argnums elements must be unique, got {formatted(argnums)}")
     return found
 
 

@@ -13,6 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.random import generator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -25,9 +26,9 @@ def _value_error(text: str) -> ProgramError:
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "error", *, chunk_size: Any = None) -> Routine:
     """`vmap(f, in_dims, out_dims)(*args)`: f on each slice of the arguments along `in_dims` (None: the whole), results stacked."""
     if randomness not in ("error", "different", "same"):
-        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {formatted(randomness)}")
     if not (chunk_size is None or chunk_size > 0):
-        raise shape_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})", "ValueError")
+        raise shape_error(f"vmap: chunk_size should be None or greater than 0. (got {formatted(chunk_size)})", "ValueError")
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
@@ -68,14 +69,14 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
     for dim in flatten(out_dims)[0]:
         if dim is not None and not isinstance(dim, int):
             raise shape_error(
-                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                "representing where in the outputs the vmapped dimension should appear.",
+                f"vmap({name_of(func)}, ..., out_dims={formatted(out_dims)}): `out_dims` must be an int, None or a python collection of "
+                "ints representing where in the outputs the vmapped dimension should appear.",
                 "ValueError",
             )
 
 
 def _shown(dims: Any) -> str:
-    return repr(dims) if isinstance(dims, (tuple, list, dict)) else str(dims)
+    return shown(dims) if isinstance(dims, (tuple, list, dict)) else formatted(dims)
 
 
 def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], Spec, list[int | None], int]:
@@ -113,17 +114,19 @@ def _check_dim(where: str, leaf: Any, dim: Any) -> None:
     if dim is None:
         return
     if not isinstance(dim, int):
-        raise shape_error(f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.", "ValueError")
+        raise shape_error(
+            f"{where}: Got in_dim={formatted(dim)} for an input but in_dim must be either an integer dimension or None.", "ValueError"
+        )
     if type(leaf) is not Tensor:
         raise _value_error(
-            f"{where}: Got in_dim={dim} for an input but the input is of type {type_text(leaf)}. We cannot vmap over non-Tensor "
+            f"{where}: Got in_dim={formatted(dim)} for an input but the input is of type {type_text(leaf)}. We cannot vmap over non-Tensor "
             "arguments, please use None as the respective in_dim"
         )
     ndim = leaf.array.ndim
     if not -ndim <= dim < ndim:
         raise shape_error(
-            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected in_dim to "
-            f"satisfy -{ndim} <= in_dim < {ndim}.",
+            f"{where}: Got in_dim={formatted(dim)} for some input, but that input is a Tensor of dimensionality {ndim} so expected in_dim "
+            f"to satisfy -{ndim} <= in_dim < {ndim}.",
             "ValueError",
         )
 

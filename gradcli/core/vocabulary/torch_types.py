@@ -18,6 +18,7 @@ from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -190,13 +191,13 @@ class TypeInfo(Scripted):
 def _finfo(dtype: Any = None) -> TypeInfo:
     wanted = dtypes.get_default() if dtype is None else dtype
     if not wanted.is_floating_point:
-        raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{wanted!r}'")
+        raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{shown(wanted)}'")
     return TypeInfo(wanted)
 
 
 def _iinfo(dtype: Any) -> TypeInfo:
     if dtype.is_floating_point:
-        raise ProgramError("TypeError", f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype!r}'")
+        raise ProgramError("TypeError", f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{shown(dtype)}'")
     return TypeInfo(dtype)
 
 

@@ -12,6 +12,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays.running import check_size, refused, run, type_error
 from gradcli.lang.arrays.values import KINDS, NumpyArray, NumpyDType, NumpyScalar
@@ -141,7 +142,7 @@ def as_dtype(value: Value) -> np.dtype[Any] | None:
         return checked_dtype(_named_dtype(value))
     if type(value) is TypeValue and value in _TYPES:
         return np.dtype(_TYPES[value])
-    text = repr(value) if isinstance(value, DType | int | float) else f"a value of the type {type_name(value)}"
+    text = shown(value) if isinstance(value, DType | int | float) else f"a value of the type {type_name(value)}"
     raise type_error(f"Cannot interpret '{text}' as a data type")
 
 
@@ -178,7 +179,7 @@ def as_shape(value: Value) -> int | tuple[int, ...]:
     if isinstance(value, list | tuple | range):
         return tuple([as_index(one) for one in value])
     if isinstance(value, float) and not isinstance(value, NumpyScalar):
-        raise type_error(f"expected a sequence of integers or a single integer, got '{value}'")
+        raise type_error(f"expected a sequence of integers or a single integer, got '{formatted(value)}'")
     return as_index(value)
 
 

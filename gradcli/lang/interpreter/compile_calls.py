@@ -12,6 +12,7 @@ from gradcli.lang.interpreter.compile_displays import sequence
 from gradcli.lang.interpreter.scope import CELL, CLASS
 from gradcli.lang.names import attributes
 from gradcli.lang.names.class_attributes import make_super
+from gradcli.lang.python import comparing
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Name, Slice, Starred, Subscript
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
@@ -377,4 +378,11 @@ def slice_(node: Slice, context: Context) -> Run:
         value = slice(*[None if bound is None else bound.value for bound in bounds])  # type: ignore[attr-defined]
         return lambda frame: value
     runs = [None if bound is None else context.expression(bound) for bound in bounds]
-    return lambda frame: slice(*[None if run is None else run(frame) for run in runs])
+
+    def run(frame: Frame) -> slice:
+        made = slice(*[None if run is None else run(frame) for run in runs])
+        if type(made.start) is slice or type(made.stop) is slice or type(made.step) is slice:
+            comparing.check_slice(made)
+        return made
+
+    return run

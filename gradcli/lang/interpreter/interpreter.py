@@ -12,19 +12,21 @@ from contextlib import contextmanager
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import dtypes, text
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
 from gradcli.lang.names import builtins
+from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate
+from gradcli.lang.values.comparison import equal
+from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import iterate
-from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.source import Span
 
@@ -100,6 +102,10 @@ class Interpreter:
         signature.language.length = builtins.length
         signature.language.item = subscripts.getitem
         signature.language.iterate = iterate
+        signature.language.equal = equal
+        signature.language.check_hashable = check_hashable
+        text.language.repr = repr_text
+        text.language.str = str_text
 
     # --- running ---
 
@@ -203,7 +209,7 @@ class Interpreter:
         kept = {name: getattr(execution, name) for name in execution.__slots__}
         sink = warnings.set_sink(self._on_warning)
         given = warnings.set_given(self._warned_once)
-        recursion, collecting = sys.getrecursionlimit(), gc.get_threshold()
+        recursion, collecting, ticking = sys.getrecursionlimit(), gc.get_threshold(), limits.evaluation.tick
         self._enter()
         try:
             with limits.evaluation:
@@ -228,6 +234,7 @@ class Interpreter:
             self._written, self._steps = execution.written, execution.steps
             sys.setrecursionlimit(recursion)
             gc.set_threshold(*collecting)
+            limits.evaluation.tick = ticking
             warnings.set_sink(sink)
             warnings.set_given(given)
             for name, value in kept.items():
@@ -251,6 +258,7 @@ class Interpreter:
         execution.handling = []
         execution.filters = self._filters
         execution.outside = self._outside
+        limits.evaluation.tick = tick
 
     @staticmethod
     def _located(error: GradcliError) -> GradcliError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 
 from gradcli import limits
 from gradcli.core.calling import mappings
@@ -18,7 +19,6 @@ from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import operators
 from gradcli.lang.values.calls import call, is_callable
-from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.object_operations import OPS, collect, index_of, stepping
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, truth
@@ -172,8 +172,8 @@ class Deque(Scripted):
         """The parts of the repr."""
         return "deque(", (self.items,), ")" if self.maxlen is None else f", maxlen={self.maxlen})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Deque) and equal(self.items, other.items)
+    #: deques are equal if their items are
+    COMPARED = attrgetter("items")
 
     def __len__(self) -> int:
         return len(self.items)

@@ -82,7 +82,7 @@ class _Copies:
         if isinstance(value, tuple):
             items = [self.of(item) for item in value]
             if all(one is other for one, other in zip(items, value, strict=True)):
-                return value
+                return self.note(value, value)
             return self.note(value, tuple.__new__(kind, items))
         return self._object(value)
 

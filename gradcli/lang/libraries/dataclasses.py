@@ -10,6 +10,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.libraries.typing import Annotation
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import COMPARE
+from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import deterministic_hash
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, run
@@ -220,6 +221,7 @@ def _astuple(instance: Value) -> Value:
 
 
 def _plain(value: Value, as_dict: bool) -> Value:
+    tick()  # what is shared is copied at every place
     if isinstance(value, Instance) and _is_dataclass(value):
         fields = _fields_of(value)
         items = [_plain(item, as_dict) for item in _values(value, fields.values())]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 
 from gradcli.core.autograd import hooks
@@ -15,11 +14,16 @@ from gradcli.lang.values.value_classes import MISSING, BoundMethod
 _GETTERS: dict[str, Callable[[Node], Value]] = {
     "next_functions": lambda node: node.next_functions,
     "requires_grad": lambda node: True,
-    "metadata": lambda node: _metadata.setdefault(node, Metadata()),
+    "metadata": lambda node: _metadata(node),
 }
 
-#: by node, the dict of `grad_fn.metadata`
-_metadata: weakref.WeakKeyDictionary[Node, Metadata] = weakref.WeakKeyDictionary()
+
+def _metadata(node: Node) -> Value:
+    """The dict of `grad_fn.metadata`."""
+    if not hasattr(node, "metadata"):
+        node.metadata = Metadata()
+    return node.metadata
+
 
 _SAVED = "_saved_"
 _RAW = "_raw_saved_"

@@ -9,21 +9,28 @@ import operator
 from collections.abc import Callable, Iterator
 
 from gradcli import limits
+from gradcli.core.calling.type_errors import type_error as unhashable
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
+from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
 from gradcli.lang.python.object_protocol import MAX_DEPTH, Ops, Value, hosted, type_error
 
 #: keys with more parts are refused even where lists have no limit, because Python cannot be interrupted while it hashes a key
 _MAX_KEY_PARTS = 10_000_000
 
 Test = Callable[[Value, Value], bool]
+#: whether two values are equal, or two containers that are to be compared in their place
+Leaf = Callable[[Value, Value], "bool | tuple[Value, Value]"]
 
-_UNHASHABLE = frozenset({list, dict, set, slice})
+#: slices within slices: Python frees them by unchecked recursion, and nobody needs them
+_MAX_SLICES = 3
 
 
 def check_hashable(value: Value) -> None:
-    """Raise TypeError unless a host value may be a key, LimitError when its hash would take long or nest deeply."""
-    if type(value) is not tuple:
+    """Raise TypeError unless a value may be a key, LimitError when its hash would take long or nest deeply.
+
+    Python hashes and compares keys by recursion that nothing interrupts, and those with shared parts once for each path.
+    """
+    if not isinstance(value, tuple):
         _check_part(value)
         return
     parts = 0
@@ -34,7 +41,7 @@ def check_hashable(value: Value) -> None:
             parts += 1
             if parts > most:
                 raise LimitError("list", f"a key of more than {most:,.0f} parts is over the limit")
-            if type(part) is tuple:
+            if isinstance(part, tuple):
                 if len(levels) >= limits.current.nesting or len(levels) >= MAX_DEPTH // 2:
                     raise LimitError("nesting", f"a key nested more than {len(levels):,} levels deep is over the limit")
                 levels.append(iter(part))
@@ -46,8 +53,17 @@ def check_hashable(value: Value) -> None:
 
 def _check_part(value: Value) -> None:
     kind = type(value)
-    if kind in _UNHASHABLE or kind in (KeysView, ItemsView):
-        raise type_error(f"unhashable type: '{value.name if isinstance(value, DictView) else kind.__name__}'")
+    if kind.__hash__ is None or kind is slice:
+        raise unhashable("unhashable type: '{}'", value)
+
+
+def check_slice(value: slice, depth: int = 0) -> None:
+    """Refuse a slice whose bounds are slices nested too deeply. Raises LimitError."""
+    for bound in (value.start, value.stop, value.step):
+        if type(bound) is slice:
+            if depth >= _MAX_SLICES:
+                raise LimitError("nesting", f"slices nested more than {_MAX_SLICES} levels deep are over the limit")
+            check_slice(bound, depth + 1)
 
 
 def _same_kind(a: Value, b: Value) -> type | None:
@@ -58,36 +74,46 @@ def _same_kind(a: Value, b: Value) -> type | None:
     return None
 
 
-def equal(a: Value, b: Value, leaf: Test) -> bool:
-    """`a == b` of two lists, tuples or dicts, element by element; identical elements are equal.
+def equal(a: Value, b: Value, leaf: Leaf) -> bool:
+    """`a == b` of two values, of which containers are compared element by element; identical elements are equal.
 
-    `leaf(x, y)` compares all other elements. Raises RecursionError beyond MAX_DEPTH levels.
+    `leaf(x, y)` compares what are not two lists, tuples or dicts, or tells which containers to compare instead. Containers that are
+    shared are compared once. Raises RecursionError beyond MAX_DEPTH levels, LimitError.
     """
-    if _same_kind(a, b) is None:
-        return leaf(a, b)
     levels: list[Iterator[tuple[Value, Value]]] = [iter(((a, b),))]
+    open_pairs: list[tuple[Value, Value]] = [(a, b)]
+    #: pairs of containers that are equal, by their identities; the pairs are kept so that no identity is used again
+    known: dict[tuple[int, int], tuple[Value, Value]] = {}
     while levels:
         for x, y in levels[-1]:
             if x is y:
                 continue
+            pair = x, y
             kind = _same_kind(x, y)
             if kind is None:
-                if not leaf(x, y):
-                    return False
+                found = leaf(x, y)
+                if type(found) is not tuple:
+                    if not found:
+                        return False
+                    continue
+                x, y = found
+                kind = _same_kind(x, y)
+            if (id(pair[0]), id(pair[1])) in known:
                 continue
             if len(x) != len(y) or (kind is dict and any(key not in y for key in x)):
                 return False
             if len(levels) > MAX_DEPTH:
                 raise ProgramError("RecursionError", "maximum recursion depth exceeded in comparison")
-            levels.append(_paired(x, y) if kind is dict else zip(x, y, strict=False))
+            if len(levels) > 1:
+                limits.evaluation.tick()
+            levels.append(iter([(item, y[key]) for key, item in x.items()]) if kind is dict else zip(x, y, strict=False))
+            open_pairs.append(pair)
             break
         else:
             levels.pop()
+            x, y = open_pairs.pop()
+            known[id(x), id(y)] = x, y
     return True
-
-
-def _paired(a: dict[Value, Value], b: dict[Value, Value]) -> Iterator[tuple[Value, Value]]:
-    return ((value, b[key]) for key, value in a.items())
 
 
 def order(a: Value, b: Value, same: Test, leaf: Test, at_end: Callable[[int, int], bool]) -> bool:

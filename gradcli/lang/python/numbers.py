@@ -12,6 +12,7 @@ from functools import partial
 
 from gradcli import limits
 from gradcli.errors import InternalFault, ProgramError
+from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import ItemsView, KeysView
 from gradcli.lang.python.dicts_and_sets import fill_dict
 from gradcli.lang.python.object_protocol import Ops, Value, hosted, hosted_call, type_error, value_error
@@ -179,10 +180,11 @@ def _set_operands(a: Value, b: Value) -> tuple[Value, Value]:
 def _as_set(value: Value) -> Value:
     if isinstance(value, KeysView):
         return set(value.mapping)
-    if isinstance(value, ItemsView):
-        return hosted(set, value.mapping.items())
-    if isinstance(value, (list, tuple)):
-        return hosted(set, value)
+    if isinstance(value, (list, tuple, ItemsView)):
+        items = list(value)
+        for item in items:
+            comparing.check_hashable(item)
+        return set(items)
     return value
 
 

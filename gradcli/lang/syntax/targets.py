@@ -24,6 +24,7 @@ from gradcli.lang.syntax.nodes import (
     Subscript,
     TupleExpr,
     Unary,
+    Yield,
 )
 
 _NAMES: dict[type[Expr], str] = {
@@ -44,6 +45,7 @@ _NAMES: dict[type[Expr], str] = {
     Subscript: "subscript",
     TupleExpr: "tuple",
     Unary: "expression",
+    Yield: "yield expression",
 }
 _COMPREHENSIONS = {
     "list": "list comprehension",
@@ -95,6 +97,8 @@ def check_target(target: Expr, verb: str = "assign to", *, maybe_equal: bool = F
                 raise LanguageError("starred assignment target must be in a list or tuple", span=node.span)
             pending.append((node.value, False))
             continue
+        if isinstance(node, Yield) and verb == "assign to":
+            raise LanguageError("assignment to yield expression not possible", span=node.span)
         remark = " here. Maybe you meant '==' instead of '='?" if maybe_equal and not within and _may_compare(node) else ""
         raise LanguageError(f"cannot {verb} {describe(node)}{remark}", span=node.span)
 

@@ -16,6 +16,7 @@ from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.value_classes import MISSING, Special
 
 _NUMBERS = (int, float, bool)
+_SIMPLE = (str, int, float, bool, type(None))
 
 
 def equal(a: Value, b: Value) -> bool:
@@ -29,11 +30,9 @@ def equal(a: Value, b: Value) -> bool:
 
 def _equal_plain(a: Value, b: Value) -> bool:
     """`a == b` where neither is a tensor."""
-    if isinstance(a, list | tuple | dict):
-        if type(a) is type(b) or isinstance(b, list | tuple | dict):
-            return comparing.equal(a, b, _equal_leaf)
-        return False
-    return _equal_leaf(a, b)
+    if type(a) in _NUMBERS and type(b) in _NUMBERS:
+        return bool(a == b)
+    return comparing.equal(a, b, _equal_leaf)
 
 
 def _equal_special(a: Value, b: Value) -> bool:
@@ -42,16 +41,27 @@ def _equal_special(a: Value, b: Value) -> bool:
     return a is b if found is MISSING else truth(found)
 
 
-def _equal_leaf(a: Value, b: Value) -> bool:
+def _equal_leaf(a: Value, b: Value) -> bool | tuple[Value, Value]:
+    """Whether two values are equal that are not two lists, tuples or dicts, or what their elements are in."""
     if isinstance(a, Special) or isinstance(b, Special):
         return _equal_special(a, b)
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
+    kind = type(a)
+    if kind is type(b) and kind in _SIMPLE:
+        return bool(a == b)
+    if isinstance(a, ItemsView) and isinstance(b, ItemsView):
+        return a.mapping, b.mapping
     if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
-        return bool(numbers.BINARY["^"](a, b) == set())
+        return not numbers.BINARY["^"](a, b)
     own_a, own_b = table_of(a), table_of(b)
-    if own_a is not None and own_b is not None and not (own_a is a and own_b is b):
-        return _equal_plain(own_a, own_b)
+    if own_a is not None and own_b is not None:
+        return own_a, own_b
+    if kind is slice and type(b) is slice:
+        return (a.start, a.stop, a.step), (b.start, b.stop, b.step)
+    items = getattr(kind, "COMPARED", None)
+    if items is not None and kind is type(b):
+        return items(a), items(b)
     if isinstance(a, list | tuple | dict) or isinstance(b, list | tuple | dict):
         return False  # of the same kind they were compared element by element
     return bool(a == b)

@@ -9,6 +9,7 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from gradcli import limits
 from gradcli.core.tensor.state import state
@@ -64,12 +65,12 @@ class Addresses:
             return known[0]
         number = self._next
         self._next += 1
-        numbers = self._numbers
         try:
-            kept: object = weakref.ref(value, lambda _: numbers.pop(key, None))
+            # called without code of Python, in which an interrupt would be lost
+            kept: object = weakref.ref(value, partial(self._numbers.pop, key))
         except TypeError:
             kept = value  # it takes no weak references, so it is kept alive and its id is not used again
-        numbers[key] = (number, kept)
+        self._numbers[key] = (number, kept)
         return number
 
 

@@ -215,9 +215,18 @@ def as_size(result: Value) -> Value:
 def deterministic_hash(value: Value, /) -> int:
     """`hash(value)`: a hash that is the same in each run: of texts it is not Python's, which differs from run to run."""
     comparing.check_hashable(value)
+    return _hash(value, {})
+
+
+def _hash(value: Value, known: dict[int, int]) -> int:
+    """The hash of a value that may be a key; `known` has those of tuples by identity."""
     kind = type(value)
-    if kind is tuple:
-        return hash(tuple([deterministic_hash(item) for item in value]))
+    if isinstance(value, tuple):
+        found = known.get(id(value))
+        if found is None:
+            limits.evaluation.tick()
+            found = known[id(value)] = hash(tuple([_hash(item, known) for item in value]))
+        return found
     if kind is str:
         import hashlib
 

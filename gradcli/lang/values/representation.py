@@ -188,7 +188,14 @@ for _kind in (*_OWN, Node, Scripted, UserObject, Generator):
 
 
 def _repr_own(value: Value) -> str:
-    """The repr of a value that is not a host value."""
+    """The repr of a value that is not a host value: a step of the program, since what is shared is written at every place."""
+    limits.evaluation.tick()
+    text = _own_text(value)
+    limits.check_string(len(text))
+    return text
+
+
+def _own_text(value: Value) -> str:
     kind = type(value)
     known = _OWN.get(kind)
     if known is not None:

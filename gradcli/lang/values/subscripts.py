@@ -6,6 +6,7 @@ from gradcli import limits
 from gradcli.core.calling.type_errors import not_subscriptable, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
@@ -30,7 +31,7 @@ def getitem(container: Value, index: Value) -> Value:
             found = column(container, index)
             if found is MISSING:
                 hints = [f"the columns are {', '.join(names[:20])}"]
-                raise ProgramError("KeyError", repr(index), args=(index,), hints=hints) from None
+                raise ProgramError("KeyError", shown(index), args=(index,), hints=hints) from None
             return found
     if kind is dict:
         return _lookup(container, index)

@@ -13,7 +13,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import EXCEPTION_PARENTS, ProgramError, is_exception_subtype
-from gradcli.lang.python import dicts_and_sets, numbers, sequences
+from gradcli.lang.python import comparing, dicts_and_sets, numbers, sequences
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
@@ -145,7 +145,9 @@ def _make_slice(*args: Value, **kwargs: Value) -> slice:
     if not 1 <= len(args) <= 3:
         which = "at least 1 argument" if not args else "at most 3 arguments"
         raise ProgramError("TypeError", f"slice expected {which}, got {len(args)}")
-    return slice(*args)
+    made = slice(*args)
+    comparing.check_slice(made)
+    return made
 
 
 def _make_type(*args: Value, **kwargs: Value) -> Value:

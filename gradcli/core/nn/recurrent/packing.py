@@ -13,6 +13,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -51,7 +52,7 @@ def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 
     if not given:
         raise runtime_error("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise runtime_error(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise runtime_error(f"Expected padding_side to be one of left or right, but got {formatted(padding_side)}.")
     longest, count = max(s.shape[0] for s in given), len(given)
     shape = (count, longest) if batch_first else (longest, count)
     out: Tensor = catalog.function("full")((*shape, *given[0].shape[1:]), padding_value, dtype=given[0].dtype)
@@ -113,7 +114,7 @@ def pad_packed_sequence(
     longest = len(sizes) if total_length is None else total_length
     if longest < len(sizes):
         text = "Expected total_length to be at least the length of the longest sequence in input, but got total_length="
-        raise ProgramError("ValueError", f"{text}{longest} and max sequence length being {len(sizes)}")
+        raise ProgramError("ValueError", f"{text}{formatted(longest)} and max sequence length being {len(sizes)}")
     shape = (longest, sizes[0], *data.shape[1:])
     out, at = catalog.function("full")(shape, padding_value, dtype=data.dtype), 0
     for step, size in enumerate(sizes):

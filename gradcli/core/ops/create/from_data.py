@@ -161,9 +161,15 @@ _LIST_OF_ARRAYS = (
 )
 
 
+#: beyond so many dimensions steps are counted: what is shared is visited once for each path
+_FEW_DIMS = 4
+
+
 def _holds_arrays(data: Any, depth: int = 0) -> bool:
     """Whether an array or scalar of numpy is among nested sequences."""
     if isinstance(data, (list, tuple)):
+        if depth > _FEW_DIMS:
+            limits.evaluation.tick()
         return depth < _MAX_DIMS and any(_holds_arrays(item, depth + 1) for item in data)
     return language.as_array(data) is not None
 
@@ -173,6 +179,7 @@ def _without_arrays(data: Any, found: list[DType]) -> Any:
     if type(data) is list and data and language.as_number(data[0]) is None and language.as_array(data[0]) is not None:
         warnings.emit(_LIST_OF_ARRAYS, once="list of arrays")
     if isinstance(data, (list, tuple)):
+        limits.evaluation.tick()
         return [_without_arrays(item, found) for item in data]
     array = language.as_array(data)
     if array is None:

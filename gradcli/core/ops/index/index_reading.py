@@ -93,6 +93,7 @@ def _plain_list(values: Any) -> Any:
     if type(values) is Tensor:
         return values.tolist()
     if _is_sequence(values):
+        limits.evaluation.tick()
         return [_plain_list(v) for v in values]
     if type(values) is str:
         raise ProgramError("TypeError", "new(): invalid data type 'str'")

@@ -15,6 +15,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -51,7 +52,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         if not isinstance(n, int):
             raise ProgramError("TypeError", f"expected 'shape' sequence to only contain ints, but got <class '{language.type_name(n)}'>")
     if any(n < 0 for n in sizes):
-        raise shape_error(f"'shape' cannot have negative values, but got {sizes}", "ValueError")
+        raise shape_error(f"'shape' cannot have negative values, but got {formatted(sizes)}", "ValueError")
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     places = indices.array.astype(np.int64, copy=False)

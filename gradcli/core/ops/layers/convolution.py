@@ -31,6 +31,7 @@ from gradcli.core.ops.layers.convolution_checks import (
 from gradcli.core.ops.layers.padding import PAD
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 
@@ -252,7 +253,7 @@ def _plain(rank: int) -> Callable[..., Any]:
         if padding == "same":
             out = _same(x, weight, bias, stride, dilation, groups)
         elif isinstance(padding, str) and padding != "valid":
-            raise runtime_error(f"Invalid padding string: '{padding}'")
+            raise runtime_error(f"Invalid padding string: '{formatted(padding)}'")
         else:
             around = _expanded(0 if padding == "valid" else padding, rank)
             out = convolution(x, weight, bias, stride, around, dilation, False, (0,), groups)

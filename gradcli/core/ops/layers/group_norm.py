@@ -19,6 +19,7 @@ from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 
@@ -98,11 +99,11 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     size(input, 0)
     channels = size(input, 1)
     if num_groups <= 0:
-        raise runtime_error(f"Expected num groups to be greater than 0, got {num_groups}")
+        raise runtime_error(f"Expected num groups to be greater than 0, got {formatted(num_groups)}")
     if channels % num_groups:
         raise shape_error(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {shape} and "
-            f"num_groups={num_groups}",
+            f"num_groups={formatted(num_groups)}",
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != (shape[1],):
@@ -125,7 +126,7 @@ def _functional_group_norm(
         raise shape_error(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     if sizes[0] * math.prod(sizes[2:]) == 1:
-        raise shape_error(f"Expected more than 1 value per channel when training, got input size {sizes}", "ValueError")
+        raise shape_error(f"Expected more than 1 value per channel when training, got input size {formatted(sizes)}", "ValueError")
     return catalog.function("group_norm")(input, num_groups, weight, bias, eps)
 
 

@@ -24,6 +24,7 @@ from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
@@ -105,8 +106,8 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
     if len(size) != len(spatial):
         raise shape_error(
             f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} and "
-            f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
-            "format.",
+            f"output size of {formatted(size)}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in "
+            "(o1, o2, ...,oK) format.",
             "ValueError",
         )
     if not all(isinstance(n, int) for n in size):
@@ -123,8 +124,8 @@ def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
     if len(scale) != len(spatial):
         raise shape_error(
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} "
-            f"and scale_factor of shape {scale}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
-            "(s1, s2, ...,sK) format.",
+            f"and scale_factor of shape {formatted(scale)}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            "scale_factor in (s1, s2, ...,sK) format.",
             "ValueError",
         )
     return tuple(map(float, scale))

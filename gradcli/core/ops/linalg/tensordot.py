@@ -18,6 +18,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 
@@ -65,9 +66,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
-            raise runtime_error(f"tensordot expects dims >= 0, but got dims={dims}")
+            raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims)}")
         if dims > min(a.array.ndim, b.array.ndim):
-            raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+            raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={formatted(dims)}")
         return contract(a, b, range(-dims, 0), range(dims))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     return contract(a, b, first, second)

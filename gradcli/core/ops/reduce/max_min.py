@@ -19,6 +19,7 @@ from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
 from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _EVEN = "shared equally among the elements that are the extremum"
@@ -94,7 +95,7 @@ def _amax_or_amin(name: str, op: Op) -> Callable[..., Any]:
             for d in dim:
                 at = wrap_dim(d, input.array.ndim)
                 if input.array.ndim and not input.array.shape[at]:
-                    raise shape_error(f"{name}(): Expected reduction dim {d} to have non-zero size.", "IndexError")
+                    raise shape_error(f"{name}(): Expected reduction dim {formatted(d)} to have non-zero size.", "IndexError")
         elif not input.array.size:
             _check_all(name, input)
         return op(input, tuple(dim or ()), keepdim)

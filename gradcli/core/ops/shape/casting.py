@@ -20,6 +20,7 @@ from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED)
@@ -69,7 +70,7 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
         for known in dtypes.ALL:
             if dtype == f"torch.{known.torch_name}Tensor":
                 return to_dtype(input, known)
-        raise ProgramError("ValueError", f"invalid type: '{dtype}'")
+        raise ProgramError("ValueError", f"invalid type: '{formatted(dtype)}'")
     if isinstance(dtype, DType):
         return to_dtype(input, dtype)
     if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
