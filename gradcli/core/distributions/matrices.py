@@ -13,7 +13,7 @@ from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import Number, expand, f, f_special, smallest, together
-from gradcli.core.distributions.multivariate import MultivariateNormal
+from gradcli.core.distributions.multivariate import MultivariateNormal, linear
 from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes
