@@ -107,9 +107,6 @@ class Storage(Scripted):
         """The last line of the repr."""
         return f"torch.storage.UntypedStorage(device=cpu) of size {self.size()}"
 
-    _NAMED = (nbytes, size, data_ptr, element_size, tolist, __len__, __iter__, __getitem__)
-    SCRIPT_METHODS = {method.__name__: Routine(method, f"UntypedStorage.{method.__name__}") for method in _NAMED}
-
 
 class TypedStorage(Storage):
     """`storage()`: the elements of a tensor and of its views."""
@@ -148,11 +145,16 @@ def _typed(tensor: Tensor) -> TypedStorage:
     return TypedStorage(tensor)
 
 
+_NAMES = ("nbytes", "size", "data_ptr", "element_size", "tolist", "__len__", "__iter__", "__getitem__")
+
+
 def _type_of(kind: type[Storage]) -> ScriptType:
     return ScriptType(kind.SCRIPT_NAME, "torch.storage", None, lambda value: type(value) is kind)
 
 
-Storage.SCRIPT_TYPE, TypedStorage.SCRIPT_TYPE = _type_of(Storage), _type_of(TypedStorage)
+for _kind in (Storage, TypedStorage):
+    _kind.SCRIPT_TYPE = _type_of(_kind)
+    _kind.SCRIPT_METHODS = {name: Routine(getattr(_kind, name), f"{_kind.SCRIPT_NAME}.{name}") for name in _NAMES}
 
 #: called with the tensor first
 METHODS: dict[str, Any] = {"data_ptr": data_ptr, "untyped_storage": Storage, "storage": _typed}

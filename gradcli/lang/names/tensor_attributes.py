@@ -10,7 +10,6 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
-from gradcli.lang.names import storages
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
@@ -106,5 +105,21 @@ def _is_view(tensor: Tensor) -> bool:
     return _base(tensor) is not None
 
 
+def _of_storage(name: str) -> Callable[[Tensor], Value]:
+    """A method that `gradcli.lang.names.storages` has, which few programs need."""
+
+    def call(tensor: Tensor) -> Value:
+        from gradcli.lang.names import storages
+
+        return storages.METHODS[name](tensor)
+
+    return call
+
+
 #: called with the tensor first
-METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero, "_is_view": _is_view, **storages.METHODS}
+METHODS: dict[str, Callable[..., Value]] = {
+    "numpy": _numpy,
+    "is_nonzero": _is_nonzero,
+    "_is_view": _is_view,
+    **{name: _of_storage(name) for name in ("data_ptr", "untyped_storage", "storage")},
+}
