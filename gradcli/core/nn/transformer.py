@@ -18,6 +18,7 @@ from gradcli.core.nn.dropout import Dropout
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.linear import Linear
+from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
@@ -36,6 +37,8 @@ def copied(module: Module) -> Any:
     vars(made).update(vars(module))
     made.fields = dict(module.fields)
     made.own_parameters = {name: None if p is None else _copied(p) for name, p in module.own_parameters.items()}
+    if isinstance(module.own_parameters, ComputedMembers):
+        made.own_parameters = ComputedMembers(made, made.own_parameters)
     made.own_buffers = {name: None if b is None else _copied(b) for name, b in module.own_buffers.items()}
     made.children_by_name = {name: None if child is None else copied(child) for name, child in module.children_by_name.items()}
     made.unsaved = set(module.unsaved)

@@ -44,6 +44,7 @@ MODULES: tuple[str, ...] = (
     "nn.utils.stateless",
     "optim",
     "optim.lr_scheduler",
+    "optim.swa_utils",
     "random",
     "special",
     "utils",
