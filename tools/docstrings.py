@@ -48,11 +48,11 @@ _OUTSIDE = re.compile(
     r"from_file|torch\._|torchvision|download|scipy|SummaryWriter|input\(|\.pt['\"]|randint_like\(.*device|import dis\b"
 )
 #: what makes values that PyTorch leaves unset, or that nobody can foresee
-_UNSET = re.compile(r"empty\w*\(|torch\.Tensor\(\d|\.seed\(\)|data_ptr\(\)$")
+_UNSET = re.compile(r"empty\w*\(|skip_init\(|torch\.Tensor\(\d|\.seed\(\)|data_ptr\(\)$")
 #: an error of PyTorch that says that the example is a fragment
 _FRAGMENT = re.compile(
     r"(?:NameError|ModuleNotFoundError|ImportError|FileNotFoundError|SyntaxError): |"
-    r"AttributeError: 'builtin_function_or_method'"
+    r"AttributeError: 'builtin_function_or_method'|TypeError: .* must be Tensor, not builtin_function_or_method$"
 )
 
 #: run by the Python that has PyTorch: docstrings of the public names of the namespaces, classes with their own methods

@@ -130,7 +130,11 @@ def test_messages_of_python(text: str, under: str) -> None:
 OURS = [
     ("async def f(): pass", "async is not part of gradcli's language", "async"),
     ("x = await y", "await is not part of gradcli's language", "await"),
-    ("match x:\n  case f(): pass\n  case a + b: pass", "this is no pattern: values, names, sequences, mappings, classes and | are", "a + b"),
+    (
+        "match x:\n  case f(): pass\n  case a + b: pass",
+        "this is no pattern: values, names, sequences, mappings, classes and | are",
+        "a + b",
+    ),
     ("type X = int", "type aliases are not part of gradcli's language", "type"),
     ("def f[T](x): pass", "type parameters are not part of gradcli's language", "["),
     ("try:\n  x\nexcept* A:\n  y", "except* is not part of gradcli's language", "*"),
