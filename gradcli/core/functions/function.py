@@ -56,6 +56,7 @@ class Function:
         "aliases",
         "takes_out",
         "python_name",
+        "parsed_as",
         "_parser",
         "_method_parser",
     )
@@ -77,6 +78,7 @@ class Function:
         aliases: Sequence[str] = (),
         out: bool = False,
         python: str = "",
+        parsed_as: str = "",
     ) -> None:
         self.name = name
         #: "torch", "torch.nn.functional", "torch.linalg" ...
@@ -101,6 +103,8 @@ class Function:
         self.takes_out = out
         #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
         self.python_name = python
+        #: the name in errors about arguments, where it is another
+        self.parsed_as = parsed_as
         self._parser: Parser | None = None
         self._method_parser: Parser | None = None
 
@@ -111,7 +115,7 @@ class Function:
     def parser(self) -> Parser:
         """The overloads of the function, parsed on first use."""
         if self._parser is None:
-            self._parser = Parser(self.name, self._signatures())
+            self._parser = Parser(self.parsed_as or self.name, self._signatures())
         return self._parser
 
     def _signatures(self) -> list[Signature]:

@@ -36,6 +36,7 @@ class PythonFunction(Function):
         checked_as: str = "",
         reads: str = "size",
         unchecked: bool = False,
+        python: str = "",
     ) -> None:
         super().__init__(
             name,
@@ -47,7 +48,7 @@ class PythonFunction(Function):
             method=False,
             aliases=aliases,
         )
-        self.routine = Routine(implementation, name)
+        self.routine = Routine(implementation, python or name)
         kinds = implementation.__annotations__
         #: the leading parameters that must be tensors
         self.tensors = [] if unchecked else [p for p in self.routine.positional if kinds.get(p) == "Tensor"]

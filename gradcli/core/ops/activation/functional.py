@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
@@ -82,6 +83,7 @@ def functional(
     write: Run | None = None,
     python: str | None = None,
     calls: str = "",
+    parsed_as: str = "",
 ) -> Function:
     """The function `torch.nn.functional.NAME`; with an in-place form `write` it has the parameter `inplace`.
 
@@ -90,10 +92,13 @@ def functional(
     """
     chosen = run
     if write is not None:
-        signature += ", any inplace=False"
+        signature = signature.replace("Tensor input", "any input") + ", any inplace=False"
 
-        def chosen(input: Tensor, *more: Any) -> Any:
-            return (write if is_true(more[-1]) else run)(input, *more[:-1])
+        def chosen(input: Any, *more: Any) -> Any:
+            written = is_true(more[-1])
+            if type(input) is not Tensor:
+                raise type_error(f"{name}{'_' if written else ''}(): argument 'input' (position 1) must be Tensor, not {{}}", input)
+            return (write if written else run)(input, *more[:-1])
 
     if calls:
         signature = signature.replace("Tensor input", "any input")
@@ -110,6 +115,7 @@ def functional(
         namespace="torch.nn.functional",
         method=False,
         python=name if python is None else python,
+        parsed_as=parsed_as,
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, writing
+from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, is_true, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO
@@ -202,11 +202,10 @@ RRELU_MEAN = Op(
 
 
 def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+    _check_bounds(lower, upper)
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise runtime_error(f"rrelu: {name} bound must be finite, got {bound:g}")
-    if lower > upper:
-        raise runtime_error("Lower bound should be less than or equal to the upper bound")
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
@@ -220,7 +219,23 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """leaky_relu with slopes that are drawn for each element from [lower, upper]; in evaluation with their mean."""
-    return (writing(_rrelu) if inplace else _rrelu)(input, lower, upper, training)
+    return _RRELU[is_true(inplace)](input, lower, upper, training)
+
+
+def _check_bounds(lower: float, upper: float) -> None:
+    if lower > upper:
+        raise runtime_error("Lower bound should be less than or equal to the upper bound")
+
+
+def _write_rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+    _check_bounds(lower, upper)
+    return writing(_rrelu)(input, lower, upper, training)
+
+
+_RRELU = [
+    kernel(name, "Tensor input, Number lower, Number upper, bool training", run)
+    for name, run in (("rrelu", _rrelu), ("rrelu_", _write_rrelu))
+]
 
 
 # --- elu, selu, celu ---
@@ -379,7 +394,7 @@ FUNCTIONS = (
         rrelu,
         "rrelu",
         "input where positive, a slope drawn by chance times input elsewhere.",
-        checked_as="rrelu",
+        unchecked=True,
         ops=(RRELU, RRELU_MEAN),
         samples=(Sample("F.rrelu(x)", None, x=[0.5, -1.5, 2.0]), Sample("F.rrelu(x, 0.25, 0.25, True)", None, x=[0.5, 1.5])),
     ),

@@ -340,6 +340,7 @@ FUNCTIONS = (
         LOG_SIGMOID,
         Sample("F.logsigmoid(x)", lambda x: np.log(_sigmoid(x)), x=_X),
         python="",
+        parsed_as="log_sigmoid",
     ),
     functional(
         "softsign",

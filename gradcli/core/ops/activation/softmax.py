@@ -171,21 +171,21 @@ softmax = _along(SOFTMAX, "softmax")
 log_softmax = _along(LOG_SOFTMAX, "log_softmax")
 
 
-def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+def _functional(name: str) -> Callable[..., Any]:
     """The function in `torch.nn.functional`: without a dimension it warns and takes 0 for ranks 0, 1 and 3, else 1."""
+    called = "softmax" if name == "softmin" else name
 
-    def with_default(input: Any, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
+    def with_default(input: Any, dim: Any, stacklevel: object, dtype: Any) -> Any:
         if dim is None:
             rank = checks.with_method(input, "dim").array.ndim
             warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
             dim = 0 if rank in (0, 1, 3) else 1
-        return run(checks.with_method(input, name), dim, dtype)
+        if name == "softmin":
+            input = neg(input) if type(input) is Tensor else -input
+        given = {} if dtype is None else {"dtype": dtype}
+        return catalog.method(called).method(checks.with_method(input, called), (dim,), given)
 
     return with_default
-
-
-def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
-    return softmax(neg(input), dim, dtype)
 
 
 def gumbel_softmax(logits: Any, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
@@ -212,7 +212,7 @@ def _reference(x: Any, axis: int) -> Any:
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _DIM = "Tensor input, int dim, dtype? dtype=None"
-_FREE = "any input, int? dim=None, int _stacklevel=3, dtype? dtype=None"
+_FREE = "any input, any dim=None, any _stacklevel=3, any dtype=None"
 
 
 def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, Function]:
@@ -227,11 +227,11 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
                 Sample(f"x.{name}(0)", lambda x: reference(x, 0), x=_M),
                 Sample(f"x.{name}(dim=-1)", lambda x: reference(x, -1), x=[0.5, 1.5, -2.0]),
             ),
-            aliases=(f"special.{name}",),
+            aliases=("special.softmax",) if name == "softmax" else (),
         ),
         Function(
             name,
-            (_FREE, _functional(name, run)),
+            (_FREE, _functional(name)),
             doc=doc,
             ops=(op,),
             samples=(Sample(f"F.{name}(x, dim=1)", lambda x: reference(x, 1), x=_M),),
@@ -248,8 +248,18 @@ FUNCTIONS: tuple[Function, ...] = (
         "log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))
     ),
     Function(
+        "log_softmax",
+        ("Tensor input, int dim, *, dtype? dtype=None", log_softmax),
+        doc="The logarithm of softmax along dim.",
+        ops=(LOG_SOFTMAX,),
+        samples=(Sample("torch.special.log_softmax(x, 1)", lambda x: elementary.log(_reference(x, 1)), x=_M),),
+        namespace="torch.special",
+        method=False,
+        parsed_as="special_log_softmax",
+    ),
+    Function(
         "softmin",
-        (_FREE, _functional("softmin", _softmin)),
+        (_FREE, _functional("softmin")),
         doc="softmax(-input) along dim.",
         ops=(SOFTMAX,),
         samples=(Sample("F.softmin(x, dim=1)", lambda x: _reference(-x, 1), x=_M),),

@@ -13,14 +13,15 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import refuse_half
+from gradcli.core.ops.checks import refuse_half, with_method
 from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.fold import pair
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
 from gradcli.core.ops.reduce import sum_mean
@@ -40,6 +41,8 @@ def _grid(lengths: Sequence[Array], dtype: Any) -> Array:
 
 
 def _quotient(total: Array, divisor: Any) -> Array:
+    if total.dtype.kind == "b" or not total.size:
+        return total  # PyTorch pools booleans where nothing is left
     if total.dtype.kind not in "iu":
         return np.asarray(total / divisor)
     # whole numbers are cut off towards 0
@@ -93,9 +96,12 @@ def _avg_of_images(rank: int) -> Callable[..., Any]:
         input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
     ) -> Any:
         kernel, step, border, gaps = pooling_checks.settings(name, rank, kernel_size, stride, padding, 1)
+        if rank == 3:
+            pooling_checks.check_rank(input, rank)
         if divisor_override == 0:
             raise runtime_error("divisor must be not zero")
-        pooling_checks.check_rank(input, rank, by_dim=rank == 2)
+        if rank == 2:
+            pooling_checks.check_rank(input, rank, by_dim=True)
         pooling_checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
         if rank == 3:
             refuse_half("avg_pool3d_out_frame", input.dtype)
@@ -121,7 +127,7 @@ def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, cei
 @in_single
 def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
     spans = pooling_checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
-    return _quotient(window_reductions.sums(x, spans), _grid([one.length for one in spans], x.dtype))
+    return _quotient(window_reductions.sums(x, spans).astype(x.dtype, copy=False), _grid([one.length for one in spans], x.dtype))
 
 
 @in_single
@@ -162,7 +168,8 @@ ADAPTIVE_AVG = {rank: _adaptive_record(rank) for rank in (2, 3)}
 
 def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     name = f"adaptive_avg_pool{rank}d"
-    wanted = pooling_checks.adaptive_sizes(name, rank, output_size)
+    wanted = tuple(output_size) * (rank if len(output_size) == 1 else 1)
+    pooling_checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
         shown = ", ".join(map(str, wanted))
         raise shape_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
@@ -174,14 +181,20 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
 
+_ADAPTIVE = {
+    rank: kernel(f"adaptive_avg_pool{rank}d", "Tensor input, ints1 output_size", lambda *args, rank=rank: _adaptive(rank, *args))
+    for rank in (2, 3)
+}
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Any:
     """The means of so many windows of images. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
-    return _adaptive(2, input, pooling_checks.with_defaults(output_size, input))
+    return _ADAPTIVE[2](input, pooling_checks.with_defaults(output_size, input))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Any:
     """The means of so many windows of volumes. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
-    return _adaptive(3, input, pooling_checks.with_defaults(output_size, input))
+    return _ADAPTIVE[3](input, pooling_checks.with_defaults(output_size, input))
 
 
 def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
@@ -195,14 +208,27 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
 
 def _lp(rank: int) -> Callable[..., Any]:
     def run(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-        kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
-        power, pool = catalog.function("pow"), catalog.function(f"nn.functional.avg_pool{rank}d")
-        steps = {} if stride is None else {"stride": stride}
-        means = pool(power(input, norm_type), kernel_size, **steps, padding=0, ceil_mode=ceil_mode)
+        factor = kernel_size if rank == 1 else math.prod(pair(kernel_size, rank))
+        if isinstance(norm_type, (int, float)) and math.isinf(norm_type):
+            sizes = catalog.function("abs")(with_method(input, "abs"))
+            pool = catalog.function(f"nn.functional.max_pool{rank}d")
+            if norm_type > 0:
+                return pool(sizes, kernel_size, stride, 0, 1, ceil_mode)
+            return -pool(-sizes, kernel_size, stride, 0, 1, ceil_mode)
+        power, average = catalog.method("pow"), catalog.function(f"nn.functional.avg_pool{rank}d")
+        powers = power.method(with_method(input, "pow"), (norm_type,), {})
+        if stride is None:
+            means = average(powers, kernel_size, padding=0, ceil_mode=ceil_mode)
+        else:
+            means = average(powers, kernel_size, stride, 0, ceil_mode)
         signed = catalog.function("sign")(means) * catalog.function("relu")(catalog.function("abs")(means))
-        return power(signed * math.prod(kernel), 1.0 / norm_type)
+        return power.method(catalog.method("mul").method(signed, (factor,), {}), (1.0 / norm_type,), {})
 
     return run
+
+
+def _lp_function(rank: int, sample: Sample) -> Function:
+    return PythonFunction(_lp(rank), f"lp_pool{rank}d", "The p-norm of each window.", unchecked=True, samples=(sample,))
 
 
 _SLIDING = "Tensor input, ints1 kernel_size, ints1? stride=None, ints1 padding=0, bool ceil_mode=False, bool count_include_pad=True"
@@ -251,6 +277,7 @@ FUNCTIONS: tuple[Function, ...] = (
         adaptive_avg_pool2d,
         "adaptive_avg_pool2d",
         _EVENLY,
+        unchecked=True,
         ops=ADAPTIVE_AVG[2],
         samples=(Sample("F.adaptive_avg_pool2d(x, (2, None))", None, x=IMAGE), Sample("F.adaptive_avg_pool2d(x, 1)", None, x=IMAGE)),
     ),
@@ -258,10 +285,11 @@ FUNCTIONS: tuple[Function, ...] = (
         adaptive_avg_pool3d,
         "adaptive_avg_pool3d",
         _EVENLY,
+        unchecked=True,
         ops=ADAPTIVE_AVG[3],
         samples=(Sample("F.adaptive_avg_pool3d(x, (1, 2, 3))", None, x=VOLUME),),
     ),
-    PythonFunction(_lp(1), "lp_pool1d", "The p-norm of each window.", samples=(Sample("F.lp_pool1d(x, 2, 2)", None, x=ROW),)),
-    PythonFunction(_lp(2), "lp_pool2d", "The p-norm of each window.", samples=(Sample("F.lp_pool2d(x, 2, 2)", None, x=IMAGE),)),
-    PythonFunction(_lp(3), "lp_pool3d", "The p-norm of each window.", samples=(Sample("F.lp_pool3d(x, 2, 2)", None, x=VOLUME),)),
+    _lp_function(1, Sample("F.lp_pool1d(x, 2, 2)", None, x=ROW)),
+    _lp_function(2, Sample("F.lp_pool2d(x, 2, 2)", None, x=IMAGE)),
+    _lp_function(3, Sample("F.lp_pool3d(x, 2, 2)", None, x=VOLUME)),
 )

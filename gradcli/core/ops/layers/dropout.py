@@ -59,7 +59,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
     noise = np.empty(shape, input.dtype.np) if channels else memory_format.empty_like(input.array)
     kept = memory_format.filled(noise, lambda size: generator.default.bernoulli(1 - p, size, input.dtype))
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
-        raise result_dtype_error("Float", input.dtype)
+        raise result_dtype_error("Float", dtypes.int64 if alpha and input.dtype is dtypes.bool_ else input.dtype)
     kind = kept.dtype.type
     if not alpha:
         return _as_tensor(kept / kind(1 - p), input), None

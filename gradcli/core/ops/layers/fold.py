@@ -21,20 +21,21 @@ from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.checks import size as dimension
 from gradcli.core.ops.operators import iterate
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 Pair = tuple[int, int]
 
 
-def _pair(value: Any) -> tuple[Any, ...]:
-    """What can be iterated as a tuple, anything else twice, as torch.nn's `_pair`."""
+def pair(value: Any, times: int = 2) -> tuple[Any, ...]:
+    """What can be iterated as a tuple, anything else so many times, as torch.nn's `_pair` and `_triple`."""
     if type(value) is Tensor:
         return tuple(iterate(value))
     try:
         return tuple(value)
     except TypeError:
-        return (value, value)
+        return (value,) * times
 
 
 def _pairs(**sizes: tuple[int, ...]) -> list[Pair]:
@@ -93,9 +94,9 @@ def _check_windows(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) ->
     """Raise RuntimeError for sizes that are not positive and for a negative padding."""
     for name, text, pair, least in (
         ("kernel size", "kernel", kernel, 1),
-        ("stride", "stride", stride, 1),
         ("dilation", "dilation", dilation, 1),
         ("padding", "pad", padding, 0),
+        ("stride", "stride", stride, 1),
     ):
         if min(pair) < least:
             what = "greater than zero" if least else "non-negative"
@@ -115,13 +116,16 @@ def _blocks(sizes: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, s
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """All windows of images, each as a column. Raises RuntimeError for sizes that do not fit."""
-    return _IM2COL(input, *map(_pair, (kernel_size, dilation, padding, stride)))
+    return _IM2COL(input, *map(pair, (kernel_size, dilation, padding, stride)))
 
 
 def _im2col(
     input: Tensor, kernel_size: tuple[int, ...], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
 ) -> Any:
     kernel, gaps, border, step = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    if input.requires_grad and state.enabled:  # PyTorch notes these sizes before it looks at anything
+        for at in (-1, -2):
+            dimension(input, at)
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     for at in (1, 2):
@@ -144,7 +148,7 @@ def _im2col(
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Columns added up as windows of images of `output_size`. Raises RuntimeError for sizes that do not fit."""
-    return _COL2IM(input, *map(_pair, (output_size, kernel_size, dilation, padding, stride)))
+    return _COL2IM(input, *map(pair, (output_size, kernel_size, dilation, padding, stride)))
 
 
 def _col2im(
@@ -160,7 +164,7 @@ def _col2im(
     )
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
-    if len(shape) not in (2, 3):
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise shape_error(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(shape)}",

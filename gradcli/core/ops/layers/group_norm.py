@@ -109,7 +109,8 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
         if tensor is not None and tensor.array.shape != (shape[1],):
             raise shape_error(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(tensor.array.shape)} and input of shape {shape}",
+                # PyTorch shows the weight's shape for the bias, too
+                f"{[0] if weight is None else list(weight.array.shape)} and input of shape {shape}",
             )
     require_floating("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):

@@ -21,7 +21,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -148,7 +148,7 @@ def interpolate(
             )
     elif align_corners is None:
         align_corners = False
-    spatial = list(input.array.shape[2:])
+    spatial = list(with_method(input, "dim").array.shape[2:])
     if size is not None and scale_factor is not None:
         raise shape_error("only one of size or scale_factor should be defined", "ValueError")
     if size is None and scale_factor is None:
@@ -183,7 +183,7 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
     shape = input.array.shape
     if any(n <= 0 for n in (*shape[2:], *wanted)):
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))
-        raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
+        raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) and output ({after})")
     require_floating(f"upsample_{mode}{rank}d_channels_last", input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
     return INTERPOLATION[mode, rank].forward(input, wanted, scales, align_corners)
@@ -230,9 +230,9 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("F.interpolate(x, 3, mode='nearest-exact')", None, x=_VOLUME),
             Sample("F.interpolate(x, (1, 2), mode='area')", None, x=_IMAGE),
         ),
-        reads="dim",
+        unchecked=True,
     ),
-    PythonFunction(upsample, "upsample", _OTHER_SIZE, reads="dim"),
-    PythonFunction(_deprecated("upsample_nearest", "nearest", None), "upsample_nearest", _OTHER_SIZE, reads="dim"),
-    PythonFunction(_deprecated("upsample_bilinear", "bilinear", True), "upsample_bilinear", _OTHER_SIZE, reads="dim"),
+    PythonFunction(upsample, "upsample", _OTHER_SIZE, unchecked=True),
+    PythonFunction(_deprecated("upsample_nearest", "nearest", None), "upsample_nearest", _OTHER_SIZE, unchecked=True),
+    PythonFunction(_deprecated("upsample_bilinear", "bilinear", True), "upsample_bilinear", _OTHER_SIZE, unchecked=True),
 )

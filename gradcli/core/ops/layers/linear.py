@@ -66,7 +66,10 @@ def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
 
 def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """`einsum("ni,oij,nj->no", i1, i2, i3)`, from left to right as PyTorch does it."""
-    return np.ascontiguousarray((np.matmul(i1, i2) * i3).sum(-1).T)
+    if i1.dtype == np.float16:
+        part = np.matmul(i1.astype(np.float32), i2.astype(np.float32)).astype(np.float16)
+        return np.ascontiguousarray((part.astype(np.float32) * i3).sum(-1).T, np.float16)
+    return np.ascontiguousarray((np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T)
 
 
 TRILINEAR = Op(

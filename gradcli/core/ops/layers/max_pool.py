@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
@@ -48,9 +49,14 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
         places = np.asarray(_flat(numeric, indices, rank))
         return xp.call(VIEW, xp.call(GATHER, _flat(xp, grad, rank), -1, places), indices.shape)
 
+    def placed(grad: Array, x: Array, indices: Array) -> Array:
+        if not attrs:
+            pooling_checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
+        return window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :])
+
     transpose = Op(
         f"{name}BackwardBackward0",
-        lambda grad, x, indices: window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :]),
+        placed,
         "grad_output input",
         "indices",
         grad_output=Rule(gathered, f"grad.flatten(-{rank}).gather(-1, indices.flatten(-{rank})).reshape(indices.shape)"),
@@ -144,8 +150,9 @@ def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, 
 
 def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     name = f"adaptive_max_pool{rank}d"
-    wanted = pooling_checks.adaptive_sizes(name, rank, output_size)
+    wanted = tuple(output_size) * (rank if len(output_size) == 1 else 1)
     pooling_checks.check_adaptive(name, rank, input)
+    pooling_checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
         raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
@@ -155,15 +162,24 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
 
 
 def _adaptive_of_images(rank: int) -> Callable[..., Any]:
+    run_kernel = kernel(f"adaptive_max_pool{rank}d", "Tensor input, ints1 output_size", lambda *args: _adaptive(rank, *args))
+
     def run(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        made = _adaptive(rank, input, pooling_checks.with_defaults(output_size, input))
-        return made if return_indices else made[0]
+        made = run_kernel(input, pooling_checks.with_defaults(output_size, input))
+        return made if is_true(return_indices) else made[0]
 
     return run
 
 
 def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     pooling_checks.check_row_rank(input, "adaptive_max_pool1d")
+    shape = input.array.shape
+    for at in range(1, len(shape)):
+        if not shape[at]:
+            raise shape_error(
+                "adaptive_max_pool1d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} with dimension {at} being empty"
+            )
     wanted = pooling_checks.one_int("adaptive_max_pool1d", "output_size", output_size)
     made = _adaptive(2, unsqueeze(input, -2), (1, wanted))
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
@@ -183,7 +199,14 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     inner = {"namespace": "torch.nn.functional", **shared}
     wanting = f"{_SLIDING}, bool return_indices=False"
     found = (
-        Function(name, (wanting, _chosen(run, 6)), doc=doc, samples=samples, python=f"_{name}", **inner),
+        Function(
+            name,
+            (wanting, lambda *args: with_places(*args[:6]) if args[6] else run(*args[:6])[0]),
+            doc=doc,
+            samples=samples,
+            python=f"_{name}",
+            **inner,
+        ),
         Function(name, (_SLIDING, _chosen(run, 6)), doc=doc, **shared),
         Function(named, (wanting, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, **inner),
     )
@@ -191,7 +214,10 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
 
 
 def _adaptive_function(rank: int, *samples: Sample) -> Function:
-    return PythonFunction(_adaptive_of_images(rank), f"adaptive_max_pool{rank}d", _EVENLY, ops=ADAPTIVE_MAX[rank], samples=samples)
+    name = f"adaptive_max_pool{rank}d"
+    return PythonFunction(
+        _adaptive_of_images(rank), name, _EVENLY, ops=ADAPTIVE_MAX[rank], samples=samples, unchecked=True, python=f"_{name}"
+    )
 
 
 FUNCTIONS: tuple[Function, ...] = (

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, size, with_method
+from gradcli.core.ops.operators import iterate
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
@@ -61,9 +62,10 @@ def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilat
     many = f"or a tuple of {_WORDS[rank]} ints"
     kernel_words = "must be a single int" if name == "avg_pool3d" else "must either be a single int"
     padding_words = kernel_words if name == "avg_pool3d" else "must either be a single int"
+    stride_words = "must be omitted" if name == "avg_pool3d" else "must either be omitted"
     texts = (
         f"kernel_size {kernel_words}, {many}",
-        f"stride must either be omitted, a single int, {many}",
+        f"stride {stride_words}, a single int, {many}",
         f"padding {padding_words}, {many}",
         f"dilation must be either a single int, {many}",
     )
@@ -79,8 +81,7 @@ def check_rank(input: Tensor, rank: int, by_dim: bool = False) -> None:
     """Check that there is a dimension of channels and at most one of a batch; `by_dim` makes too small a rank an IndexError."""
     have = input.array.ndim
     if by_dim and have <= rank:
-        text = f"Dimension out of range (expected to be in range of [{-max(have, 1)}, {max(have, 1) - 1}], but got {-rank - 1})"
-        raise shape_error(text, "IndexError")
+        size(input, -rank - 1)
     if have not in (rank + 1, rank + 2):
         raise shape_error(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
 
@@ -91,7 +92,7 @@ def check_windows(
     """Check the numbers, that only the batch is empty, and that there is a window; `of_image` as `avg_pool3d` says it."""
     rank = len(kernel)
     _check_values(kernel, stride or kernel, padding, dilation)
-    _check_not_empty(input, rank)
+    _check_not_empty(input, rank, of_image)
     counts = _counts(input.array.shape[-rank:], kernel, stride, padding, dilation, ceil_mode)
     if of_image:
         _check_image(input, kernel, padding)
@@ -107,12 +108,12 @@ def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes)
     def named(prefix: str, values: Sizes) -> str:
         return " ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, values, strict=True))
 
-    if 0 in stride:
-        raise runtime_error("stride should not be zero")
-    for n, k, d in zip(padding, kernel, dilation, strict=True):
+    for n, k, d, s in zip(padding, kernel, dilation, stride, strict=True):
+        if s == 0:
+            raise runtime_error("stride should not be zero")
         if n < 0:
             raise runtime_error(f"pad must be non-negative, but got pad: {n}")
-        if d > 0 and n > int(((k - 1) * d + 1) / 2):
+        if n > int(((k - 1) * d + 1) / 2):
             raise shape_error(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
     if any(k <= 0 for k in kernel):
         raise shape_error(f"kernel size should be greater than zero, but got {named('k', kernel)}")
@@ -122,14 +123,15 @@ def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes)
         raise runtime_error(f"dilation should be greater than zero, but got {named('dilation', dilation)}")
 
 
-def _check_not_empty(input: Tensor, rank: int) -> None:
+def _check_not_empty(input: Tensor, rank: int, averaged: bool) -> None:
     shape = input.array.shape
     if 0 not in shape[len(shape) - rank - 1 :]:
         return
     if rank == 3:
+        name = "avg_pool3d()" if averaged else "max_pool3d_with_indices_out_cpu_template()"
         raise shape_error(
-            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input has a "
-            f"shape of {list(shape)} and non-batch dimension {shape[len(shape) - rank - 1 :].index(0) - 1} has length zero!",
+            f"{name}: Expected input's non-batch dimensions to have positive length, but input has a shape of {list(shape)} and non-batch "
+            f"dimension {shape[len(shape) - rank - 1 :].index(0) + len(shape) - rank - 1} has length zero!",
         )
     raise shape_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
 
@@ -208,28 +210,24 @@ def check_row_windows(input: Tensor, kernel: int, stride: int, padding: int, dil
 
 def with_defaults(output_size: Any, input: Tensor) -> Any:
     """The sizes of the result, where None stands for the size of the input. Raises ValueError for too many of them."""
+    shape = with_method(input, "size").array.shape
     if isinstance(output_size, int):
         return output_size
-    shape = input.array.shape
-    if len(output_size) >= len(shape):
-        raise shape_error(f"Input dimension should be at least {len(output_size) + 1}", "ValueError")
-    return tuple(n if given is None else given for given, n in zip(output_size, shape[len(shape) - len(output_size) :], strict=True))
+    if not (isinstance(output_size, (tuple, list, str, dict)) or (type(output_size) is Tensor and output_size.array.ndim)):
+        if type(output_size) is Tensor:
+            raise ProgramError("TypeError", "len() of a 0-d tensor")
+        raise type_error("object of type '{}' has no len()", output_size)
+    given = tuple(iterate(output_size)) if type(output_size) is Tensor else tuple(output_size)
+    if len(given) >= len(shape):
+        raise shape_error(f"Input dimension should be at least {len(given) + 1}", "ValueError")
+    return [n if value is None else value for value, n in zip(given, shape[len(shape) - len(given) :], strict=True)]
 
 
-def adaptive_sizes(name: str, rank: int, output_size: Any) -> Sizes:
-    """One size for each dimension. Raises TypeError for other values."""
-    wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-    for at, n in enumerate(wanted):
-        if type(n) is not int:
-            raise shape_error(
-                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type {language.type_name(n)} "
-                f"at pos {at}",
-                "TypeError",
-            )
+def check_sizes(name: str, rank: int, wanted: Sizes) -> None:
+    """Check that there is one size for each dimension."""
     if len(wanted) != rank:
         text = f"{name}: output_size must be {rank}" if "avg" in name else f"{name}(): internal error: output_size.size() must be {rank}"
         raise shape_error(text)
-    return wanted
 
 
 def check_gradient(name: str, grad: Array) -> None:

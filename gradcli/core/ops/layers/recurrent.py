@@ -27,7 +27,7 @@ from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 State = tuple[Any, ...]
 #: gets what the input contributes to the gates, the state and the weights, and gives the new state
@@ -142,6 +142,9 @@ def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: 
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
+    gates = 4 if lstm else 1
+    if lstm and any(weight.array.ndim != 2 or weight.array.shape[0] != gates * states[1].array.shape[2] for weight in params[:2]):
+        raise shape_error("an LSTM with weights of other sizes than its state is not part of gradcli")  # PyTorch reads beyond them
     each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
     directions = 2 if how.bidirectional else 1
     if len(params) % each:
@@ -204,6 +207,10 @@ def _network(name: str) -> Callable[..., Any]:
     return run
 
 
+def _refuse_packed(*_: Any) -> Any:
+    raise ProgramError("NotImplementedError", "a recurrent network over packed sequences is not part of gradcli")
+
+
 _PARAMS = "Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
 
 
@@ -224,6 +231,7 @@ def _declared(name: str, gates: int) -> tuple[Function, Function]:
         ),
         Function(
             name,
+            (f"Tensor data, Tensor batch_sizes, {states} hx, {_PARAMS.rpartition(', ')[0]}", _refuse_packed),
             (f"Tensor input, {states} hx, {_PARAMS}", _network(name)),
             doc="A recurrent network over a sequence.",
             ops=(UNSAFE_SPLIT,) if gates > 1 else (),

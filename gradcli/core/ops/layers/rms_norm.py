@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import power, scalars
 from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.layers.padding import pad
@@ -88,8 +88,10 @@ def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any =
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """The input divided by its p-norm along a dimension, which counts as `eps` at least."""
-    norm = catalog.function("linalg.vector_norm")(input, p, dim, True)
-    return input / expand(catalog.function("clamp_min")(norm, eps), input.array.shape)
+    norm = catalog.method("norm").method(with_method(input, "norm"), (p, dim), {"keepdim": True})
+    if out is None:
+        return input / expand(catalog.function("clamp_min")(norm, eps), input.array.shape)
+    return catalog.function("div")(input, expand(catalog.method("clamp_min_").method(norm, (eps,), {}), input.array.shape), out=out)
 
 
 _SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, float? eps=None"
@@ -123,6 +125,7 @@ FUNCTIONS: tuple[Function, ...] = (
         normalize,
         "normalize",
         "Divided by the norm along a dimension.",
+        unchecked=True,
         samples=(
             Sample("F.normalize(x)", lambda x: x / np.linalg.norm(x, axis=1, keepdims=True), x=ROWS),
             Sample("F.normalize(x, 3, 0)", lambda x: x / np.linalg.norm(x, 3, axis=0), x=ROWS),

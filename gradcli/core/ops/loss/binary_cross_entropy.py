@@ -227,6 +227,8 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     """`torch.binary_cross_entropy_with_logits`, whose input and weight may be of any shape that broadcasts to that of the target."""
     check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     require_floating("log_sigmoid_cpu", input.dtype)
+    if pos_weight is not None:
+        check_into(input.array, np.broadcast_to(False, common_shape([pos_weight.array.shape, target.array.shape])))
     check_into(target.array, input.array)
     if not target.dtype.is_floating_point:
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
