@@ -121,6 +121,8 @@ def interval(start: float, end: float, count: int | None, usual: int) -> Array:
     if count < 2:
         raise UsageError("a range needs two points at least")
     limits.check_elements(count, dtypes.get_default().np.itemsize)
+    if end - start > np.finfo(dtypes.get_default().np).max:
+        raise UsageError(f"the range from {start:g} to {end:g} is wider than {dtypes.get_default().name} can tell")
     return np.asarray(dtypes.cast(np.linspace(start, end, count), dtypes.get_default()))
 
 

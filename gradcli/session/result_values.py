@@ -11,6 +11,7 @@ from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import grad_fn_name, tangent_text
 from gradcli.errors import LimitError
+from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyValue
 from gradcli.results.values import PlainValue, TensorValue, Value
@@ -43,6 +44,10 @@ def result_value(value: object, text: Text, shown: Text | None) -> Value:
     return PlainValue(_Data(text).of(value, 0), type_name(value), "" if shown is None else shown(value))
 
 
+#: longer ranges are their texts in JSON too
+_LONGEST_RANGE = 1_000_000
+
+
 class _Data:
     """One value as JSON has it: tensors as nested lists, what has no counterpart as its text."""
 
@@ -66,8 +71,16 @@ class _Data:
             return value
         if type(value) is Tensor:
             return value.tolist()
-        if isinstance(value, (list, tuple, range)):
+        if isinstance(value, range):
+            return self._range(value)
+        if isinstance(value, (list, tuple)):
             return [self.of(item, depth + 1) for item in value]
         if isinstance(value, dict):
             return {key if isinstance(key, str) else self._text(key): self.of(item, depth + 1) for key, item in value.items()}
         return self._text(value)
+
+    def _range(self, value: range) -> object:
+        length = range_length(value)
+        self._count += length
+        limits.check_list(self._count)
+        return list(value) if length <= _LONGEST_RANGE else self._text(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.execution import emit
+from gradcli.lang.values.execution import emit, tick
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.value_classes import Builtin
 
@@ -27,6 +27,8 @@ class _Layout:
     def _ordered(self, value: Value, depth: int) -> Value:
         if not self.sort or depth > _DEEPEST:
             return value
+        if type(value) in _BRACKETS:
+            tick()
         if type(value) is dict:
             return {key: self._ordered(value[key], depth + 1) for key in self._keys(value)}
         if type(value) in (list, tuple):
@@ -41,6 +43,7 @@ class _Layout:
 
     def lines(self, value: Value, column: int, after: int, depth: int = 0) -> str:
         """The text from `column` on, with `after` characters behind it."""
+        tick()  # what is shared is written at every place
         text = self.plain(value)
         kind = type(value)
         if len(text) + column + after <= self.width or kind not in _BRACKETS or not value or depth > _DEEPEST:

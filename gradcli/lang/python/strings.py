@@ -163,14 +163,45 @@ def _rpartition(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value
     return hosted_call(str.rpartition, (value, *args), kwargs, ops)
 
 
+def _stripped(primitive: Callable[..., Value], ends: tuple[bool, bool]) -> Method:
+    """strip, lstrip or rstrip, which strips the `ends`: Python looks through all the characters given for each one of the text."""
+
+    def method(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
+        if kwargs or len(args) != 1 or type(args[0]) is not str or len(args[0]) * len(value) <= _QUADRATIC:
+            return hosted_call(primitive, (value, *args), kwargs, ops)
+        stripped = set(args[0])
+        start, stop = 0, len(value)
+        while ends[0] and start < stop and value[start] in stripped:
+            start += 1
+        while ends[1] and start < stop and value[stop - 1] in stripped:
+            stop -= 1
+        return value[start:stop]
+
+    return method
+
+
+def _compared(primitive: Callable[..., Value]) -> Method:
+    """startswith or endswith; with a tuple of texts, each is a step of the program."""
+
+    def method(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
+        if kwargs or not args or not isinstance(args[0], tuple):
+            return hosted_call(primitive, (value, *args), kwargs, ops)
+        for text in args[0]:
+            limits.evaluation.tick()
+            if hosted_call(primitive, (value, (text,), *args[1:]), kwargs, ops):
+                return True
+        return hosted_call(primitive, (value, (), *args[1:]), kwargs, ops)
+
+    return method
+
+
 def _format(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return format_string(ops, value, args, kwargs)
 
 
 _PLAIN = (
-    *("count", "endswith", "find", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "isidentifier", "islower"),
-    *("isnumeric", "isprintable", "isspace", "istitle", "isupper", "lstrip", "partition", "removeprefix", "removesuffix", "rstrip"),
-    *("startswith", "strip"),
+    *("count", "find", "index", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "isidentifier", "islower"),
+    *("isnumeric", "isprintable", "isspace", "istitle", "isupper", "partition", "removeprefix", "removesuffix"),
 )
 _CASED = ("capitalize", "casefold", "lower", "swapcase", "title", "upper")
 _PADDED = ("center", "ljust", "rjust", "zfill")
@@ -179,14 +210,19 @@ METHODS: dict[str, Method] = {
     **{name: _plain(vars(str)[name]) for name in _PLAIN},
     **{name: _cased(vars(str)[name]) for name in _CASED},
     **{name: _padded(vars(str)[name]) for name in _PADDED},
+    "endswith": _compared(str.endswith),
     "expandtabs": _expandtabs,
     "format": _format,
     "join": _join,
+    "lstrip": _stripped(str.lstrip, (True, False)),
     "replace": _replace,
     "rfind": _rfind,
     "rindex": _rindex,
     "rpartition": _rpartition,
     "rsplit": _rsplit,
+    "rstrip": _stripped(str.rstrip, (False, True)),
     "split": _split,
     "splitlines": _splitlines,
+    "startswith": _compared(str.startswith),
+    "strip": _stripped(str.strip, (True, True)),
 }

@@ -100,28 +100,42 @@ def _in_batches(a: Tensor, b: Tensor) -> Tensor:
     return UNSAFE_VIEW(product, shape)  # type: ignore[no-any-return]
 
 
+#: multiply-adds that take as long as to find where one product of a chain is split
+_ONE_SPLIT = 20_000
+
+
 def _chained(matrices: list[Tensor]) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications."""
     sizes = [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
     n = len(matrices)
     if n == 2:
         return mm(matrices[0], matrices[1])
-    # dynamic programming: cost[i][j] is that of the product of matrices i to j, which is split after matrix split[i][j]
-    cost = [[0.0] * n for _ in range(n)]
-    split = [[0] * n for _ in range(n)]
+    limits.check_work(n * n * _ONE_SPLIT)
+    inner = np.array(sizes, np.float64)
+    # dynamic programming: cost[i, j] is that of the product of matrices i to j, which is split after matrix split[i, j], the last
+    # of those that cost the least
+    cost = np.zeros((n, n))
+    split = np.zeros((n, n), np.int64)
     for width in range(1, n):
         for i in range(n - width):
             j = i + width
-            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], -k) for k in range(i, j)]
-            cost[i][j], last = min(options)
-            split[i][j] = -last
-
-    def product(i: int, j: int) -> Tensor:
+            options = cost[i, i:j] + cost[i + 1 : j + 1, j] + inner[i] * inner[i + 1 : j + 1] * inner[j + 1]
+            split[i, j] = j - 1 - options[::-1].argmin()
+            cost[i, j] = options[split[i, j] - i]
+    found: list[Tensor] = []
+    # the order of the products, of which each takes the two results before it
+    pending = [(0, n - 1, False)]
+    while pending:
+        i, j, ready = pending.pop()
         if i == j:
-            return matrices[i]
-        return mm(product(i, split[i][j]), product(split[i][j] + 1, j))
-
-    return product(0, n - 1)
+            found.append(matrices[i])
+        elif ready:
+            right = found.pop()
+            found.append(mm(found.pop(), right))
+        else:
+            at = int(split[i, j])
+            pending += [(i, j, True), (at + 1, j, False), (i, at, False)]
+    return found[0]
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

@@ -70,6 +70,8 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.array.ndim != other.array.ndim:
         raise shape_error("linalg.cross: inputs must have the same number of dimensions.")
     a, b = input.array, other.array
+    if not a.ndim:
+        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
     at = wrap_dim(dim, a.ndim)
     if a.shape[at] != 3 or b.shape[at] != 3:
         raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
