@@ -40,12 +40,13 @@ class RowOptions(Workers):
 def prepared(request: "Request", options: RowOptions, names: Sequence[str] | None) -> "ByRows":
     """The expression over the rows of the files that the name stands for. Raises UsageError, DataError."""
     name = options.by_rows or ""
-    value = next(binding.value for binding in request.bindings if binding.name == name)
+    binding = next(binding for binding in request.bindings if binding.name == name)
+    value = binding.value
     if not value.startswith("@"):
         raise UsageError(f"--by-rows names {name!r}, whose rows are in no file", hints=[f"try {name}=@data.csv or {name}=@'rows-*.npy'"])
     if names is not None and name in names:
         raise UsageError(f"--wrt names {name!r}, whose rows are data")
-    found = request.session.by_rows(request.expression, name, value, names)
+    found = request.session.by_rows(request.expression, name, value, names, exact=binding.exact)
     request.inputs.extend(found.files)
     return found
 

@@ -78,16 +78,16 @@ class Bindings:
         self.bind(name, f"{start + 0.7 * (end - start):.6g}", exact=False)
         return True
 
-    def bind_rows(self, name: str, reference: str) -> Rows:
+    def bind_rows(self, name: str, reference: str, *, exact: bool) -> Rows:
         """Bind the first rows of the files that `reference` names, as data; all rows of them. Raises DataError, LimitError."""
         from gradcli.core.tensor import dtypes
         from gradcli.data.pieces import Rows
 
         rows = Rows(reference, self._files.form)
         default = dtypes.get_default()
-        if rows.dtype == "float64" and default is not dtypes.float64:
+        if exact and rows.dtype == "float64" and default is not dtypes.float64:
             self._files.warn("UserWarning", f"{reference[1:]}: float64 is read as {default.name}; --dtype float64 keeps it", None)
-        self._interpreter.set(name, input_values.of_rows(rows.load(rows.pieces[0]), rows))
+        self._interpreter.set(name, input_values.of_rows(rows.load(rows.pieces[0]), rows, exact=exact))
         return rows
 
     def _read(self, text: str, name: str) -> tuple[Any, Span | None]:

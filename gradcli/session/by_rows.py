@@ -27,15 +27,23 @@ class ByRows:
     """An expression over the rows of files, as a function of the variables. `pieces` are those of all files, in order."""
 
     def __init__(
-        self, state: SessionState, bindings: Bindings, source: Source, name: str, reference: str, names: Sequence[str] | None
+        self,
+        state: SessionState,
+        bindings: Bindings,
+        source: Source,
+        name: str,
+        reference: str,
+        names: Sequence[str] | None,
+        *,
+        exact: bool,
     ) -> None:
         self.state = state
         self._source = source
-        rows = bindings.bind_rows(name, reference)
+        rows = bindings.bind_rows(name, reference, exact=exact)
         self._variables = bindings.chosen(names)
         if not self._variables:
             raise UsageError("there is nothing to differentiate by", hints=["NAME=VALUE makes a variable, as in w=1"])
-        self._sum = RowSum(bindings, name, rows, source, self._variables)
+        self._sum = RowSum(bindings, name, rows, source, self._variables, exact=exact)
         self.files = list(rows.names)
         self.pieces = rows.pieces
 

@@ -102,13 +102,13 @@ def _from_file(reference: str, files: Files) -> Tensor:
     return made
 
 
-def of_rows(array: np.ndarray[Any, np.dtype[Any]], rows: Rows) -> Tensor:
-    """Some rows of files as data: float64, which is what tables and numpy have, as the default dtype. Raises DataError."""
+def of_rows(array: np.ndarray[Any, np.dtype[Any]], rows: Rows, *, exact: bool) -> Tensor:
+    """Some rows of files as data: of the default dtype, or (`exact`) of the file's, but float64 of the default one. Raises DataError."""
     try:
         made = wrap(array)
     except KeyError:
         raise DataError(f"{rows.names[0]}: an array of {array.dtype} is not supported") from None
-    if made.dtype is dtypes.float64:
+    if not exact or rows.is_table or made.dtype is dtypes.float64:
         dtype = dtypes.get_default()
         made = wrap(dtypes.cast(array, dtype), dtype)
     if rows.columns:

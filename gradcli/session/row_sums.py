@@ -66,8 +66,9 @@ _ELSEWHERE = Op(
 class RowSum:
     """`source` as a function of the variables, where the name `name` stands for the rows of files."""
 
-    def __init__(self, names: Bindings, name: str, rows: Rows, source: Source, variables: Mapping[str, Tensor]) -> None:
+    def __init__(self, names: Bindings, name: str, rows: Rows, source: Source, variables: Mapping[str, Tensor], *, exact: bool) -> None:
         self.name = name
+        self._exact = exact
         self.rows = rows
         self.count = 0
         self._evaluate, self.span = names.function(source)
@@ -78,8 +79,8 @@ class RowSum:
     # --- one piece ---
 
     def load(self, piece: Piece) -> Tensor:
-        """The rows of a piece, of the default dtype where they are floats. Raises DataError, LimitError."""
-        return input_values.of_rows(self.rows.load(piece), self.rows)
+        """The rows of a piece as data. Raises DataError, LimitError."""
+        return input_values.of_rows(self.rows.load(piece), self.rows, exact=self._exact)
 
     def part(self, data: Tensor) -> Part:
         """Value and gradients for some rows. Raises what evaluating and backward raise."""

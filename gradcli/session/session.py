@@ -297,14 +297,15 @@ class Session:
         )
 
     @in_force
-    def by_rows(self, source: Source, name: str, reference: str, names: Sequence[str] | None = None) -> ByRows:
+    def by_rows(self, source: Source, name: str, reference: str, names: Sequence[str] | None = None, *, exact: bool) -> ByRows:
         """The expression as a sum or mean over the rows of the files that `reference` names, which `name` stands for.
 
-        `names` chooses among the bound variables. Raises DataError and what `evaluate` raises.
+        The rows are of the default dtype, or (`exact`) as PyTorch reads them. `names` chooses among the bound variables. Raises
+        DataError and what `evaluate` raises.
         """
         from gradcli.session.by_rows import ByRows
 
-        return ByRows(self.state, self._names, source, name, reference, names)
+        return ByRows(self.state, self._names, source, name, reference, names, exact=exact)
 
     @in_force
     @repairing()

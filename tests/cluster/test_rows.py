@@ -31,7 +31,7 @@ def printed(folder: Path, *words: object) -> str:
 
 
 def test_the_same_bits_as_on_one_core(cluster: kills.Cluster, rows: Path) -> None:
-    words = [LOSS, "d=@rows*.npy", "w=1,2", "b=0", "--by-rows", "d", "--json"]
+    words = [LOSS, "d:=@rows*.npy", "w=1,2", "b=0", "--by-rows", "d", "--json"]
     found = {printed(rows, "grad", *words, *where) for where in ((), ("--jobs", "2"), ("--scheduler-file", cluster.file))}
     assert len(found) == 1 and '"rows": 600000, "pieces": 3' in found.pop()
     words += ["--method", "lbfgs", "--tol", "1e-3"]
