@@ -25,8 +25,8 @@ from pathlib import Path
 from tests.batch.conftest import COMMAND, ENVIRON
 from tests.batch.mixed import requests
 
-#: seconds that a run gets before it is killed, beside a random time: it takes that long to start
-_START = 1.0
+#: seconds between two kills, on average, at least
+_GAP = 0.3
 
 
 def children(process: int) -> list[int]:
@@ -50,12 +50,19 @@ def written(out: Path) -> int:
 
 
 def disturbed(source: Path, out: Path, moments: int, seconds: float, rng: random.Random, jobs: int = 2) -> dict[str, int]:
-    """Answer `source` in `out` while the parent, a worker or both are killed `moments` times, some `seconds` apart; how many of each."""
+    """Answer `source` in `out` while the parent, a worker or both are killed `moments` times, some `seconds` apart; how many of each.
+
+    Most moments come when a run has written something, the others from its start on.
+    """
     told = {"parent": 0, "worker": 0, "both": 0, "runs": 0}
     process = None
     while process is None or process.returncode:
         process = subprocess.Popen([*COMMAND, str(source), "-o", str(out), "--jobs", str(jobs), "--resume"], env=ENVIRON)
         told["runs"] += 1
+        before = written(out)
+        late = rng.random() < 0.8
+        while late and process.poll() is None and written(out) == before:
+            time.sleep(0.01)
         while process.poll() is None and sum(told.values()) - told["runs"] < moments:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(rng.uniform(0, 2 * seconds))
@@ -201,7 +208,7 @@ def main() -> int:
             if options.cluster:
                 told = disturbed_on_cluster(source, out, options.moments, written(quiet), rng, folder)
             else:
-                told = disturbed(source, out, options.moments - done, max(taken / 2 / options.moments, _START), rng)
+                told = disturbed(source, out, options.moments - done, max(taken / 2 / options.moments, _GAP), rng)
             done += sum(told.values()) - told["runs"]
             same = filecmp.cmp(quiet, out, shallow=False)
             print(f"{told}, {time.monotonic() - begun:.1f} s, {'equal' if same else 'DIFFERENT'}", flush=True)

@@ -43,7 +43,7 @@ def started(out: Path, mixed: Path, *words: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_parents_and_workers_are_killed(mixed: Path, tmp_path: Path, seed: int) -> None:
-    told = kills.disturbed(mixed, tmp_path / "a.jsonl", 6, 0.7, random.Random(seed))
+    told = kills.disturbed(mixed, tmp_path / "a.jsonl", 8, 0.2, random.Random(seed))
     assert told["parent"] + told["worker"] + told["both"] > 0
     assert (tmp_path / "a.jsonl").read_bytes() == quiet(mixed) and os.listdir(tmp_path) == ["a.jsonl"]
 
