@@ -42,6 +42,7 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
     "bool": ("True", "False"),
     "str": ("'sum'", "'mean'", "'none'"),
     "ints": ("(0,)", "(1,)", "(2, 3)", "(0, 1)", "(-1,)", "()", "[1, 0]", "(3, 2)", "(0, 0)", "(6,)"),
+    "floats": ("(0., 1.)", "(-1, 2.5)", "(2., 1.)", "(0.,)", "(1., 1.)"),
     "dtype": ("torch.float32", "torch.float64", "torch.int64", "torch.float16", "torch.bool", "None"),
     "layout": ("torch.strided",),
     "device": ("'cpu'",),

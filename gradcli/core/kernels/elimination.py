@@ -6,6 +6,7 @@ four is divided), and substitution takes sums of products away: ascending below 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,22 @@ def fits(a: Array) -> bool:
     return a.dtype is _FLOAT32 and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
+def pivot_row(column: Array) -> int:
+    """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first."""
+    size = np.abs(column)
+    best = int(size.argmax())
+    if size[best] == size[best]:
+        return best
+    return 0 if size[0] != size[0] else int(np.where(np.isnan(size), -1, size).argmax())
+
+
 def factors(matrix: Array) -> tuple[Array, list[int]]:
     """Both triangular factors in one matrix, and the row that each row was exchanged with; a zero pivot stays."""
     a = np.array(matrix)
     n = len(a)
     rows = []
     for k in range(n):
-        best = k + int(np.abs(a[k:, k]).argmax())
+        best = k + pivot_row(a[k:, k])
         rows.append(best)
         if best != k:
             a[[k, best]] = a[[best, k]]
@@ -93,7 +103,7 @@ def substituted_transposed(a: Array, rows: list[int], right: Array, singular: fl
 
 def _apart(a: Array) -> Array:
     """The matrices of a batch along one dimension."""
-    return a.reshape(-1, *a.shape[-2:])
+    return a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
 
 
 def inverse(a: Array) -> Array:
@@ -124,4 +134,4 @@ def diagonals(a: Array) -> tuple[Array, Array]:
 def determinant(a: Array) -> Array:
     """The determinant of each matrix: the sign, then the pivots one after another."""
     signs, pivots = diagonals(a)
-    return np.asarray(np.multiply.accumulate(np.concatenate([signs[..., None], pivots], -1), axis=-1)[..., -1])
+    return np.array(np.multiply.accumulate(np.concatenate([signs[..., None], pivots], -1), axis=-1)[..., -1], order="C")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, elimination
+from gradcli.core.kernels import Array, elimination, memory_format
 
 
 def _factors(matrix: Array) -> tuple[Array, list[int]]:
@@ -19,7 +19,7 @@ def _factors(matrix: Array) -> tuple[Array, list[int]]:
     a = np.array(matrix)
     rows = []
     for k in range(min(a.shape)):
-        best = k + int(np.abs(a[k:, k]).argmax())
+        best = k + elimination.pivot_row(a[k:, k])
         rows.append(best)
         if best != k:
             a[[k, best]] = a[[best, k]]
@@ -40,7 +40,8 @@ def factorized(a: Array) -> tuple[Array, Array, Array]:
         pivots[i] = np.array(rows, np.int32) + 1
         zeros = np.flatnonzero(np.diagonal(packed[i]) == 0)
         info[i] = zeros[0] + 1 if zeros.size else 0
-    columns = np.ascontiguousarray(packed.swapaxes(-1, -2)).swapaxes(-1, -2)  # LAPACK leaves them column by column
+    # LAPACK leaves them column by column
+    columns = memory_format.contiguous(np.ascontiguousarray(packed.swapaxes(-1, -2))).swapaxes(-1, -2)
     return columns.reshape(a.shape), pivots.reshape(*batch, min(m, n)), info.reshape(batch)
 
 
@@ -52,6 +53,8 @@ def _apart(a: Array, rank: int) -> Array:
 def order(pivots: Array, rows: int) -> Array:
     """For each matrix the row that ends up in each place after the exchanges."""
     flat = _apart(pivots, 1)
+    if not rows:
+        return np.zeros((*pivots.shape[:-1], 0), int)
     made = np.tile(np.arange(rows), (len(flat), 1))
     for places, exchanges in zip(made, flat, strict=True):
         for k, best in enumerate(exchanges):

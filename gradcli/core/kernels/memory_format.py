@@ -158,7 +158,7 @@ def empty_like(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
 
 def laid_out(array: Array, strides: Strides) -> Array:
     """The array with the given dense strides: itself, or a copy."""
-    if element_strides(array) == strides:
+    if element_strides(array) == strides and (array.size or any(array.strides)):
         return array
     made = empty(array.shape, strides, array.dtype)
     made[...] = array

@@ -60,6 +60,8 @@ def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
     if start is not None:
         terms = np.concatenate([start[None], terms])
     made: Array = _added(terms)
+    if start is None:
+        made += _ZERO
     side_by_side = a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous
     whole = columns if count == 2 * _LANES and columns > 1 else columns - columns % _LANES
     if count >= _LANES and whole and side_by_side and start is None and len(a) > 1:
@@ -83,7 +85,7 @@ def _dot(a: Array, b: Array) -> Any:
     terms = a * b
     count = len(terms)
     if count < _LANES:
-        return _added(terms)
+        return _added(terms) + _ZERO  # the sum begins with 0: it is never -0
     vectors = count // _LANES
     lanes = terms[: vectors * _LANES].reshape(-1, _LANES)
     runs = np.zeros((4, _LANES), _FLOAT32)

@@ -16,6 +16,7 @@ from gradcli.core.ops.checks import checked, refuse_half
 from gradcli.core.ops.elementwise.signs import SGN
 from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import at_once, floating, unary
+from gradcli.core.tensor.dtypes import DType
 
 I0: Pointwise = floating(
     "I0Backward0", at_once(values.i0), Rule(lambda xp, grad, input: grad * xp.call(I1, input), "grad * torch.special.i1(input)")
@@ -38,12 +39,14 @@ def _away_from_zero(xp: Any, x: Any) -> tuple[Array, Any]:
     return large, xp.where(large, x, float(eps))
 
 
-def _i1_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+def _i1_rule(xp: Any, grad: Any, input: Any, out: Any, input_dtype: DType) -> Any:
+    refuse_half("i1_backward", input_dtype)
     large, x = _away_from_zero(xp, input)
     return grad * xp.where(large, xp.call(I0, x) - out * (1.0 / x), 0.5)
 
 
-def _i1e_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+def _i1e_rule(xp: Any, grad: Any, input: Any, out: Any, input_dtype: DType) -> Any:
+    refuse_half("i1e_backward", input_dtype)
     large, x = _away_from_zero(xp, input)
     return grad * xp.where(large, xp.call(I0E, x) - out * (xp.call(SGN, x) + 1.0 / x), 0.5)
 

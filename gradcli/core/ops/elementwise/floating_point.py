@@ -78,7 +78,7 @@ def _next(a: Any, b: Any) -> Array:
 def _next_bfloat(a: Any, b: Any) -> Array:
     """The next bfloat16 number, as float32: a step changes the upper 16 of the 32 bits by 1."""
     x, y = np.broadcast_arrays(np.asarray(a, np.float32), np.asarray(b, np.float32))
-    bits = np.ascontiguousarray(x).view(np.int32)
+    bits = np.array(x, order="C").view(np.int32)
     away = (y > x) == (x > 0)
     stepped = (bits + np.where(away, 1 << 16, -(1 << 16)).astype(np.int32)).view(np.float32)
     least = np.copysign(np.int32(1 << 16).view(np.float32), y)

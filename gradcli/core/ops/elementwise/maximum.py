@@ -184,11 +184,20 @@ def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
 
 
 def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:
+    def jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
+        """The tangent of `other`, and of the difference as much as `input` takes part; a nan takes the tangent of `other`."""
+        a, b = (xp.plain(value) for value in inputs)
+        share = np.where(np.equal(a, b), 0.5, wins(a, b)).astype(out.array.dtype)
+        mine, theirs = (0.0 if t is None else t for t in tangents)
+        moved = mine - theirs
+        return theirs + (scalars.times_data(xp, moved, share) if type(moved) is Tensor else moved)
+
     note = "halved where both are equal; to both where one is nan"
     return Pointwise(
         grad_fn,
         forward,
         "input other",
+        jvp=jvp,
         input=Rule(
             lambda xp, grad, input, other: _halved_on_ties(xp, grad, input, other, loses),
             f"where(input == other, grad / 2, where(other {sign} input, 0 * grad, grad))",

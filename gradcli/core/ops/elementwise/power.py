@@ -55,14 +55,19 @@ def _negative_power() -> ProgramError:
 
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
-        if (np.asarray(b) < 0).any():
-            raise _negative_power()
-        return np.power(a, np.asarray(b).astype(a.dtype))
+        exponent = np.asarray(b).astype(a.dtype)
+        if exponent.dtype.kind != "i" or not (exponent < 0).any():
+            return np.power(a, exponent)
+        # what is not whole is 0
+        inverse = np.where(a == 1, 1, np.where(a == -1, np.where(exponent % 2 == 0, 1, -1), 0))
+        return np.where(exponent < 0, inverse, np.power(a, np.maximum(exponent, 0))).astype(a.dtype)
     if isinstance(b, (int, float)):
         if b == 2:
             return np.multiply(a, a)
         if b == 0.5:
             return np.sqrt(a)
+        if b == -0.5:
+            return np.true_divide(1, np.sqrt(a))
         if b == 3:
             return np.multiply(np.multiply(a, a), a)
         if b == -1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
 from gradcli.core.ops.checks import refuse_bool, size
@@ -32,6 +33,8 @@ from gradcli.core.ops.linalg.products import (
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -57,11 +60,20 @@ def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
 _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
 
 
-def _record(grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], saved: str | None = None, **rules: Any) -> Op:
-    """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
+def _record(
+    grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], saved: str | None = None, wide: bool = False, **rules: Any
+) -> Op:
+    """The record of `beta * input + alpha * product`, whose factors are called `tensors`; `wide`: half precision is rounded once."""
+
+    def run(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+        if wide and a.dtype == np.float16:
+            a, x, y = (part.astype(np.float32) for part in (a, x, y))
+            return _sum(a, product(x, y), beta, alpha).astype(np.float16)
+        return _sum(a, product(x, y), beta, alpha)
+
     return Op(
         grad_fn,
-        lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha),
+        run,
         f"input {tensors}",
         "beta alpha",
         saved=saved,
@@ -112,7 +124,7 @@ def _batched(xp: Any, grad: Any, count: int) -> Any:
 ADDBMM: Op = _record(
     "AddbmmBackward0",
     "batch1 batch2",
-    lambda x, y: multiply(x, y).sum(0),
+    lambda x, y: multiply(x, y).sum(0, dtype=x.dtype),
     "batch1 batch2 alpha batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2 beta",
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(
@@ -131,6 +143,7 @@ BADDBMM: Op = _record(
     "BaddbmmBackward0",
     "batch1 batch2",
     multiply,
+    wide=True,
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
         "alpha * (grad @ batch2.mT)",
@@ -168,14 +181,46 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
     return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 
 
+def _addr_of_truth(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """`addr` of bools, with "and" for products and "or" for the sum."""
+    product = np.logical_and(x[:, None], y) & bool(alpha)
+    return np.asarray(product if not beta else np.logical_or(a, product))
+
+
+def _addr_in_steps(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """`addr` of bfloat16 numbers, rounded after each step."""
+    step = dtypes.round_bfloat16
+    product = step(step(x[:, None] * y) * np.float32(alpha))
+    return product if beta == 0 else step(a * np.float32(beta)) + product
+
+
+_ADDR_RULES: Any = ADDR.rules
+_ADDR_OF = {
+    dtype: Op("AddrBackward0", forward, "input vec1 vec2", "beta alpha", saved=ADDR.saved, **_ADDR_RULES)
+    for dtype, forward in ((dtypes.bool_, _addr_of_truth), (dtypes.bfloat16, _addr_in_steps))
+}
+
+
+def _check_factors(dtype: DType, **factors: Any) -> None:
+    """Raise RuntimeError for a factor that does not go with the dtype."""
+    for name, value in factors.items():
+        if type(value) is bool and dtype is not dtypes.bool_:
+            raise runtime_error(f"Boolean {name} only supported for Boolean results.")
+        if type(value) is float and not dtype.is_floating_point:
+            raise runtime_error(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
+    """`beta * input + alpha * outer(vec1, vec2)`; of bools with "and" and "or"."""
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.array.ndim != 1:
             raise shape_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     expanded_shape(input, (vec1.array.size, vec2.array.size))
     limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
-    return ADDR(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
+    dtype = dtypes.result_type((input, vec1, vec2))
+    _check_factors(dtype, beta=beta, alpha=alpha)
+    input, vec1, vec2 = (t if t.dtype is dtype else traced.cast(t, dtype) for t in (input, vec1, vec2))
+    return _ADDR_OF.get(dtype, ADDR)(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -226,7 +271,7 @@ def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of `run`. It raises RuntimeError where the result has another shape than the tensor."""
 
     def write(input: Tensor, *more: Any) -> Tensor:
-        if run is addr and input.array.ndim != 2:
+        if run is addr and input.array.ndim != 2 and more[0].array.ndim == more[1].array.ndim == 1:
             raise shape_error(f"2D tensor expected, got {input.array.ndim}D tensor for input")
         made = run(input, *more)
         sizes = [list(t.array.shape) for t in (input, made)]

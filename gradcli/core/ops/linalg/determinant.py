@@ -13,6 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, elimination
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
@@ -54,6 +55,8 @@ def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
     if type(A) is not Tensor and elimination.fits(A):
         # PyTorch replaces a zero pivot by eps, and grad * out is 0 then: the gradient of a singular matrix is 0
         return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
+    if A.shape[-1] == 1:
+        return xp.expand_dims(xp.expand_dims(grad, -1), -1)
     singular = xp.plain(out) == 0
     if singular.any():
         if type(A) is Tensor:
@@ -91,7 +94,7 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
         return None
     if type(A) is not Tensor and elimination.fits(A):
         return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
-    if (xp.plain(sign) == 0).any():
+    if type(A) is not Tensor and (xp.plain(sign) == 0).any():
         return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
     return _times_inverse(xp, grad, A)
 
@@ -149,6 +152,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix. Raises RuntimeError for other ranks."""
     if input.array.ndim != 2:
         raise runtime_error(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
+    refuse_bool("trace", input.dtype)
     return TRACE(input)  # type: ignore[no-any-return]
 
 

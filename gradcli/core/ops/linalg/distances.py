@@ -10,18 +10,21 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_half
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -68,7 +71,16 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
 
 _NONE = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented."))
 CDIST_BACK = Op(
-    "CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", saved="", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE
+    "CdistBackwardBackward0",
+    _distances_back,
+    "grad x1 x2 distance",
+    "p",
+    saved="",
+    layout="contiguous",
+    grad=_NONE,
+    x1=_NONE,
+    x2=_NONE,
+    distance=_NONE,
 )
 
 
@@ -95,11 +107,16 @@ CDIST = Op(
 )
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0]) -> Any:
     """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast.
 
     Raises RuntimeError for ranks, sizes, dtypes or orders that do not fit.
     """
+    if compute_mode not in _MODES:
+        raise ProgramError("ValueError", f"{compute_mode} is not a valid value for compute_mode")
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise shape_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
@@ -111,8 +128,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
             raise runtime_error(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
     if p < 0:
         raise runtime_error("cdist only supports non-negative p values")
-    refuse_half("cdist", x1.dtype)
     batch = np.broadcast_shapes(a[:-2], b[:-2])
+    if x1.array.size and x2.array.size:
+        refuse_half("cdist", x1.dtype)
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))
 
@@ -123,9 +141,16 @@ _M = "tensor([[0., 3.], [1., 1.]])"
 # --- of pairs of vectors ---
 
 
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float | str = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
+    if isinstance(p, str):
+        raise ProgramError("TypeError", "pairwise_distance(): argument 'p' (position 3) must be float, not str")
     last = max(x1.array.ndim, x2.array.ndim) - 1
+    if math.isinf(p) and last >= 0 and not (x1.array.shape[-1] and x2.array.shape[-1]):
+        raise shape_error(
+            f"linalg.vector_norm cannot compute the {p} norm on the dimension {last}because this dimension is empty and the operation "
+            "does not have an identity"
+        )
     return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (last,), keepdim)
 
 
@@ -143,9 +168,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
 
 
 def _at_least(norm: Tensor, eps: float) -> Tensor:
-    """Raise small norms to eps in place and unrecorded, as PyTorch does."""
-    np.maximum(norm.array, norm.array.dtype.type(eps), out=norm.array)
-    return norm
+    """Raise small norms to eps in place and unrecorded, as PyTorch does; a tangent follows."""
+    with recording(False):
+        return in_place.apply(norm, lambda t: CLAMP_MIN(t, eps))
 
 
 _X, _Y = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]]

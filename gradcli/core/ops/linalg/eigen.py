@@ -13,7 +13,7 @@ from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import check_floats, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.tensor.tensor import Tensor
@@ -23,7 +23,7 @@ from gradcli.errors import runtime_error
 def differences(xp: Any, values: Any) -> Any:
     """The matrix of value_j - value_i, with ones on the diagonal, so that one can divide by it."""
     between = xp.expand_dims(values, -2) - xp.expand_dims(values, -1)
-    return between + as_data(values, np.eye(values.shape[-1], dtype=xp.plain(values).dtype))
+    return xp.where(np.eye(values.shape[-1], dtype=bool), 1.0, between)
 
 
 def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:

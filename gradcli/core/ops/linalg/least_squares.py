@@ -231,7 +231,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     if method not in ("gels", "gelsy", "gelsd", "gelss"):
         raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     _check_epsilon(input)
-    if rcond is None:
+    if rcond is None or method == "gels":  # which takes the matrix to have full rank
         rcond = float(np.finfo(input.dtype.np).eps) * max(input.array.shape[-2:])
     rank, values = _rank(input.array, rcond)
     m, n = input.array.shape[-2:]

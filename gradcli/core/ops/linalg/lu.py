@@ -13,6 +13,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
@@ -25,7 +26,7 @@ from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- parts of matrices, as arrays or tensors ---
 
@@ -243,7 +244,7 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
         raise shape_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
     if not pivot:
         raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    if A.dtype not in (dtypes.float32, dtypes.float64):
+    if A.array.size and A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
 
 
@@ -289,6 +290,8 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2073.)",
         once="lu",
     )
+    if type(pivot) is not bool:
+        raise ProgramError("TypeError", f"_lu_with_info(): argument 'pivot' must be bool, not {language.type_name(pivot)}")
     found = _factor(A, pivot, False, "lu_factor_ex")
     return named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
 

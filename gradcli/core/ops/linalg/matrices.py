@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.graph.record import Op
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -61,7 +61,8 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def to_column_major(a: Array) -> Array:
     """The same matrices, each of them column by column in memory, which is how LAPACK returns them."""
-    columns = np.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    shape = (*a.shape[:-2], a.shape[-1], a.shape[-2])
+    columns = memory_format.empty(shape, memory_format.contiguous_strides(shape), a.dtype)
     columns[...] = a.swapaxes(-1, -2)
     return columns.swapaxes(-1, -2)
 

@@ -21,6 +21,7 @@ from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
 
 # --- powers ---
 
@@ -118,6 +119,8 @@ def matrix_exp(A: Tensor) -> Any:
     """The sum of A^k / k! over k. Raises RuntimeError unless the matrices are square and of a floating dtype."""
     check_squares("linalg.matrix_exp", A)
     check_floats("linalg.matrix_exp", A, low=True)
+    if A.array.size and A.dtype.itemsize == 2:  # where PyTorch's coefficients overflow
+        raise runtime_error(f"linalg.matrix_exp of {A.dtype.torch_name} is not part of gradcli")
     n = A.array.shape[-1]
     limits.check_work(40.0 * A.array.size * max(n, 1))
     return MATRIX_EXP(A) if A.array.size else CLONE(A)

@@ -12,6 +12,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import Call, check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
@@ -139,7 +140,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
     """
     rank = input.array.ndim
     if dims is not None:
-        moved = [d % rank for d in dims]
+        moved = [wrap_dim(d, rank) for d in dims]
         input = permute(input, (*[d for d in range(rank) if d not in moved], *moved))
     shape = input.array.shape[other.array.ndim :]
     rows, columns = math.prod(input.array.shape[: other.array.ndim]), math.prod(shape)

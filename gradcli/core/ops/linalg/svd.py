@@ -99,7 +99,7 @@ def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tupl
     """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes, and for a `driver`."""
     check_matrices("linalg.svd", A)
     check_floats("linalg.svd", A, "linalg_svd_cpu")
-    if driver is not None:
+    if driver is not None and A.array.size:
         raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 

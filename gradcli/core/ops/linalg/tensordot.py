@@ -19,7 +19,7 @@ from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
@@ -70,6 +70,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         if dims > min(a.array.ndim, b.array.ndim):
             raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={formatted(dims)}")
         return contract(a, b, range(-dims, 0), range(dims))
+    if not isinstance(dims, (tuple, list)):
+        expected = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
+        raise runtime_error(f"tensordot expects dims to be {expected}, but got dims={formatted(dims)}")
+    if len(dims) != 2:
+        few = f"not enough values to unpack (expected 2, got {len(dims)})"
+        raise ProgramError("ValueError", few if len(dims) < 2 else "too many values to unpack (expected 2)")
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     return contract(a, b, first, second)
 

@@ -214,7 +214,9 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
     return run
 
 
-def _extremum_rule(xp: Any, grad: Any, input_shape: Any, input_dtype: Any, dim: int, indices: Any) -> Any:
+def _extremum_rule(xp: Any, grad: Any, input: Any, input_shape: Any, input_dtype: Any, dim: int, indices: Any) -> Any:
+    if 0 in input_shape:
+        return input  # as PyTorch does
     zeros = xp.zeros(input_shape, input_dtype)
     return xp.call(SCATTER_ADD, zeros, grad, wrap_dim(dim, len(input_shape)), xp.plain(indices))
 

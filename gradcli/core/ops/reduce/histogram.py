@@ -53,7 +53,7 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     if bins <= 0:
         raise runtime_error(_NO_BINS.format(bins))
     limits.check_elements(bins, 8)
-    x = input.array.reshape(-1).astype(np.float64)
+    x = input.array.reshape(-1)
     low, high = float(min), float(max)
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
@@ -65,8 +65,9 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
         raise runtime_error("torch.histc: max must be larger than min")
     refuse_bool("linspace_cpu", input.dtype)
     require_floating("histogram_cpu", input.dtype)
-    inside = x[(x >= low) & (x <= high)]
-    place = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
+    least, most = np.asarray([low, high], x.dtype)
+    inside = x[(x >= least) & (x <= most)]
+    place = np.minimum(((inside - least) / (most - least) * bins).astype(np.int64), bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
