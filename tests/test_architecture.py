@@ -32,7 +32,7 @@ PACKAGE = ROOT / "gradcli"
 #: the wings of the core and of the language, top-down: each may import those behind it
 CORE = [
     *("vocabulary", "data", "distributions", "nn", "optim", "transforms", "ops", "autograd"),
-    *("functions", "graph", "random", "calling", "tensor", "kernels"),
+    *("plans", "functions", "graph", "random", "calling", "tensor", "kernels"),
 ]
 LANG = ["prompt", "interpreter", "names", "plotting", "arrays", "libraries", "classes", "values", "python", "syntax"]
 

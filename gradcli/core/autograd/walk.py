@@ -20,7 +20,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node
+from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, members
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
@@ -44,6 +44,7 @@ class Walk:
         "buffers",
         "capture",
         "capturing",
+        "folded",
         "found",
         "keep",
         "needed",
@@ -76,6 +77,8 @@ class Walk:
         self.found: list[Any] = []
         #: with targets: whether the gradient of one passes through a node
         self.needed: dict[Node, bool] | None = None
+        #: the folded nodes that are still to be visited, with the number of nodes that they stand for
+        self.folded: dict[Node, int] = {}
         #: there is neither a capture nor a target
         self.simple = capture is None
 
@@ -87,7 +90,8 @@ class Walk:
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)
-            order, self.waiting = reachable(edges)
+            fast = self.simple and targets is None and not self.traced and not state.anomaly
+            order, self.waiting = reachable(edges, self.folded if fast else None)
             if targets is not None:
                 self.targets, self.simple = targets, False
                 self.found = [None] * len(targets)
@@ -99,7 +103,7 @@ class Walk:
             state.walks += self.recorded
             outer, Walk.running = Walk.running, self
             try:
-                if self.simple and not self.traced and not state.anomaly:
+                if fast:
                     self._run_fast(order)
                 else:
                     for node in order:
@@ -115,6 +119,9 @@ class Walk:
 
     def reaches(self, node: Node | None) -> bool:
         """Whether this walk comes to a node."""
+        for one in self.order:
+            if one.folded:
+                one.next_functions  # noqa: B018
         if self.capturing and type(node) is AccumulateGrad and node in self.waiting:
             raise runtime_error(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
@@ -189,8 +196,12 @@ class Walk:
         of a small forward and backward pass. tests/core/graph/test_fast_paths.py compares the two.
         """
         buffers, waiting, keep = self.buffers, self.waiting, self.keep
-        for node in order:
+        folded = self.folded
+        for at, node in enumerate(order):
             grad = buffers.get(node)
+            if folded and node in folded:
+                self._run_folded(node, grad, at)
+                continue
             if type(node) is not OpNode or not node.plain or node.freed or type(grad) is not ndarray or grad.size > _SMALL:
                 self._visit(node)
                 continue
@@ -226,6 +237,33 @@ class Walk:
                     if left == 1 and nxt in buffers:
                         self._sink(nxt)
             results = None
+
+    def _run_folded(self, node: Node, grad: Any, at: int) -> None:
+        """Visit a folded node, which stands at a place in the order: at once, or as the nodes that it stands for."""
+        count = self.folded.pop(node)
+        if not node.folded:  # a hook has looked at it
+            rest: list[Node] = members(node, count)
+        elif node.plain and type(grad) is ndarray:
+            del self.buffers[node]
+            rest = node.walk(grad, self.keep, self._deliver, self.buffers)
+        else:
+            rest = members(node, count)
+        self.order[at + 1 : at + 1] = rest
+
+    def _deliver(self, edge: Edge, value: Any) -> None:
+        """Add a gradient to what has arrived for an edge, and accumulate it if it was the last for a leaf."""
+        node, number = edge
+        assert node is not None
+        if type(value) is ndarray and node.plain and value.shape == node.shape and value.dtype is node.dtype.np:
+            known = self.buffers.get(node)
+            self.buffers[node] = value if known is None else known + value
+        else:
+            self._arrive(node, number, value)
+        left = self.waiting.get(node)
+        if left is not None:
+            self.waiting[node] = left - 1
+            if left == 1 and node in self.buffers:
+                self._sink(node)
 
     def _visit(self, node: Node) -> None:
         buffers, needed, traced = self.buffers, self.needed, self.traced
@@ -369,10 +407,11 @@ def _anomaly() -> Any:
     return anomaly
 
 
-def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:
+def reachable(edges: Sequence[Edge], folded: dict[Node, int] | None = None) -> tuple[list[Node], dict[Node, int]]:
     """The nodes that can be reached, newest first, so that consumers come before what they consumed.
 
-    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run.
+    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run. Folded nodes stay
+    folded, and are added to `folded` with the number of nodes that they stand for, if that is given.
     """
     order: list[Node] = []
     seen: set[Node | None] = {None}
@@ -384,7 +423,12 @@ def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:
             seen.add(node)
             order.append(node)  # type: ignore[arg-type]
     for one in order:  # which grows on the way
-        for nxt, _ in one.edges:
+        if one.folded and folded is not None:
+            folded[one] = one.stands_for
+            outward = one.outward()
+        else:
+            outward = one.edges
+        for nxt, _ in outward:
             if nxt in seen:
                 continue
             if type(nxt) is AccumulateGrad:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import limits
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import state
 from gradcli.errors import Code, InternalFault, LimitError, ProgramError, runtime_error
 
@@ -32,6 +33,8 @@ class Node:
     edges: tuple[Edge, ...]
     #: what programs keep with the node; made when it is first asked for
     metadata: object
+    #: whether it stands for several nodes, and unfolds into them when it is read (gradcli/core/plans)
+    folded: ClassVar[bool] = False
 
     def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
         self.edges = edges
@@ -95,6 +98,34 @@ class Node:
     def release(self) -> None:
         """Forget what was saved; a later walk through this node raises."""
 
+    # --- folded nodes ---
+
+    @property
+    def stands_for(self) -> int:
+        """The number of nodes that it unfolds into."""
+        return 1
+
+    def outward(self) -> Sequence[Edge]:
+        """The edges that lead out of what it stands for, one for each gradient."""
+        return self.edges
+
+    def walk(self, grad: Array, keep: bool, deliver: Callable[[Edge, Any], None], buffers: dict[Node, Any]) -> list[Node]:
+        """Do what a walk does with the nodes that it stands for; the result has those that are still to be visited, newest first."""
+        raise NotImplementedError
+
+
+def members(last: Node, count: int) -> list[Node]:
+    """The nodes that a folded node stands for, or stood for before it was unfolded, newest first."""
+    oldest = last.sequence - count
+    found: dict[int, Node] = {}
+    stack: list[Node] = [last]
+    while stack:
+        node = stack.pop()
+        if node.sequence not in found:
+            found[node.sequence] = node
+            stack += [to for to, _ in node.edges if to is not None and to.sequence > oldest]
+    return [found[sequence] for sequence in sorted(found, reverse=True)]
+
 
 def recount() -> None:
     """Count the nodes that are alive. Raises LimitError where they are more than the bound.
@@ -102,10 +133,10 @@ def recount() -> None:
     The next count comes when as many new nodes have been made as the bound leaves room for, so counts are rare.
     """
     most = limits.current.nodes
-    alive = sum(isinstance(one, Node) for one in gc.get_objects())
+    alive = sum(one.stands_for for one in gc.get_objects() if isinstance(one, Node))
     if alive > most:
         gc.collect()
-        alive = sum(isinstance(one, Node) for one in gc.get_objects())
+        alive = sum(one.stands_for for one in gc.get_objects() if isinstance(one, Node))
     if alive > most:
         raise LimitError("nodes", f"a graph of more than {most:,.0f} nodes is over the limit")
     state.recount = state.sequence + most - alive

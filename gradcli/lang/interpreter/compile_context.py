@@ -6,6 +6,7 @@ A program is compiled to closures before it runs: each expression to a `run(fram
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,15 +18,29 @@ Frame = Any
 Run = Callable[[Frame], Any]
 Compile = Callable[[Any, "Context"], Run]
 
+#: which evaluation of an expression a plan is made of: the "second", the "first" (for tests), or none: "off"
+plans = os.environ.get("GRADCLI_PLANS", "second")
+
 
 class Tables:
-    """The function that compiles each type of expression, and of statement."""
+    """The function that compiles each type of expression, and of statement.
 
-    __slots__ = ("expressions", "statements")
+    `again` gives the tables for what may be evaluated more than once; those lead to these for the parts of an expression that has a plan.
+    """
 
-    def __init__(self, expressions: Mapping[type, Compile], statements: Mapping[type, Compile]) -> None:
+    __slots__ = ("again", "expressions", "once", "statements")
+
+    def __init__(
+        self,
+        expressions: Mapping[type, Compile],
+        statements: Mapping[type, Compile],
+        again: Callable[[], Tables] | None = None,
+        once: Tables | None = None,
+    ) -> None:
         self.expressions = expressions
         self.statements = statements
+        self.again = again or (lambda: self)
+        self.once = once or self
 
 
 class Context:
@@ -44,7 +59,16 @@ class Context:
 
     def inner(self, node: Node) -> Context:
         """The context of the function `node` inside this one."""
-        return Context(self.tables, self.scope.children[node], self.one_off, self.counting)
+        return Context(self.tables.again(), self.scope.children[node], self.one_off, self.counting)
+
+    def again(self) -> Context:
+        """The context of the body of a loop."""
+        tables = self.tables.again()
+        return self if tables is self.tables else Context(tables, self.scope, self.one_off, self.counting)
+
+    def once(self) -> Context:
+        """The context of the parts of an expression that has a plan as a whole."""
+        return Context(self.tables.once, self.scope, self.one_off, self.counting)
 
     def attribute(self, name: str) -> str:
         """The name of an attribute: within a class, Python gives `__name` the name of the class in front."""

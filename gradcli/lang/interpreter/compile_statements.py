@@ -123,7 +123,7 @@ def assign(node: Assign, context: Context) -> Run:
 def for_(node: For, context: Context) -> Run:
     """`for`: the iterable's items one by one."""
     iterable = context.expression(node.iterable)
-    body = block(node.body, context)
+    body = block(node.body, context.again())
     orelse = block(node.orelse, context) if node.orelse else None
     key = direct_key(node.target.id, context) if isinstance(node.target, Name) else None
     place = node.iterable
@@ -173,8 +173,9 @@ def _for_general(node: For, context: Context, iterable: Run, body: Run, orelse: 
 
 def while_(node: While, context: Context) -> Run:
     """`while`."""
-    test = condition(node.test, context)
-    body = block(node.body, context)
+    again = context.again()
+    test = condition(node.test, again)
+    body = block(node.body, again)
     orelse = block(node.orelse, context) if node.orelse else None
     counting = context.counting
 

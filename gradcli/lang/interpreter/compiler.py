@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
-from gradcli.lang.interpreter import compile_calls, compile_displays, compile_names, compile_operators
+from gradcli.lang.interpreter import compile_calls, compile_context, compile_displays, compile_names, compile_operators
 from gradcli.lang.interpreter.compile_context import Compile, Context, Run, Tables
 from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
@@ -47,53 +47,72 @@ _EXPRESSIONS: Mapping[type, Compile] = {
     nodes.Comprehension: _comprehension,
     nodes.Yield: compile_names.load_sent,
 }
-_ONE_EXPRESSION = Tables(_EXPRESSIONS, {})
 
 
 @cache
-def _program() -> Tables:
-    """The tables for programs. One-off expressions do without the modules that compile statements."""
-    from gradcli.lang.interpreter.statement_table import STATEMENTS
+def _tables(mode: str, statements: bool) -> Tables:
+    """The tables of one setting of `compile_context.plans`. One-off expressions do without the modules that compile statements."""
+    found: Mapping[type, Compile] = {}
+    if statements:
+        from gradcli.lang.interpreter.statement_table import STATEMENTS
 
-    return Tables(_EXPRESSIONS, STATEMENTS)
+        found = STATEMENTS
+    return Tables(_EXPRESSIONS, found, None if mode == "off" else partial(_again, mode, statements))
+
+
+@cache
+def _again(mode: str, statements: bool) -> Tables:
+    """The tables for what may be evaluated more than once."""
+    from gradcli.lang.interpreter.compile_repeated import repeated
+
+    once = _tables(mode, statements)
+    more: dict[type, Compile] = {kind: repeated(_EXPRESSIONS[kind]) for kind in (nodes.Binary, nodes.Call, nodes.Unary)}
+    return Tables({**_EXPRESSIONS, **more}, once.statements, once=once)
 
 
 #: how many compiled programs and expressions are kept for another run
 _KEPT = 256
 
-_cache: dict[Any, Any] = {}
+#: what was compiled, and whether it was compiled to be evaluated again
+_cache: dict[Any, tuple[Any, bool]] = {}
 
 
-def _remember(key: Any, made: Any) -> Any:
-    if len(_cache) >= _KEPT:
+def _compiled(node: nodes.Expr | nodes.Program, one_off: bool, make: Callable[[Tables], Any]) -> Any:
+    """What `make` has made with the tables; what is asked for again is made once more, with those for what is evaluated again."""
+    mode = compile_context.plans
+    key = (node, one_off, counting(), mode)
+    known = _cache.get(key)
+    if known is not None and known[1]:
+        return known[0]
+    again = known is not None or mode == "first"
+    if known is None and len(_cache) >= _KEPT:
         del _cache[next(iter(_cache))]
-    _cache[key] = made
+    tables = _tables(mode, isinstance(node, nodes.Program))
+    made = make(tables.again() if again else tables)
+    _cache[key] = made, again
     return made
 
 
 def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
     """The closure of an expression; its frame is the dict of global variables."""
-    key = (node, one_off, counting())
-    known: Run | None = _cache.get(key)
-    if known is not None:
-        return known
-    context = Context(_ONE_EXPRESSION, analyse(node, (node,)), one_off, counting())
-    made: Run = _remember(key, context.expression(node))
-    return made
+
+    def make(tables: Tables) -> Run:
+        return Context(tables, analyse(node, (node,)), one_off, counting()).expression(node)
+
+    return _compiled(node, one_off, make)  # type: ignore[no-any-return]
 
 
 def compile_program(program: nodes.Program, one_off: bool) -> tuple[tuple[nodes.Stmt, Run], ...]:
     """Each statement with its closure; the closure of an expression statement gives the expression's value."""
-    key = (program, one_off, counting())
-    known: tuple[tuple[nodes.Stmt, Run], ...] | None = _cache.get(key)
-    if known is not None:
-        return known
-    context = Context(_program(), analyse(program, program.body), one_off, counting())
-    pairs: list[tuple[nodes.Stmt, Run]] = []
-    for statement in program.body:
-        if isinstance(statement, nodes.ExprStmt):
-            pairs.append((statement, context.expression(statement.value)))
-        else:
-            pairs.append((statement, context.statement(statement)))
-    made: tuple[tuple[nodes.Stmt, Run], ...] = _remember(key, tuple(pairs))
-    return made
+
+    def make(tables: Tables) -> tuple[tuple[nodes.Stmt, Run], ...]:
+        context = Context(tables, analyse(program, program.body), one_off, counting())
+        pairs: list[tuple[nodes.Stmt, Run]] = []
+        for statement in program.body:
+            if isinstance(statement, nodes.ExprStmt):
+                pairs.append((statement, context.expression(statement.value)))
+            else:
+                pairs.append((statement, context.statement(statement)))
+        return tuple(pairs)
+
+    return _compiled(program, one_off, make)  # type: ignore[no-any-return]

@@ -160,6 +160,8 @@ class Checkpoint:
         stack.extend(copy)
 
     def _object(self, value: Any, stack: list[Any]) -> None:
+        if isinstance(value, Node):
+            stack.extend([parent for parent, _ in value.edges])  # which unfolds a folded node
         kind = type(value)
         names = _field_names.get(kind)
         if names is None:
@@ -167,8 +169,6 @@ class Checkpoint:
         held = tuple([getattr(value, name, None) for name in names])
         self._objects.append((value, names, held))
         stack.extend(held)
-        if isinstance(value, Node):
-            stack.extend([parent for parent, _ in value.edges])
         more = getattr(value, "__dict__", None)
         if more is not None:
             stack.append(more)

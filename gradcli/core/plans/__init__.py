@@ -1,0 +1,1 @@
+"""Plans: what is the same in every evaluation of an expression is decided once. `plan.py` tells how."""

@@ -1,0 +1,190 @@
+"""The node of a whole plan. It unfolds into the nodes that the ordinary way makes as soon as anything else than a walk reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradcli.core.graph.namespaces import numeric
+from gradcli.core.graph.op_node import OpNode, Saved
+from gradcli.core.kernels import Array
+from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node, members
+from gradcli.core.tensor.tensor import Tensor, Version
+
+if TYPE_CHECKING:
+    from gradcli.core.plans.plan import Plan, Template
+
+#: what a folded node keeps: the plan, the outer edges, the tensors that are kept with their versions, the slots that backward needs
+#: (None after they have been freed), and the version counter of the output, if the output is kept
+Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None]
+
+#: adds a gradient to what has arrived for an edge
+Deliver = Callable[[Edge, Any], None]
+
+
+class FoldedNode(OpNode):
+    """The nodes of one evaluation by a plan, newest of them by name; they have consecutive sequence numbers, this one the last.
+
+    The slots of an OpNode are empty here, except those that every node has and `plan`, which has the `run`. Reading an empty one calls
+    `__getattr__`, which makes the nodes: this one becomes the OpNode of the last step, so that all that refers to it is right.
+    """
+
+    __slots__ = ()
+    folded = True
+    if TYPE_CHECKING:
+
+        @property
+        def run(self) -> Run:
+            """What is kept."""
+
+        @run.setter
+        def run(self, value: Run) -> None: ...
+
+    else:
+        run = OpNode.plan
+
+    def __getattr__(self, name: str) -> Any:
+        self.unfold()
+        return getattr(self, name)
+
+    @property
+    def plan(self) -> Any:  # type: ignore[override]
+        """The last step's; the slot itself is `run`."""
+        self.unfold()
+        return self.plan
+
+    @property
+    def stands_for(self) -> int:
+        """The number of nodes that this one will unfold into."""
+        return self.run[0].count
+
+    def release(self) -> None:
+        self.unfold()
+        self.release()
+
+    def outward(self) -> list[Edge]:
+        """The edges that lead out of the plan, one for each gradient that leaves it."""
+        plan, edges = self.run[:2]
+        return [edges[i] for i in plan.outward]
+
+    # --- backward ---
+
+    def walk(self, grad: Array, keep: bool, deliver: Deliver, buffers: dict[Node, Any]) -> list[Node]:
+        """Do what a walk does with each of the nodes, newest first; frees what is kept unless `keep`.
+
+        Gradients for outer edges are delivered as their nodes come by. Where a kept tensor was written to or a rule fails, the rest
+        is left to the ordinary way: the result has the nodes that are still to be visited, newest first, and `buffers` their gradients.
+        """
+        plan, edges, leaves, versions, kept, counter = self.run
+        if kept is None or any(_has_hooks(node) for node, _ in edges):  # it has been freed, or the program looks at the walk
+            buffers[self] = grad
+            return members(self, plan.count)
+        slots = kept + plan.blank
+        slots[plan.root] = grad
+        for at, (_, checked, reads_out, rules, arrivals) in enumerate(plan.backward):
+            for i in checked:
+                leaf = leaves[i]
+                if leaf.array is not kept[i] or (leaf.version is not None and leaf.version.count != versions[i]):
+                    return _leave(self, plan, at, slots, keep, buffers)
+            if reads_out and counter.count:  # type: ignore[union-attr]
+                return _leave(self, plan, at, slots, keep, buffers)
+            try:
+                for function, first, second, to, shape in rules:
+                    if second >= 0:
+                        result = function(slots[first], slots[second])
+                    elif second == -1:
+                        result = function(slots[first])
+                    else:
+                        result = function(*[slots[i] for i in first])
+                    slots[to] = result if shape is None else numeric.sum_to(result, shape)
+            except Exception:  # the ordinary way raises it with its place
+                return _leave(self, plan, at, slots, keep, buffers)
+            for source, to, edge in arrivals:
+                result = slots[source]
+                if to >= 0:
+                    known = slots[to]
+                    slots[to] = result if known is None else known + result
+                else:
+                    deliver(edges[edge], result)
+        if not keep and plan.frees:
+            self.freed = True
+            self.run = (plan, edges, [], [], None, None)
+        return []
+
+    # --- the nodes themselves ---
+
+    def unfold(self) -> list[Node]:
+        """Make the nodes, oldest first; this one becomes the last of them."""
+        plan, edges, leaves, versions, kept, counter = self.run
+        self.__class__ = OpNode  # type: ignore[assignment]
+        tensors: dict[int, Tensor] = {}
+        expected: dict[int, int] = {}
+        if kept is not None:
+            tensors = {slot: Tensor(array, plan.dtype) for slot, array in zip(plan.kept, kept, strict=True)}
+            for slot, leaf, version in zip(plan.kept, leaves, versions, strict=False):
+                tensors[slot], expected[slot] = leaf, version
+        made: list[Node] = []
+        for k, template in enumerate(plan.nodes):
+            node: OpNode = self if k == plan.count - 1 else _new(template, self.sequence - plan.count + 1 + k)
+            made.append(node)
+            node.edges = tuple([_edge(to, made, edges) for to in template.edges])
+            node.op, node.plan, node.attrs = template.op, template.keeping, template.attrs
+            own = tensors.get(template.slot)
+            if own is not None:
+                own.node, own.requires_grad = node, True
+            node.freed = kept is None and template.keeping.frees
+            node.saved = node.versions = node.kept_out = None
+            if not node.freed:
+                _save(node, template, tensors, expected)
+            if template.keeping.keep_out and own is not None:
+                if node is self:
+                    own.version = counter
+                saved = Saved(own, 0)
+                saved.expected = 0
+                node.kept_out = [saved]
+        return made
+
+
+def _has_hooks(node: Node | None) -> bool:
+    """Whether a gradient that arrives at a leaf calls a function of the program."""
+    if type(node) is not AccumulateGrad:
+        return False
+    return node.hooks is not None or (node.variable.meta is not None and "after_accumulation" in node.variable.meta)
+
+
+def _leave(last: OpNode, plan: Plan, at: int, slots: list[Any], keep: bool, buffers: dict[Node, Any]) -> list[Node]:
+    """Leave the straight way before step `at` of the backward pass."""
+    made = members(last, plan.count)
+    if not keep:
+        for node in made[:at]:
+            node.release()
+    for node, group in zip(made[at:], plan.backward[at:], strict=True):
+        if slots[group.source] is not None:
+            buffers[node] = slots[group.source]
+    return made[at:]
+
+
+def _new(template: Template, sequence: int) -> OpNode:
+    """A node with what every node has."""
+    node = OpNode.__new__(OpNode)
+    node.shape, node.dtype, node.origin = template.shape, template.dtype, template.origin
+    node.sequence = sequence
+    node.outputs = node.hooks = node.retained = None
+    node.plain = True
+    return node
+
+
+def _edge(to: int | None, made: list[Node], edges: list[Edge]) -> Edge:
+    if to is None:
+        return NO_EDGE
+    return (made[to], 0) if to >= 0 else edges[-1 - to]
+
+
+def _save(node: OpNode, template: Template, tensors: dict[int, Tensor], expected: dict[int, int]) -> None:
+    """Give a node the inputs that it keeps, and their versions if one of them had been written to."""
+    if template.saved is None:
+        return
+    node.saved = [None if place is None else place[1] if place[0] < 0 else tensors[place[0]] for place in template.saved]
+    versions = [0 if place is None else expected.get(place[0], 0) for place in template.saved]
+    if any(versions):
+        node.versions = versions

@@ -1,0 +1,301 @@
+"""Making a plan of the operations that one evaluation was seen to run. Whatever is not known to be the same each time makes none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph import op_node
+from gradcli.core.graph.namespaces import numeric
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.plans.plan import Arrival, Group, Kind, Plan, RuleCall, Step, Template
+from gradcli.core.plans.watching import Ran
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+
+#: arrays of more elements are left to the ordinary way, whose walk treats them differently
+LARGEST = 1 << 12
+
+
+class _NoPlanError(Exception):
+    """The expression has no plan."""
+
+
+def make(values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], result: Any) -> Plan | None:
+    """The plan of an expression.
+
+    `values` are those of its names, each of which stands in it as often as `occurrences` says; `ran` are the operations that gave
+    `result`. None where no plan can be made.
+    """
+    try:
+        forward = _Forward(values, occurrences, ran, result)
+        if result.node is not None:
+            _Backward(forward)
+        return forward.plan
+    except _NoPlanError:
+        return None
+
+
+def _need(holds: bool) -> None:
+    if not holds:
+        raise _NoPlanError
+
+
+class _Forward:
+    """Numbers the slots, of names, constants and results in this order, and makes the forward steps."""
+
+    def __init__(self, values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], result: Any) -> None:
+        _need(len(ran) > 1 and type(result) is Tensor and result is ran[-1].outs[0])
+        _need(result.view is None and result.meta is None and result.dtype.is_plain)
+        self.values = values
+        self.ran = ran
+        self.plan = Plan()
+        self.plan.dtype = result.dtype
+        self.plan.shape = result.array.shape
+        self.plan.origin = state.origin
+        #: the slot of each tensor by its id, and the values of all slots
+        self.slots: dict[int, int] = {}
+        self.content: list[Any] = []
+        self.plan.kinds = tuple([self._leaf(value) for value in values])
+        self._check_uses(occurrences)
+        self._constants()
+        self.plan.steps = tuple([self._step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
+
+    def _leaf(self, value: Any) -> Kind:
+        at = len(self.content)
+        if type(value) is not Tensor:
+            self.content.append(value)
+            return (None, value, (), False)
+        _need(id(value) not in self.slots)  # two names of one tensor cannot be told apart
+        self._check_tensor(value)
+        self.slots[id(value)] = at
+        self.content.append(value.array)
+        return (value.dtype, value.array.shape, value.array.strides, value.requires_grad)
+
+    def _check_tensor(self, tensor: Tensor) -> None:
+        array = tensor.array
+        _need(tensor.dtype is self.plan.dtype and type(array) is np.ndarray and array.size <= LARGEST)
+        _need(tensor.meta is None or "inference" not in tensor.meta)
+        self.plan.largest = max(self.plan.largest, array.size)
+
+    def _check_uses(self, occurrences: Sequence[int]) -> None:
+        """Each tensor must be an operand wherever it stands: where a number is made of one, the number differs next time."""
+        uses = Counter(id(one) for ran in self.ran for one in ran.inputs if type(one) is Tensor)
+        for value, count in zip(self.values, occurrences, strict=True):
+            _need(type(value) is not Tensor or uses[id(value)] == count)
+        for ran in self.ran[:-1]:
+            _need(uses[id(ran.outs[0])] == 1)
+
+    def _constants(self) -> None:
+        """Number the constants, and the results behind them."""
+        self.arguments: list[list[int]] = []
+        for ran in self.ran:
+            _need(not (ran.op.many or ran.op.variadic or ran.op.view or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
+            given: list[int] = []
+            for i, one in enumerate((*ran.inputs, *ran.attrs)):
+                if i < len(ran.inputs) and type(one) is Tensor:
+                    given.append(-1)
+                    continue
+                _need(_is_plain(one))
+                number = isinstance(ran.op.forward, np.ufunc) and i < len(ran.inputs) and type(one) in (int, float)
+                given.append(len(self.content))
+                self.content.append(self.plan.dtype.scalar(one) if number else one)
+            self.arguments.append(given)
+        self.plan.constants = self.content[len(self.values) :]
+
+    def _step(self, ran: Ran, places: list[int]) -> Step:
+        """The step of one operation, after it has given the same result once more."""
+        out = ran.outs[0]
+        self._check_tensor(out)
+        given = [self.slots.get(id(ran.inputs[i]), -1) if at < 0 else at for i, at in enumerate(places)]
+        _need(min(given) >= 0)  # a tensor that the expression did not make
+        arguments = [self.content[at] for at in given]
+        try:
+            result = ran.op.forward(*arguments)
+        except Exception as error:
+            raise _NoPlanError from error
+        array = np.asarray(result)
+        same = array.dtype is out.array.dtype and array.shape == out.array.shape and array.strides == out.array.strides
+        _need(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
+        _need(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
+        self.slots[id(out)] = len(self.content)
+        self.content.append(out.array)
+        return (ran.op.forward, *_packed(given), type(result) is not np.ndarray)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a plain argument is a value that the program wrote, no data."""
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str) or type(value) is DType
+
+
+def _packed(slots: list[int]) -> tuple[Any, int]:
+    """The slots of one or two arguments by themselves, those of more as a tuple."""
+    if len(slots) == 1:
+        return slots[0], -1
+    if len(slots) == 2:
+        return slots[0], slots[1]
+    return tuple(slots), -2
+
+
+class _Backward:
+    """Makes the templates of the nodes, and the steps of the backward pass, which are carried out once for gradients of 1."""
+
+    def __init__(self, forward: _Forward) -> None:
+        self.forward = forward
+        self.plan = forward.plan
+        #: by the slot of its output, the number of a node; by the slot of a name, the number of an outer edge
+        self.numbers: dict[int, int] = {}
+        self.outer: dict[int, int] = {}
+        self.nodes: list[OpNode] = []
+        self.ran: list[Ran] = []
+        templates = []
+        for ran in forward.ran:
+            node = ran.outs[0].node
+            if node is None:
+                _need(not any(type(one) is Tensor and one.requires_grad for one in ran.inputs))
+                continue
+            templates.append(self._template(ran, node))
+        self.templates = self.plan.nodes = tuple(templates)
+        self.plan.count = len(templates)
+        self.plan.frees = any(one.keeping.frees for one in templates)
+        self.plan.outer = tuple(self.outer)
+        self._keep()
+        self._steps()
+
+    def _slot(self, tensor: Any) -> int:
+        return self.forward.slots[id(tensor)]
+
+    def _template(self, ran: Ran, node: Any) -> Template:
+        keeping = node.plan
+        _need(type(node) is OpNode and node.op is ran.op and keeping.fast_rules is not None and not keeping.data)
+        _need(len(node.edges) == len(ran.inputs))
+        saved = None
+        if node.saved is not None:
+            saved = tuple([self._saved(one, i in keeping.keep) for i, one in enumerate(ran.inputs)])
+        keeps = keeping.keep_out or any(place is not None and place[0] >= 0 for place in saved or ())
+        _need(keeping.frees or not keeps)
+        edges = tuple([self._edge(one, to) for one, (to, _) in zip(ran.inputs, node.edges, strict=True)])
+        slot = self._slot(ran.outs[0])
+        self.numbers[slot] = len(self.nodes)
+        self.nodes.append(node)
+        self.ran.append(ran)
+        return Template(node.op, keeping, node.attrs, node.origin, node.shape, node.dtype, edges, saved, slot)
+
+    def _saved(self, one: Any, kept: bool) -> tuple[int, Any] | None:
+        if not kept:
+            return None
+        return (self._slot(one), None) if type(one) is Tensor else (-1, one)
+
+    def _edge(self, one: Any, to: Any) -> int | None:
+        if to is None:
+            _need(type(one) is not Tensor or not one.requires_grad)
+            return None
+        slot = self._slot(one)
+        if slot in self.numbers:
+            return self.numbers[slot]
+        _need(slot < len(self.forward.values))
+        return -1 - self.outer.setdefault(slot, len(self.outer))
+
+    def _keep(self) -> None:
+        """Number the slots that backward needs: those of names first."""
+        kept = {place[0] for one in self.templates for place in one.saved or () if place is not None and place[0] >= 0}
+        kept |= {one.slot for one in self.templates if one.keeping.keep_out}
+        names = len(self.forward.values)
+        self.plan.kept_leaves = tuple(sorted(slot for slot in kept if slot < names))
+        self.plan.kept = tuple(sorted(kept))
+        self.plan.keep_out = self.templates[-1].keeping.keep_out
+        self.places = {slot: i for i, slot in enumerate(self.plan.kept)}
+        #: the values of the slots of the backward pass
+        self.content: list[Any] = [self.forward.content[slot] for slot in self.plan.kept]
+
+    def _steps(self) -> None:
+        count = len(self.content)
+        self.gradients = [self._new(None) for _ in self.nodes]
+        self.plan.root = self.gradients[-1]
+        self.content[self.plan.root] = np.ones(self.plan.shape, self.plan.dtype.np)
+        outward: list[int] = []
+        groups: list[Group] = []
+        temporary: list[int] = [*self.gradients]
+        for k in range(len(self.nodes) - 1, -1, -1):
+            groups.append(self._group(k, outward, temporary))
+        self.plan.backward = tuple(groups)
+        self.plan.outward = tuple(outward)
+        for slot in temporary:
+            self.content[slot] = None
+        self.plan.blank = self.content[count:]
+
+    def _new(self, value: Any) -> int:
+        self.content.append(value)
+        return len(self.content) - 1
+
+    def _group(self, k: int, outward: list[int], temporary: list[int]) -> Group:
+        """The backward pass of node k."""
+        node, template, source = self.nodes[k], self.templates[k], self.gradients[k]
+        rules: list[RuleCall] = []
+        arrivals: list[Arrival] = []
+        leaves: set[int] = set()
+        reads_out = False
+        for i, function, needs in node.plan.calls:
+            to = template.edges[i]
+            _need(to is not None)
+            assert to is not None
+            given = [self._argument(k, need, needs) for need in needs]
+            leaves |= {at for at in given if at < len(self.plan.kept_leaves)}
+            reads_out |= any(kind == op_node.OUT for kind, _ in needs) and k == len(self.nodes) - 1
+            at = self._apply(function, given, self.ran[k].inputs[i].array.shape, source, rules, temporary)
+            arrivals.append((at, self.gradients[to], 0) if to >= 0 else (at, -1, -1 - to))
+            if to < 0:
+                outward.append(-1 - to)
+        for at, to, _ in arrivals:
+            if to >= 0:
+                known = self.content[to]
+                self.content[to] = self.content[at] if known is None else known + self.content[at]
+        return Group(source, tuple(sorted(leaves)), reads_out, tuple(rules), tuple(arrivals))
+
+    def _apply(
+        self, function: Any, given: list[int], shape: tuple[int, ...], source: int, rules: list[RuleCall], temporary: list[int]
+    ) -> int:
+        """The slot that has the gradient of an input, and the call that computes it, unless it is the gradient that arrived."""
+        try:
+            result = function(*[self.content[at] for at in given])
+            if result is self.content[source] and given == [source] and result.shape == shape:
+                return source
+            summed = None if result.shape == shape else shape
+            if summed is not None:
+                result = numeric.sum_to(result, summed)
+        except Exception as error:
+            raise _NoPlanError from error
+        _need(isinstance(result, np.ndarray | np.generic) and result.dtype is self.plan.dtype.np and result.shape == shape)
+        to = self._new(result)
+        temporary.append(to)
+        rules.append((function, *_packed(given), to, summed))
+        return to
+
+    def _argument(self, k: int, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int:
+        """The slot of one argument of a rule."""
+        node, ran = self.nodes[k], self.ran[k]
+        kind, at = need
+        if kind == op_node.GRAD:
+            return self.gradients[k]
+        if kind == op_node.INPUT:
+            value = ran.inputs[at]
+            if type(value) is Tensor:
+                return self.places[self._slot(value)]
+            alone = len(needs) == 2 and needs[0] == (op_node.GRAD, 0)
+            return self._new(node.dtype.scalars.get(value, value) if alone and value is not None else value)
+        if kind == op_node.OUT:
+            return self.places[self.templates[k].slot]
+        if kind == op_node.XP:
+            return self._new(numeric)
+        if kind == op_node.ATTR:
+            return self._new(node.attrs[at])
+        if kind == op_node.ATTRS:
+            return self._new(node.attrs)
+        _need(kind in (op_node.SHAPE, op_node.DTYPE))
+        return self._new(node.argument(need, None, False, (), None))

@@ -1,0 +1,212 @@
+"""Expressions that are evaluated again, as straight steps over numbered slots.
+
+An expression such as `((x + 2) * (x + 2) * 2).mean()` finds out, each time it is evaluated, which record each operator means, what
+its rules need, which node comes next, where a gradient must be summed over broadcast dimensions. None of this changes from one
+evaluation to the next as long as the names have values of the same kind. So the second evaluation is watched (`watching.py`): which
+records ran, on which inputs, with which plain arguments, and which nodes came of it. What was seen becomes a `Plan` (`making.py`),
+which is a list of forward functions, and for each node a list of gradient functions, over slots.
+
+A plan holds for values of the same kind: tensors with the same dtype, shape, strides and `requires_grad`, numbers that are equal,
+functions that are the same object. It holds in one state: grad mode as it was, nobody watching, no hooks on saved tensors, no forward
+mode, no anomaly detection, no vmap, no inference mode, the same limits. `Plan.run` checks this and answers None where it does not hold,
+and where any step fails. Then the ordinary way runs, so every error is the ordinary one.
+
+A plan does not compute anything of its own. Its steps are the forward functions and rules of the records, called with arrays of the
+same values and memory formats in the same order, so its results are the ordinary ones to the last bit. When a plan is made, each step
+is carried out once more and compared with what the ordinary way has given.
+
+The result has one node in the graph, a `FoldedNode` (`folded_node.py`). A walk without hooks, targets or recording goes through it in
+straight steps. Whatever else reads the node finds attributes missing, and that unfolds it into the nodes that the ordinary way makes.
+
+The rest of the core asks a node whether it is `folded`, and knows nothing else about plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from gradcli import limits
+from gradcli.core.graph.op_node import Plan as Keeping
+from gradcli.core.graph.record import Op
+from gradcli.core.kernels import Array, blocks
+from gradcli.core.plans.folded_node import FoldedNode
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Edge
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import GradcliError
+
+#: the kind of a value that is a tensor: dtype, shape, strides, requires_grad; of any other value: None, and the value itself
+Kind = tuple[DType | None, Any, tuple[int, ...], bool]
+
+#: a forward step: the function, the slots of its arguments (the second is -1 for one argument), whether the result is a scalar of numpy's
+Step = tuple[Any, Any, int, bool]
+
+#: a rule: the function, the slots of its arguments as in a `Step`, the slot of the result, and the shape that it is summed to, or None
+RuleCall = tuple[Any, Any, int, int, tuple[int, ...] | None]
+
+#: where a gradient arrives: the slot that has it, the slot of the gradient of a node of the plan or -1, and the number of the outer edge
+Arrival = tuple[int, int, int]
+
+
+_NUMBERS = (float, int)
+
+
+class Template(NamedTuple):
+    """What the nodes of one step have in common: everything but tensors and edges that lead out of the plan."""
+
+    op: Op
+    keeping: Keeping
+    attrs: tuple[Any, ...]
+    origin: Any
+    shape: tuple[int, ...]
+    dtype: DType
+    #: for each input: the number of a node of the plan, -1 - the number of an outer edge, or None without edge
+    edges: tuple[int | None, ...]
+    #: for each input that is kept: (slot, None) of a tensor, (-1, value) of a number; None where nothing is kept
+    saved: tuple[tuple[int, Any] | None, ...] | None
+    #: the slot of the output
+    slot: int
+
+
+class Group(NamedTuple):
+    """The backward pass of one node."""
+
+    #: the slot of the gradient that arrives
+    source: int
+    #: the kept leaves whose versions are checked first
+    leaves: tuple[int, ...]
+    #: whether the output of the whole plan is read
+    reads_out: bool
+    rules: tuple[RuleCall, ...]
+    arrivals: tuple[Arrival, ...]
+
+
+class Plan:
+    """The steps of one expression, for values of certain kinds in one state."""
+
+    __slots__ = (
+        *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "frees", "keep_out", "kept", "kept_leaves"),
+        *("kinds", "largest", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
+    )
+
+    def __init__(self) -> None:
+        self.kinds: tuple[Kind, ...] = ()
+        #: whether operations are recorded
+        self.enabled = state.enabled
+        self.bounds = limits.current
+        #: the most elements of any array
+        self.largest = 0
+        #: values of slots behind those of the expression's names
+        self.constants: list[Any] = []
+        self.steps: tuple[Step, ...] = ()
+        self.dtype: Any = None
+        self.shape: tuple[int, ...] = ()
+        #: the place of the last step in the program
+        self.origin: Any = None
+        #: nodes that the plan stands for, oldest first
+        self.nodes: tuple[Template, ...] = ()
+        self.count = 0
+        #: the names whose tensors the outer edges lead to; the outer edge of each gradient that leaves the plan
+        self.outer: tuple[int, ...] = ()
+        self.outward: tuple[int, ...] = ()
+        #: the slots that backward needs: first those of names, whose tensors are kept
+        self.kept: tuple[int, ...] = ()
+        self.kept_leaves: tuple[int, ...] = ()
+        #: whether a node says after a walk that what it kept has been freed
+        self.frees = False
+        #: whether the last node keeps its output
+        self.keep_out = False
+        #: the slots of the backward pass that follow those that are kept: constants, and None for gradients
+        self.blank: list[Any] = []
+        #: the slot of the gradient of the result
+        self.root = 0
+        self.backward: tuple[Group, ...] = ()
+
+    def run(self, values: Sequence[Any]) -> Tensor | None:
+        """The expression's value from those of its names; None where the plan does not hold. Raises no error."""
+        if (
+            state.enabled is not self.enabled
+            or state.observed
+            or state.dual is not None
+            or state.anomaly
+            or state.inference
+            or state.mapped
+            or limits.current is not self.bounds
+            or self.largest >= blocks.threshold
+            or state.sequence + self.count > state.recount
+        ):
+            return None
+        slots: list[Any] = []
+        for value, (dtype, shape, strides, requires_grad) in zip(values, self.kinds, strict=True):
+            if type(value) is Tensor:
+                array = value.array
+                if (
+                    value.dtype is not dtype
+                    or type(array) is not ndarray
+                    or array.shape != shape
+                    or array.strides != strides
+                    or value.requires_grad is not requires_grad
+                    or (value.meta is not None and "inference" in value.meta)
+                ):
+                    return None
+                slots.append(array)
+            elif dtype is not None:
+                return None
+            elif value is shape or (type(value) in _NUMBERS and type(value) is type(shape) and value == shape and value):
+                slots.append(value)  # 0.0 and -0.0 are equal and differ
+            else:
+                return None
+        edges: list[Edge] = []
+        try:
+            for i in self.outer:
+                leaf = values[i]
+                edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
+                if edge[0] is None:
+                    return None
+                edges.append(edge)
+        except GradcliError:
+            return None
+        slots += self.constants
+        try:
+            for function, first, second, is_scalar in self.steps:
+                if second >= 0:
+                    result = function(slots[first], slots[second])
+                elif second == -1:
+                    result = function(slots[first])
+                else:
+                    result = function(*[slots[i] for i in first])
+                slots.append(np.asarray(result) if is_scalar else result)
+        except Exception:  # the ordinary way raises it with its place
+            return None
+        state.origin = self.origin
+        made = Tensor(slots[-1], self.dtype)
+        if self.count:
+            made.node = self._node(made, values, edges, slots)
+            made.requires_grad = True
+        return made
+
+    def _node(self, made: Tensor, values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
+        node = FoldedNode.__new__(FoldedNode)
+        node.shape = self.shape
+        node.dtype = self.dtype
+        node.outputs = node.hooks = node.retained = None
+        state.sequence += self.count
+        node.sequence = state.sequence - 1
+        node.origin = self.origin
+        node.plain = True
+        node.freed = False
+        leaves = [values[i] for i in self.kept_leaves]
+        node.run = (
+            self,
+            edges,
+            leaves,
+            [0 if leaf.version is None else leaf.version.count for leaf in leaves],
+            [slots[i] for i in self.kept],
+            made.counter() if self.keep_out else None,
+        )
+        return node

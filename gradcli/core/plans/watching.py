@@ -1,0 +1,95 @@
+"""Watching the ordinary way evaluate an expression: which records ran, on what, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.core.calling import warnings
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+
+
+class Ran(NamedTuple):
+    """One operation."""
+
+    op: Op
+    inputs: Sequence[Any]
+    attrs: tuple[Any, ...]
+    outs: Sequence[Tensor]
+    #: its place in the program
+    origin: Any
+
+
+class Watching:
+    """Stands where a level of forward mode stands, since every operation tells that what it did."""
+
+    __slots__ = ("paused", "ran", "refused")
+
+    def __init__(self) -> None:
+        self.paused = False
+        self.ran: list[Ran] = []
+        #: whether something happened that a plan would not repeat
+        self.refused = False
+
+    def tangent_of(self, value: Any) -> None:
+        """No tensor has a tangent."""
+
+    def push(self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
+        """Note an operation."""
+        self.ran.append(Ran(op, inputs, attrs, outs, state.origin))
+
+    def refuse(self, *_: Any) -> None:
+        """Note what a plan would not repeat."""
+        self.refused = True
+
+    set_tangent = write = written = reshape = refuse
+
+
+class _Given(set[str]):
+    """The warnings that are given once, and whether one of them was asked for."""
+
+    asked = False
+
+    def __contains__(self, key: object) -> bool:
+        self.asked = True
+        return super().__contains__(key)
+
+
+def may_watch() -> bool:
+    """Whether nothing is in force that plans do without."""
+    return not (state.observed or state.dual is not None or state.anomaly or state.inference or state.mapped)
+
+
+def watch(evaluate: Callable[[], Any]) -> tuple[Any, list[Ran] | None]:
+    """The value of an expression, evaluated in the ordinary way, and its operations; None for these where no plan can be made of them."""
+    watching = Watching()
+    sink = warnings.sink
+
+    def warn(category: str, message: str) -> None:
+        watching.refused = True
+        sink(category, message)
+
+    given = _Given(warnings.given)
+    before = warnings.set_given(given)
+    floating = [dtype for dtype in dtypes.ALL if dtype.is_plain]
+    warnings.set_sink(warn)
+    state.dual = watching
+    for dtype in floating:
+        dtype.is_plain = False  # the shortened ways for small tensors tell nothing
+    try:
+        value = evaluate()
+    finally:
+        for dtype in floating:
+            dtype.is_plain = True
+        state.dual = None
+        warnings.set_sink(sink)
+        warnings.set_given(before)
+        before |= given
+    for ran in watching.ran:
+        for out in ran.outs:
+            for node in () if out.node is None else (out.node, *[to for to, _ in out.node.edges if to is not None]):
+                node.plain = node.dtype.is_plain and node.outputs is None and node.hooks is None and node.retained is None
+    return value, None if watching.refused or given.asked else watching.ran

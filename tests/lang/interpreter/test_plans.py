@@ -1,0 +1,195 @@
+"""Plans give what the ordinary way gives, to the last bit: values, gradients, graphs, errors and warnings of random programs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from gradcli.errors import GradcliError
+from gradcli.lang.interpreter import compile_context
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax import parser
+from gradcli.source import Source
+
+SETUP = """
+import torch
+import torch.nn.functional as F
+
+def show(name, t):
+    if t is None:
+        print(name, None)
+    else:
+        print(name, t.tolist(), t.shape, t.stride(), t.dtype, t.requires_grad, t.is_leaf, t._version, t.grad_fn is None)
+
+SAVED = ["_saved_self", "_saved_other", "_saved_result", "_saved_exponent", "_saved_mat2", "_saved_dim", "_saved_self_sym_sizes"]
+
+def tree(f, depth):
+    if f is None or depth > 9:
+        print(" " * depth, f)
+        return
+    print(" " * depth, f.name())
+    for name in SAVED:
+        try:
+            if hasattr(f, name):
+                found = getattr(f, name)
+                print(" " * depth, name, found, found.grad_fn if isinstance(found, torch.Tensor) else None)
+        except RuntimeError as error:
+            print(error)
+    for g, n in f.next_functions:
+        print(" " * depth, n)
+        tree(g, depth + 1)
+
+def loud(g):
+    print("hook", g)
+
+def doubling(g):
+    return g * 2
+
+def square_mean(x, w):
+    return ((x * w - 1) * (x + w)).mean()
+
+x = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
+w = torch.tensor([[0.5, 1.5, -1.0], [2.0, 0.25, 3.0]], requires_grad=True)
+c = torch.tensor([2.0, 0.5, -1.0])
+s = torch.tensor(1.5, requires_grad=True)
+torch.manual_seed(0)
+b = torch.randn(2, 3)
+k = 2
+"""
+
+ATOMS = ["x", "w", "c", "s", "b", "x", "w", "2", "0.5", "k", "-3"]
+UNARY = [
+    "{}.exp()",
+    "{}.sigmoid()",
+    "torch.tanh({})",
+    "F.relu({})",
+    "-({})",
+    "({}) ** 2",
+    "({}) ** 3",
+    "{}.sin()",
+    "torch.log({})",
+    "{}.abs()",
+]
+REDUCED = ["{}.sum()", "{}.mean()", "({}).sum(dim=0)", "torch.mean({}, dim=-1)", "{}.sum(-1, keepdim=True)", "({} * {}).mean()"]
+PAIRS = ["({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} + {} * {})", "({} * {} - {} / {})"]
+MATRIX = [
+    "(w @ x)",
+    "(b @ w.t())",
+    "(w @ c + s)",
+    "(x @ c)",
+    "F.mse_loss(w, b)",
+    "torch.matmul(w, x * c)",
+    "square_mean(x, w)",
+    "x.grad",
+    "x * 0.1",
+]
+
+STEPS = [
+    "y.sum().backward()",
+    "y.sum().backward(retain_graph=True)",
+    "y.sum().backward(retain_graph=True); y.mean().backward()",
+    "y.sum().backward(); y.sum().backward()",
+    "y.backward()",
+    "y.backward(torch.ones_like(y) * 0.5)",
+    "g = torch.autograd.grad(y.sum(), [x, w], create_graph=True, allow_unused=True); show('g', g[0]); g[0].sum().backward()",
+    "g = torch.autograd.grad(y.sum(), [w], allow_unused=True); show('g', g[0])",
+    "y.sum().backward(create_graph=True); x.grad.sum().backward()",
+    "y.retain_grad(); y.sum().backward(); show('y.grad', y.grad)",
+    "y.register_hook(loud); y.sum().backward()",
+    "y.register_hook(doubling); (y * 2).sum().backward()",
+    "y.grad_fn.register_hook(lambda a, b: print(a, b)); y.sum().backward()",
+    "h = x.register_hook(lambda g: tree(y.grad_fn, 0)); y.sum().backward(); h.remove()",
+    "h = x.register_post_accumulate_grad_hook(lambda p: p.data.mul_(0.5)); y.sum().backward(); h.remove()",
+    "h = x.register_post_accumulate_grad_hook(lambda p: tree(z.grad_fn, 0)); z = y * y + y; z.sum().backward(); h.remove()",
+    "h = w.register_hook(lambda g: print(z.grad_fn.next_functions)); z = y * w + w; z.sum().backward(); h.remove()",
+    "tree(y.grad_fn, 0)",
+    "y.sum().backward(); tree(y.grad_fn, 0)",
+    "print(y.grad_fn, y)",
+    "z = y * 2 + y; tree(z.grad_fn, 0); z.sum().backward()",
+    "z = (y * x + y).sum(); z.backward()",
+    "z = (y * x + y).sum() * (y + 1).mean(); z.backward(); z.backward()",
+    "torch.no_grad().__enter__() if False else None; x.data.mul_(0.9); y.sum().backward()",
+    "x.mul_(2.0)",
+    "y.mul_(2.0); y.sum().backward()",
+    "y.add_(1.0); tree(y.grad_fn, 0); y.sum().backward()",
+    "v = y.view(-1); v.mul_(3.0); y.sum().backward(); tree(y.grad_fn, 0)",
+    "d = y.detach(); d.mul_(2.0); y.sum().backward()",
+    "q = (y.detach() * x - 1).sum(); q.backward()",
+    "x.grad = None",
+    "w.grad = None",
+    "x.grad.zero_()",
+    "y = y + y * k; y.sum().backward()",
+    "x.data = x.data.clone(); y.sum().backward()",
+    "y = torch.sum(y * y - y); y.backward()",
+]
+BLOCKS = [
+    "with torch.no_grad():\n    x.mul_(0.5)\ny.sum().backward()",
+    "with torch.no_grad():\n    y = {0}\nshow('y', y)",
+    "with torch.no_grad():\n    w -= 0.1 * w.grad\n    w.grad.zero_()",
+    "with torch.inference_mode():\n    y = {0}\nshow('y', y)\nz = y * x + x",
+    "with torch.autograd.detect_anomaly():\n    y = {0}\n    y.sum().backward()",
+    "with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t * 2):\n    y = {0}\ny.sum().backward()",
+    "x = x.detach().clone().requires_grad_()",
+    "x = x.detach().clone()",
+    "x = torch.cat([x.detach(), x.detach()])[::2].requires_grad_()",
+    "w = w.detach().double().requires_grad_()",
+    "w = torch.stack([w.detach()[0], w.detach()[1]]).requires_grad_() if i % 2 else w.detach().t().contiguous().t().requires_grad_()",
+    "x = (x * 1.5 + 0).detach().requires_grad_()",
+    "k = k + 1",
+    "c = x",
+    "s = torch.tensor([2.0], requires_grad=True)",
+]
+
+
+def expression(random: random.Random, depth: int) -> str:
+    if not depth:
+        return random.choice(ATOMS) if random.random() < 0.75 else random.choice(MATRIX)
+    kind = random.choice([UNARY, PAIRS, PAIRS, REDUCED])
+    form = random.choice(kind)
+    return form.format(*[expression(random, depth - 1) for _ in range(form.count("{}"))])
+
+
+def indented(text: str, by: int) -> str:
+    return "".join(" " * by + line + "\n" for line in text.split("\n"))
+
+
+def program(seed: int) -> str:
+    """A loop whose body evaluates the same expressions again and again, and in some rounds does something odd."""
+    rng = random.Random(seed)
+    lines = [f"for i in range({rng.randint(4, 7)}):\n    print('round', i)\n"]
+    for _ in range(rng.randint(1, 3)):
+        made = expression(rng, rng.randint(1, 3))
+        steps = [f"y = {made}", "show('y', y)"]
+        for _ in range(rng.randint(1, 2)):
+            odd = rng.choice(STEPS) if rng.random() < 0.7 else rng.choice(BLOCKS).format(made)
+            at = rng.choice(["True", "True", "True", "i == 3", "i > 2", "i % 2"])
+            steps.append(f"if {at}:\n" + indented(odd.replace("; ", "\n"), 4).rstrip("\n"))
+        steps += ["show('gx', x.grad)", "show('gw', w.grad)", "show('gs', s.grad)"]
+        for step in steps:
+            lines.append("    try:\n" + indented(step, 8) + "    except Exception as error:\n        print(type(error).__name__, error)\n")
+    return SETUP + "".join(lines)
+
+
+def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a program prints and warns, and the error that it ends with."""
+    monkeypatch.setattr(compile_context, "plans", mode)
+    written: list[str] = []
+    interpreter = Interpreter(
+        write=written.append,
+        warn=lambda category, message, span: written.append(f"{category} {message} {span and (span.start, span.end)}\n"),
+    )
+    try:
+        interpreter.run(parser.parse_file(Source("<program>", text)))
+    except GradcliError as error:
+        written.append(f"{error} {error.span and (error.span.start, error.span.end)} {error.labels}")
+    return "".join(written).splitlines()
+
+
+@pytest.mark.parametrize("group", range(20))
+def test_random_programs(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(group * 10, group * 10 + 10):
+        text = program(seed)
+        ordinary = output(text, "off", monkeypatch)
+        for mode in ("second", "first"):
+            assert output(text, mode, monkeypatch) == ordinary, f"seed {seed}, plans {mode}:\n{text.removeprefix(SETUP)}"
