@@ -84,13 +84,19 @@ class Walk:
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
+        fast = self.simple and targets is None and not self.traced and not state.anomaly
+        if fast and len(edges) == 1 and edges[0][0].folded:  # type: ignore[union-attr]
+            found = edges[0][0].alone(grads[0].array, self.keep)  # type: ignore[union-attr]
+            if found is not None:
+                for variable, value in found:
+                    accumulate(variable, value, False)
+                return self.found
         with recording(self.recorded):
             if self.capture is None and any(gradient.dtype.itemsize == 2 for gradient in grads):
                 self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)
-            fast = self.simple and targets is None and not self.traced and not state.anomaly
             order, self.waiting = reachable(edges, self.folded if fast else None)
             if targets is not None:
                 self.targets, self.simple = targets, False

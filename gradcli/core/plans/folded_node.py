@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, Saved
 from gradcli.core.kernels import Array
@@ -68,6 +70,43 @@ class FoldedNode(OpNode):
         return [edges[i] for i in plan.outward]
 
     # --- backward ---
+
+    def alone(self, grad: Any, keep: bool) -> list[tuple[Tensor, Any]] | None:
+        """The gradients of the leaves, where the whole graph is this node and leaves without hooks; None in any other case.
+
+        Nothing is added to a leaf before all is computed, so gradients that are kept themselves are left to `walk`.
+        """
+        plan, edges, leaves, versions, kept, counter = self.run
+        if kept is None or not self.plain or type(grad) is not ndarray or grad.shape != self.shape or (plan.keep_out and counter.count):  # type: ignore[union-attr]
+            return None
+        for leaf, version, array in zip(leaves, versions, kept, strict=False):
+            if leaf.array is not array or (leaf.version is not None and leaf.version.count != version):
+                return None
+        sinks: list[AccumulateGrad] = []
+        for node, _ in edges:
+            if type(node) is not AccumulateGrad or _has_hooks(node) or node in sinks or _is_kept(node.variable.grad, leaves):
+                return None
+            sinks.append(node)
+        slots = kept + plan.blank
+        slots[plan.root] = grad
+        try:
+            for function, first, second, shape, to in plan.straight:
+                if second >= 0:
+                    result = function(slots[first], slots[second])
+                elif second == -1:
+                    result = slots[first] if function is None else function(slots[first])
+                else:
+                    result = function(*[slots[i] for i in first])
+                if shape is not None:
+                    result = numeric.sum_to(result, shape)
+                known = slots[to]
+                slots[to] = result if known is None else known + result
+        except Exception:  # the ordinary way raises it with its place
+            return None
+        if not keep and plan.frees:
+            self.freed = True
+            self.run = (plan, edges, [], [], None, None)
+        return [(sink.variable, slots[at]) for sink, at in zip(sinks, plan.outer_slots, strict=True)]
 
     def walk(self, grad: Array, keep: bool, deliver: Deliver, buffers: dict[Node, Any]) -> list[Node]:
         """Do what a walk does with each of the nodes, newest first; frees what is kept unless `keep`.
@@ -150,6 +189,14 @@ def _has_hooks(node: Node | None) -> bool:
     if type(node) is not AccumulateGrad:
         return False
     return node.hooks is not None or (node.variable.meta is not None and "after_accumulation" in node.variable.meta)
+
+
+def _is_kept(gradient: Tensor | None, leaves: list[Tensor]) -> bool:
+    """Whether a kept tensor may share memory with a gradient that is about to be written to."""
+    if gradient is None:
+        return False
+    array = gradient.array
+    return array.base is not None or any(leaf.array is array or leaf.array.base is not None for leaf in leaves)
 
 
 def _leave(last: OpNode, plan: Plan, at: int, slots: list[Any], keep: bool, buffers: dict[Node, Any]) -> list[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,14 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str) or type(value) is DType
 
 
+def _straight(group: Group, outer: tuple[int, ...]) -> Iterator[tuple[Any, Any, int, tuple[int, ...] | None, int]]:
+    """The steps of one node in `Plan.straight`."""
+    calls = {to: (function, first, second, shape) for function, first, second, to, shape in group.rules}
+    for source, to, edge in group.arrivals:
+        call = calls.get(source, (None, source, -1, None))
+        yield (*call, to if to >= 0 else outer[edge])
+
+
 def _packed(slots: list[int]) -> tuple[Any, int]:
     """The slots of one or two arguments by themselves, those of more as a tuple."""
     if len(slots) == 1:
@@ -225,6 +233,8 @@ class _Backward:
         for k in range(len(self.nodes) - 1, -1, -1):
             groups.append(self._group(k, outward, temporary))
         self.plan.backward = tuple(groups)
+        self.plan.outer_slots = outer = tuple([self._new(None) for _ in self.outer])
+        self.plan.straight = tuple([step for group in groups for step in _straight(group, outer)])
         self.plan.outward = tuple(outward)
         for slot in temporary:
             self.content[slot] = None

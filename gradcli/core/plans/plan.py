@@ -91,7 +91,7 @@ class Plan:
 
     __slots__ = (
         *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "frees", "keep_out", "kept", "kept_leaves"),
-        *("kinds", "largest", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
+        *("kinds", "largest", "nodes", "origin", "outer", "outer_slots", "outward", "root", "shape", "steps", "straight"),
     )
 
     def __init__(self) -> None:
@@ -126,6 +126,11 @@ class Plan:
         #: the slot of the gradient of the result
         self.root = 0
         self.backward: tuple[Group, ...] = ()
+        #: the same without the order in which nodes and leaves come by: the function, None for a gradient that goes on unchanged, the slots
+        #: of its arguments, the shape that the result is summed to, and the slot of the gradient that it is added to; and the slots of
+        #: the gradients of the outer edges
+        self.straight: tuple[tuple[Any, Any, int, tuple[int, ...] | None, int], ...] = ()
+        self.outer_slots: tuple[int, ...] = ()
 
     def run(self, values: Sequence[Any]) -> Tensor | None:
         """The expression's value from those of its names; None where the plan does not hold. Raises no error."""

@@ -109,6 +109,10 @@ class Node:
         """The edges that lead out of what it stands for, one for each gradient."""
         return self.edges
 
+    def alone(self, grad: Array, keep: bool) -> list[tuple[Tensor, Any]] | None:
+        """The gradients of the leaves, where it stands for the whole graph; None where a walk is needed."""
+        return None
+
     def walk(self, grad: Array, keep: bool, deliver: Callable[[Edge, Any], None], buffers: dict[Node, Any]) -> list[Node]:
         """Do what a walk does with the nodes that it stands for; the result has those that are still to be visited, newest first."""
         raise NotImplementedError

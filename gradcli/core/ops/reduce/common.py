@@ -34,9 +34,10 @@ def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
 
 def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """The sum over dimensions (None: all). Half precision is added up in single precision."""
-    if x.dtype == np.float16:
+    kind = x.dtype.type
+    if kind is np.float16:
         return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
-    if x.dtype == np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
+    if kind is np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
         return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
     return np.asarray(total(x, axis=dims, keepdims=keepdim))
 
