@@ -132,10 +132,6 @@ class TypedStorage(Storage):
     def described(self) -> str:
         return f"torch.storage.TypedStorage(dtype={self.dtype!r}, device=cpu) of size {self.size()}"
 
-    SCRIPT_METHODS = Storage.SCRIPT_METHODS | {
-        method.__name__: Routine(method, f"TypedStorage.{method.__name__}") for method in (size, element_size)
-    }
-
 
 _DEPRECATED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
