@@ -85,12 +85,8 @@ class Walk:
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
         fast = self.simple and targets is None and not self.traced and not state.anomaly
-        if fast and len(edges) == 1 and edges[0][0].folded:  # type: ignore[union-attr]
-            found = edges[0][0].alone(grads[0].array, self.keep)  # type: ignore[union-attr]
-            if found is not None:
-                for variable, value in found:
-                    accumulate(variable, value, False)
-                return self.found
+        if fast and len(edges) == 1 and edges[0][0].folded and self._run_alone(edges[0][0], grads[0].array):  # type: ignore[union-attr, arg-type]
+            return self.found
         with recording(self.recorded):
             if self.capture is None and any(gradient.dtype.itemsize == 2 for gradient in grads):
                 self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
@@ -206,7 +202,7 @@ class Walk:
         for at, node in enumerate(order):
             grad = buffers.get(node)
             if folded and node in folded:
-                self._run_folded(node, grad, at)
+                self._run_folded(node, at)
                 continue
             if type(node) is not OpNode or not node.plain or node.freed or type(grad) is not ndarray or grad.size > _SMALL:
                 self._visit(node)
@@ -244,32 +240,48 @@ class Walk:
                         self._sink(nxt)
             results = None
 
-    def _run_folded(self, node: Node, grad: Any, at: int) -> None:
+    def _run_alone(self, node: Node, grad: Any) -> bool:
+        """Do the whole walk if the graph is one folded node and leaves; whether it was."""
+        outward = node.outward()
+        if grad.shape != node.shape or grad.dtype is not node.dtype.np:
+            return False
+        for leaf, _ in outward:
+            if type(leaf) is not AccumulateGrad:
+                return False
+        pieces = node.outward_gradients(grad, self.keep)
+        if pieces is None:
+            return False
+        buffers = self.buffers
+        for (leaf, _), value in zip(outward, pieces, strict=True):
+            known = buffers.get(leaf)  # type: ignore[arg-type]
+            buffers[leaf] = value if known is None else known + value  # type: ignore[index]
+        for leaf, value in buffers.items():
+            accumulate(leaf.variable, value, False)  # type: ignore[attr-defined]
+        return True
+
+    def _run_folded(self, node: Node, at: int) -> None:
         """Visit a folded node, which stands at a place in the order: at once, or as the nodes that it stands for."""
         count = self.folded.pop(node)
-        if not node.folded:  # a hook has looked at it
-            rest: list[Node] = members(node, count)
-        elif node.plain and type(grad) is ndarray:
-            del self.buffers[node]
-            rest = node.walk(grad, self.keep, self._deliver, self.buffers)
-        else:
-            rest = members(node, count)
-        self.order[at + 1 : at + 1] = rest
-
-    def _deliver(self, edge: Edge, value: Any) -> None:
-        """Add a gradient to what has arrived for an edge, and accumulate it if it was the last for a leaf."""
-        node, number = edge
-        assert node is not None
-        if type(value) is ndarray and node.plain and value.shape == node.shape and value.dtype is node.dtype.np:
-            known = self.buffers.get(node)
-            self.buffers[node] = value if known is None else known + value
-        else:
-            self._arrive(node, number, value)
-        left = self.waiting.get(node)
-        if left is not None:
-            self.waiting[node] = left - 1
-            if left == 1 and node in self.buffers:
-                self._sink(node)
+        buffers, waiting = self.buffers, self.waiting
+        if node.folded:  # no hook has looked at it meanwhile
+            outward = node.outward()
+            pieces = node.outward_gradients(buffers.get(node), self.keep)
+            if pieces is not None:
+                del buffers[node]
+                for (nxt, number), value in zip(outward, pieces, strict=True):
+                    assert nxt is not None
+                    if type(value) is ndarray and nxt.plain and value.shape == nxt.shape and value.dtype is nxt.dtype.np:
+                        known = buffers.get(nxt)
+                        buffers[nxt] = value if known is None else known + value
+                    else:
+                        self._arrive(nxt, number, value)
+                    left = waiting.get(nxt)
+                    if left is not None:
+                        waiting[nxt] = left - 1
+                        if left == 1:
+                            self._sink(nxt)
+                return
+        self.order[at + 1 : at + 1] = members(node, count)
 
     def _visit(self, node: Node) -> None:
         buffers, needed, traced = self.buffers, self.needed, self.traced

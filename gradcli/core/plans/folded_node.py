@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy import ndarray
 
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, Saved
-from gradcli.core.kernels import Array
-from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node, members
+from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
 from gradcli.core.tensor.tensor import Tensor, Version
 
 if TYPE_CHECKING:
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 #: what a folded node keeps: the plan, the outer edges, the tensors that are kept with their versions, the slots that backward needs
 #: (None after they have been freed), and the version counter of the output, if the output is kept
 Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None]
-
-#: adds a gradient to what has arrived for an edge
-Deliver = Callable[[Edge, Any], None]
 
 
 class FoldedNode(OpNode):
@@ -64,33 +60,37 @@ class FoldedNode(OpNode):
         self.unfold()
         self.release()
 
+    @property
+    def type_name(self) -> str:
+        return self.run[0].nodes[-1].op.grad_fn
+
     def outward(self) -> list[Edge]:
         """The edges that lead out of the plan, one for each gradient that leaves it."""
-        plan, edges = self.run[:2]
-        return [edges[i] for i in plan.outward]
+        edges = self.run[1]
+        return [edges[i] for i in self.run[0].outward]
 
     # --- backward ---
 
-    def alone(self, grad: Any, keep: bool) -> list[tuple[Tensor, Any]] | None:
-        """The gradients of the leaves, where the whole graph is this node and leaves without hooks; None in any other case.
+    def outward_gradients(self, grad: Any, keep: bool) -> list[Any] | None:
+        """The gradients that leave the plan, one for each of the edges `outward`; frees what is kept unless `keep`.
 
-        Nothing is added to a leaf before all is computed, so gradients that are kept themselves are left to `walk`.
+        None where the nodes have to be visited one by one: where one of them or a leaf has hooks, or what is kept has been freed,
+        written to, or may be written to by a gradient that is added to a leaf, and where a rule fails.
         """
         plan, edges, leaves, versions, kept, counter = self.run
-        if kept is None or not self.plain or type(grad) is not ndarray or grad.shape != self.shape or (plan.keep_out and counter.count):  # type: ignore[union-attr]
+        if kept is None or not self.plain or type(grad) is not ndarray or (plan.keep_out and counter.count):  # type: ignore[union-attr]
             return None
         for leaf, version, array in zip(leaves, versions, kept, strict=False):
             if leaf.array is not array or (leaf.version is not None and leaf.version.count != version):
                 return None
-        sinks: list[AccumulateGrad] = []
         for node, _ in edges:
-            if type(node) is not AccumulateGrad or _has_hooks(node) or node in sinks or _is_kept(node.variable.grad, leaves):
+            if type(node) is AccumulateGrad and (node.hooks is not None or not _is_quiet(node.variable, leaves)):
                 return None
-            sinks.append(node)
         slots = kept + plan.blank
         slots[plan.root] = grad
+        found: list[Any] = []
         try:
-            for function, first, second, shape, to in plan.straight:
+            for function, first, second, shape, to in plan.backward:
                 if second >= 0:
                     result = function(slots[first], slots[second])
                 elif second == -1:
@@ -99,56 +99,17 @@ class FoldedNode(OpNode):
                     result = function(*[slots[i] for i in first])
                 if shape is not None:
                     result = numeric.sum_to(result, shape)
-                known = slots[to]
-                slots[to] = result if known is None else known + result
+                if to < 0:
+                    found.append(result)
+                else:
+                    known = slots[to]
+                    slots[to] = result if known is None else known + result
         except Exception:  # the ordinary way raises it with its place
             return None
         if not keep and plan.frees:
             self.freed = True
             self.run = (plan, edges, [], [], None, None)
-        return [(sink.variable, slots[at]) for sink, at in zip(sinks, plan.outer_slots, strict=True)]
-
-    def walk(self, grad: Array, keep: bool, deliver: Deliver, buffers: dict[Node, Any]) -> list[Node]:
-        """Do what a walk does with each of the nodes, newest first; frees what is kept unless `keep`.
-
-        Gradients for outer edges are delivered as their nodes come by. Where a kept tensor was written to or a rule fails, the rest
-        is left to the ordinary way: the result has the nodes that are still to be visited, newest first, and `buffers` their gradients.
-        """
-        plan, edges, leaves, versions, kept, counter = self.run
-        if kept is None or any(_has_hooks(node) for node, _ in edges):  # it has been freed, or the program looks at the walk
-            buffers[self] = grad
-            return members(self, plan.count)
-        slots = kept + plan.blank
-        slots[plan.root] = grad
-        for at, (_, checked, reads_out, rules, arrivals) in enumerate(plan.backward):
-            for i in checked:
-                leaf = leaves[i]
-                if leaf.array is not kept[i] or (leaf.version is not None and leaf.version.count != versions[i]):
-                    return _leave(self, plan, at, slots, keep, buffers)
-            if reads_out and counter.count:  # type: ignore[union-attr]
-                return _leave(self, plan, at, slots, keep, buffers)
-            try:
-                for function, first, second, to, shape in rules:
-                    if second >= 0:
-                        result = function(slots[first], slots[second])
-                    elif second == -1:
-                        result = function(slots[first])
-                    else:
-                        result = function(*[slots[i] for i in first])
-                    slots[to] = result if shape is None else numeric.sum_to(result, shape)
-            except Exception:  # the ordinary way raises it with its place
-                return _leave(self, plan, at, slots, keep, buffers)
-            for source, to, edge in arrivals:
-                result = slots[source]
-                if to >= 0:
-                    known = slots[to]
-                    slots[to] = result if known is None else known + result
-                else:
-                    deliver(edges[edge], result)
-        if not keep and plan.frees:
-            self.freed = True
-            self.run = (plan, edges, [], [], None, None)
-        return []
+        return found
 
     # --- the nodes themselves ---
 
@@ -184,31 +145,11 @@ class FoldedNode(OpNode):
         return made
 
 
-def _has_hooks(node: Node | None) -> bool:
-    """Whether a gradient that arrives at a leaf calls a function of the program."""
-    if type(node) is not AccumulateGrad:
+def _is_quiet(variable: Tensor, leaves: list[Tensor]) -> bool:
+    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor may share memory with the gradient."""
+    if variable.meta is not None and "after_accumulation" in variable.meta:
         return False
-    return node.hooks is not None or (node.variable.meta is not None and "after_accumulation" in node.variable.meta)
-
-
-def _is_kept(gradient: Tensor | None, leaves: list[Tensor]) -> bool:
-    """Whether a kept tensor may share memory with a gradient that is about to be written to."""
-    if gradient is None:
-        return False
-    array = gradient.array
-    return array.base is not None or any(leaf.array is array or leaf.array.base is not None for leaf in leaves)
-
-
-def _leave(last: OpNode, plan: Plan, at: int, slots: list[Any], keep: bool, buffers: dict[Node, Any]) -> list[Node]:
-    """Leave the straight way before step `at` of the backward pass."""
-    made = members(last, plan.count)
-    if not keep:
-        for node in made[:at]:
-            node.release()
-    for node, group in zip(made[at:], plan.backward[at:], strict=True):
-        if slots[group.source] is not None:
-            buffers[node] = slots[group.source]
-    return made[at:]
+    return variable.grad is None or not any(np.may_share_memory(variable.grad.array, leaf.array) for leaf in leaves)
 
 
 def _new(template: Template, sequence: int) -> OpNode:

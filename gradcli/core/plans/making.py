@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode
-from gradcli.core.plans.plan import Arrival, Group, Kind, Plan, RuleCall, Step, Template
+from gradcli.core.plans.plan import Back, Kind, Plan, Step, Template
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -134,14 +134,6 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str) or type(value) is DType
 
 
-def _straight(group: Group, outer: tuple[int, ...]) -> Iterator[tuple[Any, Any, int, tuple[int, ...] | None, int]]:
-    """The steps of one node in `Plan.straight`."""
-    calls = {to: (function, first, second, shape) for function, first, second, to, shape in group.rules}
-    for source, to, edge in group.arrivals:
-        call = calls.get(source, (None, source, -1, None))
-        yield (*call, to if to >= 0 else outer[edge])
-
-
 def _packed(slots: list[int]) -> tuple[Any, int]:
     """The slots of one or two arguments by themselves, those of more as a tuple."""
     if len(slots) == 1:
@@ -223,20 +215,24 @@ class _Backward:
         self.content: list[Any] = [self.forward.content[slot] for slot in self.plan.kept]
 
     def _steps(self) -> None:
+        """The backward steps of the nodes, newest first, in the order in which a walk calls the rules."""
         count = len(self.content)
         self.gradients = [self._new(None) for _ in self.nodes]
         self.plan.root = self.gradients[-1]
         self.content[self.plan.root] = np.ones(self.plan.shape, self.plan.dtype.np)
         outward: list[int] = []
-        groups: list[Group] = []
-        temporary: list[int] = [*self.gradients]
+        steps: list[Back] = []
         for k in range(len(self.nodes) - 1, -1, -1):
-            groups.append(self._group(k, outward, temporary))
-        self.plan.backward = tuple(groups)
-        self.plan.outer_slots = outer = tuple([self._new(None) for _ in self.outer])
-        self.plan.straight = tuple([step for group in groups for step in _straight(group, outer)])
+            for i, function, needs in self.nodes[k].plan.calls:
+                to = self.templates[k].edges[i]
+                assert to is not None
+                given = [self._argument(k, need, needs) for need in needs]
+                steps.append(self._step(function, given, self.ran[k].inputs[i].array.shape, self.gradients[to] if to >= 0 else -1))
+                if to < 0:
+                    outward.append(-1 - to)
+        self.plan.backward = tuple(steps)
         self.plan.outward = tuple(outward)
-        for slot in temporary:
+        for slot in self.gradients:
             self.content[slot] = None
         self.plan.blank = self.content[count:]
 
@@ -244,48 +240,21 @@ class _Backward:
         self.content.append(value)
         return len(self.content) - 1
 
-    def _group(self, k: int, outward: list[int], temporary: list[int]) -> Group:
-        """The backward pass of node k."""
-        node, template, source = self.nodes[k], self.templates[k], self.gradients[k]
-        rules: list[RuleCall] = []
-        arrivals: list[Arrival] = []
-        leaves: set[int] = set()
-        reads_out = False
-        for i, function, needs in node.plan.calls:
-            to = template.edges[i]
-            _need(to is not None)
-            assert to is not None
-            given = [self._argument(k, need, needs) for need in needs]
-            leaves |= {at for at in given if at < len(self.plan.kept_leaves)}
-            reads_out |= any(kind == op_node.OUT for kind, _ in needs) and k == len(self.nodes) - 1
-            at = self._apply(function, given, self.ran[k].inputs[i].array.shape, source, rules, temporary)
-            arrivals.append((at, self.gradients[to], 0) if to >= 0 else (at, -1, -1 - to))
-            if to < 0:
-                outward.append(-1 - to)
-        for at, to, _ in arrivals:
-            if to >= 0:
-                known = self.content[to]
-                self.content[to] = self.content[at] if known is None else known + self.content[at]
-        return Group(source, tuple(sorted(leaves)), reads_out, tuple(rules), tuple(arrivals))
-
-    def _apply(
-        self, function: Any, given: list[int], shape: tuple[int, ...], source: int, rules: list[RuleCall], temporary: list[int]
-    ) -> int:
-        """The slot that has the gradient of an input, and the call that computes it, unless it is the gradient that arrived."""
+    def _step(self, function: Any, given: list[int], shape: tuple[int, ...], to: int) -> Back:
+        """The step of one rule, which is carried out."""
+        arguments = [self.content[at] for at in given]
         try:
-            result = function(*[self.content[at] for at in given])
-            if result is self.content[source] and given == [source] and result.shape == shape:
-                return source
+            result = function(*arguments)
             summed = None if result.shape == shape else shape
-            if summed is not None:
-                result = numeric.sum_to(result, summed)
+            reduced = result if summed is None else numeric.sum_to(result, summed)
         except Exception as error:
             raise _NoPlanError from error
-        _need(isinstance(result, np.ndarray | np.generic) and result.dtype is self.plan.dtype.np and result.shape == shape)
-        to = self._new(result)
-        temporary.append(to)
-        rules.append((function, *_packed(given), to, summed))
-        return to
+        _need(isinstance(reduced, np.ndarray | np.generic) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
+        if to >= 0:
+            known = self.content[to]
+            self.content[to] = reduced if known is None else known + reduced
+        unchanged = len(given) == 1 and result is arguments[0]
+        return (None if unchanged else function, *_packed(given), summed, to)
 
     def _argument(self, k: int, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int:
         """The slot of one argument of a rule."""

@@ -46,12 +46,9 @@ Kind = tuple[DType | None, Any, tuple[int, ...], bool]
 #: a forward step: the function, the slots of its arguments (the second is -1 for one argument), whether the result is a scalar of numpy's
 Step = tuple[Any, Any, int, bool]
 
-#: a rule: the function, the slots of its arguments as in a `Step`, the slot of the result, and the shape that it is summed to, or None
-RuleCall = tuple[Any, Any, int, int, tuple[int, ...] | None]
-
-#: where a gradient arrives: the slot that has it, the slot of the gradient of a node of the plan or -1, and the number of the outer edge
-Arrival = tuple[int, int, int]
-
+#: a backward step: the function, or None for a gradient that goes on unchanged; the slots of its arguments as in a `Step`; the shape that
+#: the result is summed to, or None; and the slot of the gradient that it is added to, or -1 for a gradient that leaves the plan
+Back = tuple[Any, Any, int, tuple[int, ...] | None, int]
 
 _NUMBERS = (float, int)
 
@@ -73,25 +70,12 @@ class Template(NamedTuple):
     slot: int
 
 
-class Group(NamedTuple):
-    """The backward pass of one node."""
-
-    #: the slot of the gradient that arrives
-    source: int
-    #: the kept leaves whose versions are checked first
-    leaves: tuple[int, ...]
-    #: whether the output of the whole plan is read
-    reads_out: bool
-    rules: tuple[RuleCall, ...]
-    arrivals: tuple[Arrival, ...]
-
-
 class Plan:
     """The steps of one expression, for values of certain kinds in one state."""
 
     __slots__ = (
         *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "frees", "keep_out", "kept", "kept_leaves"),
-        *("kinds", "largest", "nodes", "origin", "outer", "outer_slots", "outward", "root", "shape", "steps", "straight"),
+        *("kinds", "largest", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
     )
 
     def __init__(self) -> None:
@@ -125,12 +109,7 @@ class Plan:
         self.blank: list[Any] = []
         #: the slot of the gradient of the result
         self.root = 0
-        self.backward: tuple[Group, ...] = ()
-        #: the same without the order in which nodes and leaves come by: the function, None for a gradient that goes on unchanged, the slots
-        #: of its arguments, the shape that the result is summed to, and the slot of the gradient that it is added to; and the slots of
-        #: the gradients of the outer edges
-        self.straight: tuple[tuple[Any, Any, int, tuple[int, ...] | None, int], ...] = ()
-        self.outer_slots: tuple[int, ...] = ()
+        self.backward: tuple[Back, ...] = ()
 
     def run(self, values: Sequence[Any]) -> Tensor | None:
         """The expression's value from those of its names; None where the plan does not hold. Raises no error."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import limits
-from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import state
 from gradcli.errors import Code, InternalFault, LimitError, ProgramError, runtime_error
 
@@ -109,13 +108,9 @@ class Node:
         """The edges that lead out of what it stands for, one for each gradient."""
         return self.edges
 
-    def alone(self, grad: Array, keep: bool) -> list[tuple[Tensor, Any]] | None:
-        """The gradients of the leaves, where it stands for the whole graph; None where a walk is needed."""
+    def outward_gradients(self, grad: Any, keep: bool) -> list[Any] | None:
+        """The gradients for the edges `outward`, or None where the nodes that it stands for have to be visited one by one."""
         return None
-
-    def walk(self, grad: Array, keep: bool, deliver: Callable[[Edge, Any], None], buffers: dict[Node, Any]) -> list[Node]:
-        """Do what a walk does with the nodes that it stands for; the result has those that are still to be visited, newest first."""
-        raise NotImplementedError
 
 
 def members(last: Node, count: int) -> list[Node]:
