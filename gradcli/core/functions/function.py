@@ -176,9 +176,12 @@ class Function:
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
         rules.check_no_graph(name, tensors, bool(self.ops))
         result = signature.implementation(*values)
-        if not isinstance(out, (tuple, list)):
-            return rules.write(name, out, result, len(tensors))
-        return type(result)(rules.write(name, into, part, len(tensors)) for into, part in zip(out, result, strict=False))
+        if isinstance(out, (tuple, list)):
+            made = type(result)(rules.write(name, into, part, len(tensors)) for into, part in zip(out, result, strict=False))
+        else:
+            made = rules.write(name, out, result, len(tensors))
+        rules.check_no_tangent(name, tensors, bool(self.ops))
+        return made
 
 
 @cache

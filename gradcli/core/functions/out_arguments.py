@@ -102,16 +102,20 @@ def _operator(name: str, tensors: Sequence[Tensor]) -> str:
     return _OPERATORS.get(name, name)
 
 
-def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
-    """Raise PyTorch's error where an argument, `out` among them, requires a gradient or has a tangent, which it does not follow into `out`.
+def _follows(name: str, known: bool) -> bool:
+    """Whether the operator has a derivative (`known`: the function has one), which PyTorch does not follow into `out`."""
+    return name not in _COPIED and name not in _UNTRACKED and (known or name in _OPERATORS)
 
-    `known`: the function has a derivative at all.
-    """
-    if name in _COPIED or name in _UNTRACKED or not (known or name in _OPERATORS):
-        return
-    if state.enabled and any(t.requires_grad for t in tensors):
+
+def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
+    """Raise PyTorch's error where an argument, `out` among them, requires a gradient. `known`: the function has a derivative."""
+    if _follows(name, known) and state.enabled and any(t.requires_grad for t in tensors):
         raise _no_graph(_operator(name, tensors))
-    level = state.dual
+
+
+def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
+    """Raise PyTorch's error where an argument has a tangent; it looks after the result has been written."""
+    level = state.dual if _follows(name, known) else None
     if level is not None and any(level.tangent_of(t) is not None for t in tensors):
         raise ProgramError(
             "NotImplementedError",

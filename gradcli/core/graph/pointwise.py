@@ -71,7 +71,7 @@ class Pointwise(Op):
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
-            if x.ndim > 1 and type(x) is ndarray and not a.array.flags.c_contiguous:
+            if x.ndim > 1 and type(x) is not blocks.Deferred and not a.array.flags.c_contiguous:
                 out.array = self._placed(out.array, (a.array,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
+from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -230,6 +231,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     dtype = dtypes.result_type((input, tensor1, tensor2))
     refuse_bool("addcmul_cpu_out", dtype)
     if not dtype.is_floating_point:
+        if not math.isfinite(value):
+            check_broadcast([t.array for t in (input, tensor1, tensor2)])
+            raise runtime_error(f"value cannot be converted to type {dtype.name}_t without overflow")
         value = int(value)
     return ADDCMUL(input, tensor1, tensor2, value)
 
@@ -247,6 +251,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 def _subtract_number(a: Tensor, other: Number, alpha: Number) -> Tensor:
     if type(other) is bool:
         raise no_difference(a, other)
+    _check_alpha(a, other, alpha)
     return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_floating_point else sub(a, other, alpha)
 
 

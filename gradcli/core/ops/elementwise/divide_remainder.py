@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
@@ -152,7 +153,8 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     dtype = dtypes.result_type((a, b))
     refuse_bool(kernel, dtype)
     if not dtype.is_floating_point and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
-        check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
+        if type(a) is Tensor and type(b) is Tensor:
+            check_broadcast([a.array, b.array])
         raise runtime_error("ZeroDivisionError")
 
 
@@ -203,7 +205,8 @@ def _of_integers(name: str, ufunc: np.ufunc, suffix: str = "") -> Callable[[Tens
         check_fit(input.array, other.array)
         if dtype.is_floating_point or dtype is dtypes.bool_:
             raise not_implemented(f"{name}_cpu", dtype)
-        return Tensor(np.asarray(ufunc(input.array.astype(dtype.np), other.array.astype(dtype.np))), dtype)
+        made = np.asarray(ufunc(input.array.astype(dtype.np), other.array.astype(dtype.np)))
+        return Tensor(memory_format.like_operands(made, (input.array, other.array)), dtype)
 
     return run
 

@@ -86,6 +86,12 @@ def _next_bfloat(a: Any, b: Any) -> Array:
     return np.where(np.isnan(x) | np.isnan(y), np.float32(np.nan), np.where(x == y, y, moved))
 
 
+def _same(a: Any, b: Any) -> Array:
+    """Where both are equal, in the memory format of a comparison."""
+    a, b = np.asarray(a), np.asarray(b)
+    return memory_format.like_operands(np.asarray(np.equal(a, b)), (a, b))
+
+
 def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
     return Pointwise(
         "NextafterBackward0",
@@ -93,7 +99,7 @@ def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
         "input other",
         narrow=True,
         input=Rule(
-            lambda xp, grad, input, other: xp.where(xp.plain(input) == xp.plain(other), 0.0, grad),
+            lambda xp, grad, input, other: xp.where(_same(xp.plain(input), xp.plain(other)), 0.0, grad),
             "where(input == other, 0, grad)",
             "0 where both are equal",
         ),

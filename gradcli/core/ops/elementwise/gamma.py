@@ -10,8 +10,9 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Rule, without_jvp
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
 from gradcli.core.ops.checks import checked, refuse_half, require_floating
@@ -162,6 +163,9 @@ def _derived_backward(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     """`run` after the check that no operand has a tangent."""
 
     def checked_run(*operands: Any) -> Any:
+        if name.endswith("_"):
+            check_memory(operands[0])
+            check_into(operands[0].array, operands[1].array)
         check_no_tangent(name, *operands)
         return run(*operands)
 

@@ -179,8 +179,9 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
 
 
 def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
-    a, b = xp.plain(a), xp.plain(b)
-    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), scalars.over(xp, grad, 2), grad), loses(a, b), 0)
+    a, b = np.asarray(xp.plain(a)), np.asarray(xp.plain(b))
+    ties = memory_format.like_operands(np.asarray(np.equal(a, b)), (a, b))
+    return xp.call(MASKED_FILL, xp.where(ties, scalars.over(xp, grad, 2), grad), loses(a, b), 0)
 
 
 def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:

@@ -14,7 +14,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, products
+from gradcli.core.kernels import Array, memory_format, products
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
@@ -66,6 +66,8 @@ def _record(
     """The record of `beta * input + alpha * product`, whose factors are called `tensors`; `wide`: half precision is rounded once."""
 
     def run(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+        if grad_fn == "AddrBackward0":  # an elementwise operation
+            return memory_format.like_operands(_sum(a, product(x, y), beta, alpha), (np.broadcast_to(a, (x.size, y.size)),))
         if wide and a.dtype == np.float16:
             a, x, y = (part.astype(np.float32) for part in (a, x, y))
             return _sum(a, product(x, y), beta, alpha).astype(np.float16)
@@ -271,8 +273,12 @@ def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of `run`. It raises RuntimeError where the result has another shape than the tensor."""
 
     def write(input: Tensor, *more: Any) -> Tensor:
-        if run is addr and input.array.ndim != 2 and more[0].array.ndim == more[1].array.ndim == 1:
-            raise shape_error(f"2D tensor expected, got {input.array.ndim}D tensor for input")
+        if run is addr and more[0].array.ndim == more[1].array.ndim == 1:
+            have, rows, columns = (list(t.array.shape) for t in (input, *more[:2]))
+            if len(have) != 2:
+                raise shape_error(f"2D tensor expected, got {len(have)}D tensor for input")
+            if have != rows + columns:
+                raise shape_error(f"size mismatch, input: {have}, v1: {rows}, v2: {columns}")
         made = run(input, *more)
         sizes = [list(t.array.shape) for t in (input, made)]
         if run is not addbmm and sizes[0] != sizes[1]:

@@ -11,11 +11,12 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
     Call,
+    check_floats,
     check_matrices,
     check_square_floats,
     check_squares,
@@ -25,11 +26,12 @@ from gradcli.core.ops.linalg.matrices import (
 )
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _partial(matrix: Array) -> tuple[Array, int]:
@@ -70,6 +72,10 @@ def _finite_cholesky(matrix: Array) -> None:
 
 
 def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
+    n, m = out.shape[-2:]
+    if n != m:  # of an empty tensor
+        n, m = (n, m) if upper else (m, n)
+        raise runtime_error(f"linalg.solve_triangular: A must be batches of square matrices, but they are {n} by {m} matrices")
     lower, gradient = (xp.mT(out), xp.mT(grad)) if upper else (out, grad)
     phi = xp.matmul(xp.mT(lower), gradient)
     half = xp.call(TRIL, phi, 0)
@@ -116,6 +122,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    check_no_tangent("cholesky", input)
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
@@ -127,7 +134,9 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     if not input.array.size:
         # PyTorch looks at nothing of an empty input
         return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
-    check_square_floats("cholesky", input, "cholesky_cpu")
+    check_squares("cholesky", input)
+    require_floating("cholesky_cpu", input.dtype)
+    check_floats("cholesky", input, "cholesky_cpu")
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 

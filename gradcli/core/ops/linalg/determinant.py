@@ -150,9 +150,9 @@ def logdet(input: Tensor) -> Tensor:
 
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix. Raises RuntimeError for other ranks."""
+    refuse_bool("trace", input.dtype)
     if input.array.ndim != 2:
         raise runtime_error(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
-    refuse_bool("trace", input.dtype)
     return TRACE(input)  # type: ignore[no-any-return]
 
 

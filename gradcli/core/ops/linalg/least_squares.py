@@ -8,8 +8,10 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph import in_place
+from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -25,7 +27,11 @@ Tolerance = Tensor | float | None
 def _bound(largest: Array, tolerances: tuple[Any, Any]) -> Any:
     """Up to which size singular values count as 0, with a dimension to compare with them: the absolute or the relative tolerance."""
     absolute, relative = (np.asarray(t, largest.dtype)[..., None] for t in tolerances)
-    return np.maximum(absolute, relative * largest)
+    try:
+        return np.maximum(absolute, relative * largest)
+    except ValueError:
+        shapes = [part.shape for part in (largest, absolute, relative) if part.ndim > 1 or part.size > 1]
+        raise broadcast_error(shapes[0][:-1], shapes[-1][:-1]) from None
 
 
 def _tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Any, Any]:
@@ -124,6 +130,8 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
     if not input.array.size:
         return wrap(np.zeros(input.array.shape[:-2], np.int64))
     name = "eigh" if hermitian else "svd"
+    if hermitian:
+        require_floating("linalg_eigh_cpu", input.dtype)
     check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu")
     if hermitian:
         check_squares("linalg.eigh", input)
@@ -131,7 +139,10 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
     else:
         values = SVD.forward(input.array, False)[1]
     bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
-    return wrap(memory_format.contiguous(np.asarray((values > bound).sum(-1), np.int64)))
+    ranks = memory_format.contiguous(np.asarray((values > bound).sum(-1), np.int64))
+    if ranks.shape != input.array.shape[:-2]:
+        in_place.write_out(wrap(np.zeros(input.array.shape[:-2], np.int64)), wrap(ranks))  # with PyTorch's warning of the resize
+    return wrap(ranks)
 
 
 def _rank_above(input: Tensor, tol: Tolerance, hermitian: bool = False) -> Tensor:

@@ -21,6 +21,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
@@ -242,10 +243,10 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
     """Raise RuntimeError for other ranks and without row exchanges, NotImplementedError for other dtypes."""
     if A.array.ndim < 2:
         raise shape_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
-    if not pivot:
-        raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if A.array.size and A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
+    if A.array.size and not pivot:
+        raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
 def lu_parts(A: Tensor, pivot: bool = True) -> Any:
@@ -298,6 +299,8 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from the result of lu_factor. Raises RuntimeError unless the pivots are of dtype int32."""
+    if not LU_data.array.ndim:
+        raise ProgramError("IndexError", "Dimension specified as -1 but tensor has no dimensions")
     if LU_data.array.ndim < 2:
         raise shape_error(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.array.shape)} instead")
     if unpack_pivots and LU_pivots.dtype is not dtypes.int32:
@@ -324,6 +327,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     Raises RuntimeError for shapes, dtypes or pivots that do not fit.
     """
     name = "linalg.lu_solve"
+    check_no_gradient("linalg_lu_solve", pivots=pivots)
     if not LU.dtype.is_floating_point:
         raise runtime_error(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
     if LU.dtype is not B.dtype:

@@ -21,7 +21,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.svd import svdvals
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.norms import vector_norm
+from gradcli.core.ops.reduce.norms import check_wider, vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
@@ -51,6 +51,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     first, second = _two_dims(name, A, dim)
     if dtype is not None:
+        check_wider(name, A.dtype, dtype)
         A = to_dtype(A, dtype)
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim)
@@ -96,6 +97,8 @@ def cond(A: Tensor, p: Any = None) -> Any:
         check_squares(shown, A)
     elif A.array.ndim < 2:
         raise shape_error("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if type(p) is bool:
+        p = int(p)
     if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
         raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
     if not A.array.size:

@@ -12,6 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
 from gradcli.core.ops.checks import refuse_bool, scalar_type_error
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -186,6 +187,7 @@ def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
     """The overload with a dtype of the result, which PyTorch lists and refuses on the CPU."""
 
     def refuse(*args: Any) -> Tensor:
+        check_no_tangent(f"aten::{name}", *args)
         raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
 
     return f"Tensor input, {tensors}, dtype out_dtype{more} |function", refuse

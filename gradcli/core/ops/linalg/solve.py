@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
-from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import Call, check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
-from gradcli.core.ops.shape.transpose import mT, permute
+from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -72,8 +72,8 @@ SOLVE: Op = Op(
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
-    check_floats("linalg.solve", A, "lu_cpu")
     check_squares("linalg.solve", A)
+    check_floats("linalg.solve", A, "lu_cpu")
     if A.dtype is not B.dtype:
         raise runtime_error(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype.torch_name} and B of type "
@@ -84,6 +84,8 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     if not left and not vector:
         return mT(solve(mT(A), mT(B)))
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
+    if not left and a[-1] != 1:
+        raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {rows}x1)")
     if rows != a[-1]:
         raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
     return SOLVE(A, B)  # type: ignore[no-any-return]
@@ -128,8 +130,9 @@ def tensorinv(input: Tensor, ind: int = 2) -> Any:
     try:
         inverse = inv(matrix)
     except ProgramError as error:
-        kind = "_LinAlgError" if error.kind.endswith("_LinAlgError") else error.kind
-        raise ProgramError(kind, error.message.replace("linalg.inv", "inv", 1)) from None
+        if not error.kind.endswith("_LinAlgError"):
+            raise
+        raise ProgramError("_LinAlgError", error.message.replace("linalg.inv", "inv", 1)) from None
     return reshape(inverse, (*shape[ind:], *shape[:ind]))
 
 
@@ -140,10 +143,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
     """
     rank = input.array.ndim
     if dims is not None:
-        moved = [wrap_dim(d, rank) for d in dims]
-        input = permute(input, (*[d for d in range(rank) if d not in moved], *moved))
+        input = catalog.function("movedim")(input, tuple(dims), tuple(range(rank - len(dims), rank)))
     shape = input.array.shape[other.array.ndim :]
-    rows, columns = math.prod(input.array.shape[: other.array.ndim]), math.prod(shape)
+    rows, columns = other.array.size, math.prod(shape)
     if rows != columns:
         raise shape_error(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "

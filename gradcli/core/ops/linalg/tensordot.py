@@ -35,9 +35,9 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
     for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
         n, m = a.array.shape[d], b.array.shape[e]
         if m == 1:
-            a = sum_mean.sum(a, (d,), True)
+            a = sum_mean.sum(a, (d,), True, a.dtype)
         elif n == 1:
-            b = sum_mean.sum(b, (e,), True)
+            b = sum_mean.sum(b, (e,), True, b.dtype)
         elif n != m:
             text = f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
             raise shape_error(text)

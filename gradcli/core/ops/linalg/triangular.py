@@ -12,9 +12,9 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, to_column_major
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
@@ -61,13 +61,15 @@ TRIANGULAR: Op = Op(
 
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`, for triangular A. Raises RuntimeError for shapes or dtypes that do not fit."""
-    check_square_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
+    check_squares("linalg.solve_triangular", A)
     check_matrices("linalg.solve_triangular", B, "B")
     a, b = A.array.shape, B.array.shape
     if a[-1] != (b[-2] if left else b[-1]):
         shown = "AX = B" if left else "XA = B"
         text = f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         raise shape_error(text)
+    require_floating("triangular_solve_cpu", A.dtype)
+    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 

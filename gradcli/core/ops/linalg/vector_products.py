@@ -20,7 +20,7 @@ from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -73,6 +73,8 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if not a.ndim:
         raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
     at = wrap_dim(dim, a.ndim)
+    if not a.ndim:
+        raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     if a.shape[at] != 3 or b.shape[at] != 3:
         raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
     if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.clone import COPY
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.checks import wrap_dim
@@ -18,7 +18,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.cumulative import cumsum
 from gradcli.core.ops.shape.joining import cat
 from gradcli.core.ops.shape.slicing import narrow, select
-from gradcli.core.ops.shape.views import reshape
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -41,6 +41,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise runtime_error(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input.array.ndim)
     parts = [p for p in (prepend, input, append) if p is not None]
+    if any(p.array.ndim != input.array.ndim for p in parts):
+        raise shape_error("diff expects prepend or append to be the same dimension as input")
     if len(parts) > 1:
         input = cat(parts, dim)
     if n == 0:
@@ -71,7 +73,7 @@ def _slope(x: Tensor, at: int, spacing: float, edge_order: int) -> Any:
         less = part(low, length)
         return part(high, length) - less
 
-    centre = over(over(rise(0, 2, size - 2), 2), spacing) if size > 2 else None
+    centre = over(over(rise(0, 2, size - 2), 2), spacing) if size > 1 else None
     if edge_order == 1:
         first, last = over(rise(0, 1), spacing), over(rise(size - 2, size - 1), spacing)
     else:
@@ -124,6 +126,11 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
     rank = input.array.ndim
     dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
     places = [wrap_dim(d, rank) for d in dims]
+    for d in places:
+        if places.count(d) > 1:
+            raise runtime_error(f"dim {d} appears multiple times in the list of dims")
+    if input.dtype is dtypes.uint8:
+        raise runtime_error("torch.gradient does not support uint8 input.")
     if edge_order not in (1, 2):
         raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     if isinstance(spacing, Sequence) and len(spacing) == len(places) and all(isinstance(s, (int, float)) for s in spacing):
@@ -134,8 +141,6 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         return _slopes_at(input, spacing, places, edge_order)
     else:
         raise ProgramError("TypeError", "gradient(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
-    if input.dtype is dtypes.uint8:
-        raise runtime_error("torch.gradient does not support uint8 input.")
     for at in places:
         if input.array.shape[at] <= edge_order:
             raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -152,10 +157,16 @@ def _refuse_bool(name: str, y: Tensor, x: Tensor | None = None) -> None:
         raise runtime_error(f"{name}: received a bool input for {which}, but bool is not supported")
 
 
+def _refuse_number(y: Tensor, dim: int) -> None:
+    if not y.array.ndim:
+        raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+
+
 def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("trapezoid", y)
     at = wrap_dim(dim, y.array.ndim)
+    _refuse_number(y, dim)
     if not y.array.shape[at]:
         return _no_area(y, at)
     ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
@@ -166,6 +177,7 @@ def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
     _refuse_bool("trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
+    _refuse_number(y, dim if x.array.ndim else 0)
     if not y.array.shape[at]:
         return _no_area(y, at)
     areas = _steps("trapezoid", y, x, at) * _sums_of_neighbours(y, at)
@@ -173,8 +185,10 @@ def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
 
 
 def _sums_of_neighbours(y: Tensor, at: int) -> Any:
+    if not y.array.ndim:
+        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
     size = y.array.shape[at]
-    return add(narrow(y, at, 0, size - 1), narrow(y, at, 1, size - 1))
+    return add(narrow(y, at, 0, max(size - 1, 0)), narrow(y, at, min(size, 1), max(size - 1, 0)))
 
 
 def _no_area(y: Tensor, at: int) -> Tensor:
@@ -185,12 +199,12 @@ def _no_area(y: Tensor, at: int) -> Tensor:
 
 def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
     """The distances of the points x along dimension `at` of y."""
-    if x.array.ndim == 1 and y.array.ndim > 1:
+    if x.array.ndim == 1:
         if x.array.shape[0] != y.array.shape[at]:
             raise runtime_error(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.array.ndim
         shape[at] = -1
-        x = reshape(x, shape)
+        x = view(x, shape)
     return _difference(x, wrap_dim(at - y.array.ndim, x.array.ndim))
 
 
@@ -209,6 +223,9 @@ def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     return scalars.over(traced, cumsum(areas, dim), 2.0)
 
 
+_AT: Overload = ("Tensor y, Tensor x, *, int dim=-1", trapezoid_at)
+_APART: Overload = ("Tensor y, *, Number dx=1, int dim=-1", trapezoid)
+_APART_FLOAT: Overload = ("Tensor y, *, float dx=1, int dim=-1", trapezoid)
 _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
@@ -235,8 +252,7 @@ FUNCTIONS = (
     *(
         Function(
             name,
-            ("Tensor y, Tensor x, *, int dim=-1", trapezoid_at),
-            ("Tensor y, *, Number dx=1, int dim=-1", trapezoid),
+            *overloads,
             doc="The integral by the trapezoidal rule, of points dx apart or at x.",
             samples=(
                 Sample(f"{name}(x)", np.trapezoid, x=_X),
@@ -245,7 +261,7 @@ FUNCTIONS = (
             ),
             method=False,
         )
-        for name in ("trapezoid", "trapz")
+        for name, overloads in (("trapezoid", (_AT, _APART)), ("trapz", (_APART_FLOAT, _AT)))
     ),
     Function(
         "cumulative_trapezoid",

@@ -14,7 +14,7 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating
-from gradcli.core.ops.rules import not_differentiable, recorded
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -27,6 +27,7 @@ _HISTOGRAM = not_differentiable("histogram", lambda *tensors: tensors[:2], "inpu
 
 def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     """How often each of the integers 0, 1, 2 ... occurs in a vector; with weights, the sum of their weights."""
+    check_no_tangent("aten::bincount", input, weights)
     if input.dtype.category != 1:
         raise not_implemented("bincount_cpu", input.dtype)
     x = input.array
@@ -172,6 +173,7 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
 
 
 def _histogram_in(input: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool) -> NamedResult:
+    check_no_tangent("aten::histogram", input, weight)
     if bins <= 0:
         raise shape_error(_NO_BINS.format(bins))
     if range is not None and len(range) != 2:

@@ -23,6 +23,7 @@ from gradcli.core.ops.reduce.common import Typed, restored
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import view
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -156,12 +157,23 @@ VECTOR_NORM = Typed(
 )
 
 
+def check_wider(name: str, given: DType, wanted: DType) -> None:
+    """Raise RuntimeError for a dtype that does not hold all numbers of the given one."""
+    if wanted.is_floating_point and dtypes.promote(given, wanted) is not wanted:
+        raise runtime_error(
+            f"{name}: the dtype of the input ({given.torch_name}) should be convertible without narrowing to the specified dtype "
+            f"({wanted.torch_name})"
+        )
+
+
 def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
     if not input.dtype.is_floating_point:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
     if dtype is not None and not dtype.is_floating_point:
         raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
+    if dtype is not None:
+        check_wider("linalg.vector_norm", input.dtype, dtype)
     dims = wrap_dims(dim, input.array.ndim)
     order = float(ord)
     if not input.array.size and (order < 0 or order == math.inf):
@@ -183,6 +195,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """`torch.norm`: the vector norm of order p, which is 2 for "fro" and None; other names mean matrix norms."""
     if type(p) is str and p != "fro":
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(dim, int):
+        dim = [dim]
     # linalg.vector_norm is called by its name, so that it checks the arguments and raises PyTorch's errors
     return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
 
@@ -264,9 +278,9 @@ RENORM = Op(
 
 def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """Each slice along dim scaled down so that its norm of order p is at most maxnorm."""
-    if p <= 0:
+    if not p > 0:
         raise runtime_error("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
+    if not maxnorm >= 0:
         raise runtime_error(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     rank = input.array.ndim
     if rank < 2:

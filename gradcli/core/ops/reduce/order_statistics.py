@@ -33,6 +33,8 @@ def _middle(x: Array, skip_nan: bool) -> Array:
     """The lower median of all elements."""
     flat = x.reshape(-1)
     kind = flat.dtype.kind
+    if not flat.size and kind != "f":
+        return np.asarray(np.iinfo(flat.dtype).min, flat.dtype)
     if kind == "f":
         missing = np.isnan(flat)
         if not flat.size or missing.all() or (missing.any() and not skip_nan):
@@ -155,22 +157,24 @@ def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpola
 
 def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
     """The values below which a share q of the elements lies, all or along dim; between two elements they are interpolated."""
+    if type(q) is not Tensor and not 0 <= q <= 1:
+        raise runtime_error(f"quantile() q must be in the range [0, 1] but got {q:g}")
+    if not input.array.size:
+        raise runtime_error("quantile() input tensor must be non-empty")
+    if type(q) is Tensor and q.array.ndim > 1:
+        raise runtime_error("quantile() q must be a scalar or 1D tensor")
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise runtime_error("quantile() input tensor must be either float or double dtype")
     if type(q) is Tensor and q.dtype is not input.dtype:
         raise runtime_error("quantile() q tensor must be same dtype as the input tensor")
-    if not input.array.size:
-        raise runtime_error("quantile() input tensor must be non-empty")
     if interpolation not in _INTERPOLATIONS:
         raise runtime_error("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation)
+    rank = input.array.ndim
+    at = 0 if dim is None else wrap_dim(dim, rank)
     wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)
-    if type(q) is not Tensor and not 0 <= q <= 1:
-        raise runtime_error(f"quantile() q must be in the range [0, 1] but got {q:g}")
     if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
         raise runtime_error("quantile() q values must be in the range [0, 1]")
-    rank = input.array.ndim
     flat: Any = catalog.function("flatten")(input) if dim is None else input
-    at = 0 if dim is None else wrap_dim(dim, rank)
     if dim is not None and rank and at != rank - 1:
         flat = transpose(unsqueeze(input, -1), at, -1)
     moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)

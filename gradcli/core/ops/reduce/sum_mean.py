@@ -130,6 +130,11 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType
     """The mean of the elements that are not nan, over dimensions; None is all of them."""
     if not input.dtype.is_floating_point:
         raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+    if dtype is not None and not dtype.is_floating_point:
+        raise runtime_error(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype.torch_name}"
+        )
     axes = wrap_dims(dim, input.array.ndim)
     counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
     return div(nansum(input, dim, keepdim, dtype), counted)
@@ -179,6 +184,9 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     if not input.dtype.is_floating_point:
         default = dtypes.get_default()
         input = Tensor(input.array.astype(default.np), default)
+    rank = input.array.ndim
+    if rank and not dim and not keepdim:
+        raise shape_error(f"output with shape [] doesn't match the broadcast shape {[1] * rank}")
     return LOGSUMEXP(input, dim, keepdim)  # type: ignore[no-any-return]
 
 

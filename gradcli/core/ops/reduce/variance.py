@@ -195,7 +195,8 @@ def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
         dim = dim or None
         correction = 1 if given is None else given
         wrap_dims(dim, input.array.ndim)
-        if count_of(input.array.shape, dim) - correction <= 0:
+        kept = [n for d, n in enumerate(input.array.shape) if d not in wrap_dims(dim, input.array.ndim)]
+        if (0 if 0 in kept else count_of(input.array.shape, dim)) - correction <= 0:
             warnings.emit(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
                 "divided by output numel). (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/ReduceOps.cpp:1861.)"
