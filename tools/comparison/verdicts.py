@@ -101,7 +101,7 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
         mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
     for fact in dict.fromkeys((*other, *mine)):
         a, b = harness.normalised(other.get(fact, "")), harness.normalised(mine.get(fact, ""))
-        if a != b and (kind := _kind(fact, a, b)):
+        if a != b and (kind := kind_of(fact, a, b)):
             found.append(Difference(fact, kind, other.get(fact, ""), mine.get(fact, "")))
     if theirs["warnings"] != ours["warnings"] and not any(d.kind in ("refused", "no error", "wrong error") for d in found):
         found.append(Difference("warnings", "warning", "\n".join(theirs["warnings"]), "\n".join(ours["warnings"])))
@@ -134,7 +134,8 @@ def facts(out: str) -> dict[str, str]:
     return made
 
 
-def _kind(fact: str, theirs: str, ours: str) -> str:
+def kind_of(fact: str, theirs: str, ours: str) -> str:
+    """The kind of a difference between two texts of a fact; "" for none that counts."""
     errors = [bool(ERROR.match(text)) for text in (theirs, ours)]
     if errors[1] and REFUSAL.search(ours) and not REFUSAL.search(theirs):
         return "refused"

@@ -36,6 +36,9 @@ def detach_(self: Tensor) -> Tensor:
     self.node = None
     self.output_nr = 0
     self.requires_grad = False
+    if state.dual is not None:
+        self.set_property("tangent", None)
+        self.array = np.asarray(self.array)
     return self
 
 

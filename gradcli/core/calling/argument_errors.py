@@ -6,7 +6,7 @@ knows: a number never fits `Number`, a parameter with a default is never found b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 TypeName = Callable[[object], str]
@@ -16,8 +16,7 @@ _ALSO = {"float": ("float", "int"), "int": ("int",)}
 
 def describe(listed: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], type_name: TypeName) -> str:
     """What follows `received an invalid combination of arguments - `; `listed` are signatures in parentheses."""
-    # PyTorch walks through a hash table, where the latest comes first
-    kwargs = dict(reversed(list(kwargs.items())))
+    kwargs = {key: kwargs[key] for key in _hashed_order(kwargs)}
     if len(listed) > 1:
         lines = "".join(f" * {text}\n{_reason(text, args, kwargs, type_name)}" for text in listed)
         return f"got {_plain(args, kwargs, type_name)}, but expected one of:\n{lines}"
@@ -28,6 +27,33 @@ def describe(listed: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, An
     fits = len(args) + len(kwargs) == len(parameters)
     got = _compared(parameters, args, kwargs, type_name) if fits else _plain(args, kwargs, type_name)
     return f"got {got}, but expected {listed[0]}"
+
+
+_BITS, _FACTOR = (1 << 64) - 1, 0xC6A4A7935BD1E995
+
+
+def _hashed_order(keys: Iterable[str]) -> list[str]:
+    """Keys in the order of C++'s hash table, through which PyTorch walks: the bucket that was used last comes first, as its last key."""
+    buckets: dict[int, list[str]] = {}
+    for key in keys:
+        buckets.setdefault(_hash(key) % 13, []).append(key)
+    return [key for bucket in reversed(buckets.values()) for key in reversed(bucket)]
+
+
+def _hash(key: str) -> int:
+    """The hash of a string in libstdc++: MurmurHash64A."""
+    data = key.encode()
+    value = 0xC70F6907 ^ (len(data) * _FACTOR & _BITS)
+    for at in range(0, len(data), 8):
+        part = int.from_bytes(data[at : at + 8], "little")
+        if at + 8 <= len(data):
+            part = _mixed(part * _FACTOR & _BITS) * _FACTOR & _BITS
+        value = (value ^ part) * _FACTOR & _BITS
+    return _mixed(_mixed(value) * _FACTOR & _BITS)
+
+
+def _mixed(value: int) -> int:
+    return value ^ value >> 47
 
 
 def _reason(text: str, args: Sequence[Any], kwargs: Mapping[str, Any], type_name: TypeName) -> str:

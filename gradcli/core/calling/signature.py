@@ -337,6 +337,9 @@ class Signature:
         return f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) == 1 else ''}: {names}"
 
     def _wrong_type(self, name: str, p: Parameter, value: Any, position: int | None) -> str:
+        if p.type == "Tensors" and isinstance(value, (tuple, list)):
+            i, found = next((i, v) for i, v in enumerate(value) if type(v) is not Tensor)
+            return f"expected Tensor as element {i} in argument {self.parameters.index(p)}, but got {language.type_name(found)}"
         where = f" (position {position})" if position is not None else ""
         shown = _SHOWN.get(p.type, p.type)
         if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):

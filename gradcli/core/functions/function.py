@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 Overload = tuple[str, Callable[..., Any]]
+#: how operands may not share memory with a tensor that is written to: in part, or at all
+Overlap = Literal["", "partial", "any"]
 
 
 class Sample:
@@ -57,6 +59,8 @@ class Function:
         "takes_out",
         "python_name",
         "parsed_as",
+        "overlap",
+        "fills",
         "_parser",
         "_method_parser",
     )
@@ -79,6 +83,8 @@ class Function:
         out: bool = False,
         python: str = "",
         parsed_as: str = "",
+        overlap: Overlap | None = None,
+        fills: bool = False,
     ) -> None:
         self.name = name
         #: "torch", "torch.nn.functional", "torch.linalg" ...
@@ -105,6 +111,12 @@ class Function:
         self.python_name = python
         #: the name in errors about arguments, where it is another
         self.parsed_as = parsed_as
+        if overlap is None and (not ops or any(op.elementwise for op in ops)):
+            overlap = "partial"
+        #: which operands the in-place form refuses: those that share "partial" memory with the tensor, or "any", as itself does
+        self.overlap = overlap
+        #: whether the in-place form takes tensors whose elements share memory, such as expanded ones
+        self.fills = fills
         self._parser: Parser | None = None
         self._method_parser: Parser | None = None
 
@@ -170,7 +182,11 @@ class Function:
         if dimension and name in rules.IN_ITS_DTYPE and kwargs.get("dtype") is None and type(kwargs["out"]) is Tensor:
             kwargs = {**kwargs, "dtype": kwargs["out"].dtype}
         signature, values = self.parser.find(args, kwargs)
-        out = values.pop(signature.out_at) if signature.out_at >= 0 else None
+        out = values[signature.out_at] if signature.out_at >= 0 else None
+        if type(out) is Tensor:
+            _take_dtype(signature, values, out)
+        if signature.out_at >= 0:
+            values.pop(signature.out_at)
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
@@ -190,6 +206,18 @@ def _out_arguments() -> Any:
     from gradcli.core.functions import out_arguments
 
     return out_arguments
+
+
+def _take_dtype(signature: Signature, values: list[Any], out: Tensor) -> None:
+    """Let a function that makes a tensor make it in the dtype of `out`. Raises RuntimeError for another dtype in the call."""
+    names = [p.name for p in signature.parameters]
+    if "layout" not in names:
+        return
+    at = names.index("dtype")
+    if values[at] is not None and values[at] is not out.dtype:
+        given, wanted = values[at].torch_name, out.dtype.torch_name
+        raise runtime_error(f"dtype {given} does not match dtype of out parameter ({wanted})")
+    values[at], values[names.index("pin_memory")] = out.dtype, False
 
 
 @cache
@@ -220,14 +248,20 @@ class InplaceFunction:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         signature, (tensor, *values) = self.named.parser.find(args, kwargs)
-        return self._apply(tensor, lambda t: signature.implementation(t, *values), values)
+        return self._apply(tensor, values, lambda t: signature.implementation(t, *values))
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return self._apply(tensor, lambda t: self.named.method(t, args, kwargs), (*args, *kwargs.values()))
+        return self._apply(tensor, (*args, *kwargs.values()) if kwargs else args, lambda t: self.named.method(t, args, kwargs))
 
-    def _apply(self, tensor: Tensor, compute: Callable[[Tensor], Any], operands: Sequence[Any]) -> Any:
+    def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
         try:
+            if self.of.fills:
+                return _in_place().fill(tensor, compute, self.name)
+            version = tensor.version  # None: there is no view of the same memory
+            for operand in operands:
+                if type(operand) is Tensor and (operand is tensor or operand.version is version is not None):
+                    return _in_place().apply_apart(tensor, operands, compute, self.of.overlap)
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
             if error.code is Code.NO_KERNEL or error.code is Code.RESULT_DTYPE:

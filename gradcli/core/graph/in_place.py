@@ -11,13 +11,25 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.op_node import OpNode, Plan
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
-from gradcli.core.graph.write_checks import bump, check_fits, check_memory, check_writable, result_dtype_error, why_not
+from gradcli.core.graph.write_checks import (
+    UNASKED,
+    bump,
+    check_fits,
+    check_memory,
+    check_order,
+    check_overlap,
+    check_writable,
+    resized,
+    result_dtype_error,
+    shares_places,
+    why_not,
+)
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, freed_error
+from gradcli.core.tensor.node import NO_EDGE, Edge, Node, freed_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -48,6 +60,49 @@ def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
         state.saving, state.observed = hooks, True  # without a call, for which there might be no memory
     if isinstance(node, OpNode):
         hooks.pack(node, (tensor,))
+    return tensor
+
+
+def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], object], overlap: str | None) -> Tensor:
+    """As `apply`, where operands share memory with the tensor. Raises RuntimeError for what a function with this `overlap` refuses."""
+
+    def check() -> None:
+        for operand in operands:
+            if type(operand) is Tensor:
+                check_overlap(tensor, operand, overlap == "any")
+
+    def checked(old: Tensor) -> object:
+        if overlap == "partial":
+            check()
+        result = compute(old)
+        if overlap == "any":
+            check()
+        elif overlap == "partial":
+            for operand in operands:
+                if type(operand) is Tensor:
+                    check_order(tensor, operand)
+        return result
+
+    return apply(tensor, checked)
+
+
+def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
+    """`masked_fill_` and `index_fill_`. Elements may share memory: one that is filled changes the others too."""
+    if not shares_places(tensor.array):
+        return apply(tensor, compute)
+    check_writable(tensor)
+    warnings.emit(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies "
+        "to advanced indexing e.g. tensor[mask] = scalar (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:2205.)"
+    )
+    result = compute(Tensor(tensor.array, tensor.dtype))
+    check_fits(tensor, result)
+    if tensor.requires_grad or result.requires_grad:
+        raise runtime_error(f"{name} of an expanded tensor with a gradient is not part of gradcli")
+    filled = result.array != tensor.array
+    tensor.array[filled] = result.array[filled]
+    bump(tensor)
     return tensor
 
 
@@ -161,13 +216,7 @@ def write_out(out: Tensor, result: Any) -> Tensor:
     """`out=`: write a result, whose dtype can be cast, into a tensor, which gets its shape and strides where the shape differs."""
     if out.array.shape != result.array.shape:
         if out.array.size:
-            warnings.emit(
-                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does not match the "
-                f"required output shape {list(result.array.shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-                "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
-                "to zero elements with t.resize_(0). (Triggered internally at "
-                "/__w/pytorch/pytorch/aten/src/ATen/native/Resize.cpp:30.)"
-            )
+            warnings.emit(resized(out.array.shape, result.array.shape))
         out.array = memory_format.empty(result.array.shape, memory_format.element_strides(result.array), out.dtype.np)
     _store(out.array, result.array, out.dtype)
     bump(out)
@@ -176,6 +225,12 @@ def write_out(out: Tensor, result: Any) -> Tensor:
 
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
+    check_writable(tensor, source.requires_grad)
+    if source is tensor:
+        bump(tensor)
+        return tensor
+    if source.version is not None and source.version is tensor.version:
+        check_overlap(tensor, source)
     check_memory(tensor)
     values = source.array
     if values.shape != tensor.array.shape:
@@ -184,6 +239,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
         except ValueError:
             raise broadcast_error(tensor.array.shape, values.shape) from None
     if np.may_share_memory(values, tensor.array):
+        check_order(tensor, source)
         values = values.copy()
     return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
 
@@ -193,6 +249,8 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
     if type(value) is Tensor:
         if value.array.ndim:
             raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+        check_writable(tensor, value.requires_grad)
+        check_memory(tensor)
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
     return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
@@ -233,7 +291,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         _rebase(tensor, probe.node)
         if tensor.view is None:
             _adopt_views(tensor)
-    if tensor.view is not None and tensor.version is not None:
+    if state.enabled and tensor.view is not None and tensor.version is not None:
         tensor.view.version = tensor.version.count
     return tensor
 
@@ -251,7 +309,7 @@ def set_history(tensor: Tensor, node: Node) -> None:
     base = view.base
     slices = CopySlices(base.edge(), base, tensor, node)
     _rebase(base, slices)
-    _adopt_views(base)
+    _adopt_views(base, tensor)
     _follow(tensor, base)
     if state.watch is not None:
         state.watch.append((slices, (base,)))
@@ -267,8 +325,8 @@ def _rebase(tensor: Tensor, node: Node) -> None:
     tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
 
 
-def _adopt_views(base: Tensor) -> None:
-    """Views taken before the base needed gradients now need them too."""
+def _adopt_views(base: Tensor, written: Tensor | None = None) -> None:
+    """Views taken before the base needed gradients now need them too; `written` is the view that the gradients came by."""
     version = base.version
     if version is None or not version.views:
         return
@@ -278,6 +336,8 @@ def _adopt_views(base: Tensor) -> None:
             continue
         if view.dtype.is_floating_point:
             view.requires_grad = True
+            if view is not written:
+                view.view.version = UNASKED
             if view.view.creation == "default":
                 _follow(view, base)
     version.views = []
@@ -297,16 +357,19 @@ def refresh_view(tensor: Tensor) -> None:
     view = tensor.view
     assert view is not None and tensor.version is not None
     base = view.base
-    if view.creation != "default" and base.requires_grad:
+    if view.creation != "default" and (base.requires_grad or tensor.node is not None):
         deed = "its base or another view of its base has been modified inplace"
         raise runtime_error(why_not(tensor, deed, deed))
     view.version = tensor.version.count
+    where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
     if not base.requires_grad:
+        # the tensor that required the gradient is a view of the base itself: as in PyTorch, no gradient reaches it any more
+        if tensor.node is not None:
+            _rebase(tensor, OpNode(strided.AS_STRIDED, (NO_EDGE,), tensor.array.shape, tensor.dtype, Plan(strided.AS_STRIDED, 0), where))
         return
-    where = strided.geometry(tensor.array, base.array)
     probe = Tensor(tensor.array, tensor.dtype)
     with recording(True):
-        strided.AS_STRIDED.record(probe, (base,), (*where, strided.own_geometry(base.array)[1]))
+        strided.AS_STRIDED.record(probe, (base,), where)
     assert probe.node is not None
     _rebase(tensor, probe.node)
 

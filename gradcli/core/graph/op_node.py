@@ -358,11 +358,10 @@ _NOT_FOUND = (
 
 def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
     """PyTorch's error when a saved tensor was written to before backward needed it."""
-    kind = "CPUBoolType" if dtype is dtypes.bool_ else f"torch.{dtype.torch_name}Tensor"
     where = "" if node is None else f", which is output {number} of {message_name(node.name())},"
     return runtime_error(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
+        f"[{dtype.tensor_name} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
         f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
         code=Code.SAVED_TENSOR_MODIFIED,
     )

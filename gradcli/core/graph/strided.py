@@ -67,7 +67,7 @@ def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array,
 
 def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
     """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory."""
-    if not _separate(view):
+    if not separate(view):
         return None
     _, whole, part = _laid_out(base, view, grad.dtype)
     whole[...] = grad
@@ -87,14 +87,14 @@ def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:
     """
     memory, whole, part = _laid_out(base, view, grad.dtype)
     _add(memory, part, view, grad)
-    if not _separate(base):
+    if not separate(base):
         memory /= _sharers(memory.size, base)
     return whole if whole.flags.c_contiguous else whole.copy()
 
 
 def _add(memory: Array, window: Array, where: Geometry, values: Array) -> None:
     """Add values to zeroed memory at the elements of its window."""
-    if _separate(where):
+    if separate(where):
         window[...] = values
     else:
         np.add.at(memory, _window(np.arange(memory.size), where).reshape(-1), values.reshape(-1))
@@ -105,7 +105,7 @@ def _sharers(room: int, where: Geometry) -> Array:
     return np.maximum(np.bincount(_window(np.arange(room), where).reshape(-1), minlength=room), 1)
 
 
-def _separate(view: Geometry) -> bool:
+def separate(view: Geometry) -> bool:
     """Whether no two elements of the view share a place: each stride steps over all that is inside it."""
     reach = 1
     for s, n in sorted((s, n) for n, s in zip(view[0], view[1], strict=True) if n > 1):
@@ -119,7 +119,7 @@ def gather(grad: Array, view: Geometry, base: Geometry) -> Array:
     """The view's elements of a gradient of the base: the transpose of `scatter`."""
     memory, whole, part = _laid_out(base, view, grad.dtype)
     _add(memory, whole, base, grad)
-    if not _separate(base):
+    if not separate(base):
         memory /= _sharers(memory.size, base)
     return part.copy()
 
@@ -156,7 +156,7 @@ AS_STRIDED: Op = Op(
     input=AS_STRIDED_RULE,
 )
 STRIDED_SCATTER: Op = Op(
-    "AsStridedScatterBackward0",
+    "AsStridedBackward0",
     lambda a, size, stride, offset, shape, base_stride: scatter(a, (size, stride, offset), (shape, base_stride, 0)),
     "input",
     "size stride offset shape base_stride",

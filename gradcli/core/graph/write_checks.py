@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from gradcli.core.graph.strided import separate
+from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import element_strides, is_dense
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -21,10 +26,24 @@ def _ambiguous(mode: str) -> str:
     )
 
 
+#: the version of a view, in `View.version`, whose base came to require a gradient: the view has no node until somebody asks for it
+UNASKED = -1
+
+
 def result_dtype_error(result: str, wanted: DType) -> ProgramError:
     """PyTorch's error for a result, of the dtype that messages call `result`, that does not fit the dtype of where it goes."""
     text = f"result type {result} can't be cast to the desired output type {wanted.torch_name}"
     return runtime_error(text, Code.RESULT_DTYPE)
+
+
+def resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """PyTorch's warning of an output, not empty, that gets another shape."""
+    return (
+        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the required output shape "
+        f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
+        "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0). (Triggered "
+        "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Resize.cpp:30.)"
+    )
 
 
 def leaf_error(what: str) -> ProgramError:
@@ -43,7 +62,7 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
             raise runtime_error(why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
             raise leaf_error("a view of a leaf Variable")
-    if tensor.requires_grad and tensor.node is None:
+    if tensor.requires_grad and (tensor.node is None or (view is not None and view.version == UNASKED)):
         raise leaf_error("a leaf Variable")
 
 
@@ -76,14 +95,55 @@ def why_not(tensor: Tensor, what: str, deed: str) -> str:
     return f"{start}. {_MULTIPLE if view.creation == 'multi' else _ambiguous('no_grad')}"
 
 
+def shares_places(array: Array) -> bool:
+    """Whether elements of the array share memory, as those of an expanded tensor do."""
+    return bool(array.size) and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+
+
 def check_memory(tensor: Tensor) -> None:
-    """Raise RuntimeError where elements of the tensor share memory, as those of an expanded tensor do."""
+    """Raise RuntimeError where elements of the tensor share memory."""
     array = tensor.array
-    if array.size and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
+    if shares_places(array):
         raise runtime_error(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation.",
         )
+    if tensor.view is not None and tensor.view.source == "AsStrided" and not separate((array.shape, element_strides(array), 0)):
+        raise runtime_error("an in-place operation on a tensor whose elements overlap is not part of gradcli")
+
+
+def check_overlap(tensor: Tensor, operand: Tensor, apart: bool = False) -> None:
+    """Raise RuntimeError where a tensor that is written to shares some of its elements with an operand.
+
+    An operand may be the tensor itself, unless it has to be `apart`. Tensors with gaps are not checked, as in PyTorch.
+    """
+    a, b = tensor.array, operand.array
+    if not a.size or not b.size or (tensor is operand and not apart):
+        return
+    strides = element_strides(a), element_strides(b)
+    if tensor is not operand and not (is_dense(a.shape, strides[0]) and is_dense(b.shape, strides[1])):
+        return
+    if _start(a) >= _start(b) + b.nbytes or _start(b) >= _start(a) + a.nbytes:
+        return
+    if not apart and _start(a) == _start(b) and a.nbytes == b.nbytes and strides[0] == strides[1]:
+        return
+    raise runtime_error(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+        "clone() the tensor before performing the operation.",
+    )
+
+
+def check_order(tensor: Tensor, operand: Tensor) -> None:
+    """Raise RuntimeError where PyTorch would read elements of an operand that it has already written: what it computes is by chance."""
+    a, b = tensor.array, operand.array
+    if element_strides(a) == element_strides(b) and _start(a) <= _start(b):
+        return
+    if tensor is not operand and np.shares_memory(a, b):
+        raise runtime_error("an in-place operation with an operand that overlaps the written-to tensor is not part of gradcli")
+
+
+def _start(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def check_fits(tensor: Tensor, result: Tensor) -> None:

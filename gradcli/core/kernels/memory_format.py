@@ -156,6 +156,13 @@ def empty_like(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     return empty(array.shape, preserved(array), dtype or array.dtype)
 
 
+def zeros_like(array: Array) -> Array:
+    """Zeros with the strides of PyTorch's `zeros_like`."""
+    made = empty_like(array)
+    made.fill(0)
+    return made
+
+
 def laid_out(array: Array, strides: Strides) -> Array:
     """The array with the given dense strides: itself, or a copy."""
     if element_strides(array) == strides and (array.size or any(array.strides)):
@@ -190,7 +197,7 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
 
     def placed(result: Any, args: tuple[Any, ...]) -> Any:
         first = args[0]
-        if not isinstance(result, np.ndarray) or result.ndim < 2:
+        if not isinstance(result, np.ndarray) or result.ndim < (1 if layout == "preserved" else 2):
             return result
         if layout == "contiguous" or (layout == "columns" and result.ndim < first.ndim):
             return contiguous(result)

@@ -178,7 +178,7 @@ def _is_plain_write(target: Tensor, value: Any) -> bool:
     if state.enabled or target.meta is not None or not target.dtype.is_floating_point or target.dtype is dtypes.bfloat16:
         return False
     if type(value) is Tensor:
-        if value.dtype is not target.dtype or value.array.shape != target.array.shape:
+        if value.dtype is not target.dtype or value.array.shape != target.array.shape or value.version is target.version is not None:
             return False
     elif type(value) is not float and type(value) is not int:
         return False

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative
+from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative, without_jvp
+from gradcli.core.kernels import memory_format
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -23,6 +24,12 @@ def zero(note: str = "") -> Rule:
 ZERO = zero()
 
 
+def zeros_as(xp: Any, x: Any) -> Any:
+    """Zeros with the memory format of `x`."""
+    zeros = memory_format.zeros_like(xp.plain(x))
+    return Tensor(zeros, x.dtype) if type(x) is Tensor else zeros
+
+
 def refused(error: Callable[[], ProgramError]) -> Rule:
     """A derivative that PyTorch does not have: the backward pass raises the error that `error` makes."""
 
@@ -35,7 +42,7 @@ def refused(error: Callable[[], ProgramError]) -> Rule:
 def underived(grad_fn: str, name: str) -> Op:
     """The record of PyTorch's operator `name`, whose results require gradients and whose derivative PyTorch declares as missing."""
     error = ProgramError("NotImplementedError", f"the derivative for '{name}' is not implemented.")
-    return Op(grad_fn, lambda x: x, "input", input=refused(lambda: error))
+    return Op(grad_fn, lambda x: x, "input", jvp=without_jvp(name), input=refused(lambda: error))
 
 
 def check_no_tangent(name: str, *operands: Any) -> None:
@@ -55,6 +62,8 @@ def recorded(op: Op, out: Tensor, *inputs: Tensor) -> Tensor:
     """A result that was computed apart from its record, with a node if an input requires a gradient."""
     if state.enabled:
         op.record(out, inputs, ())
+    if state.dual is not None:
+        state.dual.push(op, inputs, (), (out,))
     return out
 
 

@@ -56,6 +56,8 @@ def poisson(generator: Generator, mean: float) -> float:
     uniform, rate = generator.one_uniform, float(mean)
     if not rate >= 0:
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
+    if math.isinf(rate):
+        return -(2.0**63)  # what PyTorch's conversion of nan to an integer gives
     if rate < 10:
         least, count, product = math.exp(-rate), 0, 1.0
         while rate:

@@ -109,15 +109,14 @@ class Tensor:
         """The node that made this tensor, None for leaves. A view whose base was written to gets a fresh node."""
         view = self.view
         stale = view is not None and self.version is not None and view.version != self.version.count
-        # without a node, only a view that was made without recording needs to be looked at: it must not join the graph
-        if stale and view is not None and (self.node is not None or view.creation != "default"):
+        if stale and view is not None and (self.node is not None or view.base.requires_grad):
             provided.refresh_view(self)
         return self.node
 
     @property
     def is_leaf(self) -> bool:
         """True unless an operation that was recorded made this tensor."""
-        return self.node is None
+        return self.grad_fn is None
 
     def edge(self) -> Edge:
         """Where gradients for this tensor go: its node, or the accumulator of a leaf that requires grad."""

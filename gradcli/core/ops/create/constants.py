@@ -37,7 +37,9 @@ def _filled_like(value: Any) -> Overload:
 
 def _like(input: Tensor, value: Any, memory_format: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
-    return np.full_like(blank(input, memory_format, wanted), value), wanted
+    made = blank(input, memory_format, wanted)
+    made[...] = value
+    return made, wanted
 
 
 def _new_filled(value: Any) -> Overload:
@@ -91,7 +93,9 @@ def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
 
 
 def _full_of(a: Array, value: Any) -> Array:
-    return np.full_like(memory_format.empty_like(a), value)
+    made = memory_format.empty_like(a)
+    made[...] = value
+    return made
 
 
 _NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")

@@ -47,9 +47,10 @@ def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: st
 
     def make(*values: Any) -> Tensor:
         *own, dtype, _layout, _device, pin_memory, requires_grad = values
+        made = run(*own, dtype)
         if pin_memory:
             raise cannot_pin()
-        return leaf(*run(*own, dtype), requires_grad)
+        return leaf(*made, requires_grad)
 
     return f"{parameters}, {options}", make
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO
@@ -28,6 +29,7 @@ def _record(grad_fn: str) -> Op:
 
 def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     """Overwrite with values that are drawn in the order of memory, which is PyTorch's order."""
+    check_memory(tensor)
 
     def write(array: Array) -> None:
         memory_format.filled(array, draw)
@@ -56,7 +58,7 @@ def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: s
 _UNIFORM, _NORMAL = _record("UniformBackward0"), _record("NormalBackward0")
 _BERNOULLI = Op(
     "BernoulliBackward1",
-    lambda a, p: a,
+    lambda a, p: a * 0,
     "input p",
     saved="",
     input=ZERO,
@@ -77,6 +79,8 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
     if input.array.size:
         expanded_shape(p, input.array.shape)
+
+    check_memory(input)
 
     def write(array: Array) -> None:
         if not array.size:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph.record import Op
+from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_broadcast, require_floating
+from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
@@ -19,7 +21,7 @@ from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 Made = tuple[Array, DType]
 Sizes = tuple[int, ...]
@@ -83,8 +85,8 @@ def _normal_like(input: Tensor, given: Generator | None, format: Any, dtype: DTy
 
 # --- counts ---
 
-_POISSON = Op("PoissonBackward0", lambda x: x, "input", input=ZERO)
-_BINOMIAL = Op("BinomialBackward0", lambda x, y: x, "count prob", count=ZERO, prob=ZERO)
+_POISSON = Op("PoissonBackward0", lambda x: x, "input", jvp="elementwise", input=ZERO)
+_BINOMIAL = not_differentiable("binomial", lambda x, y: x, "count prob")
 
 
 def _poisson(input: Tensor, given: Generator | None) -> Tensor:
@@ -94,10 +96,18 @@ def _poisson(input: Tensor, given: Generator | None) -> Tensor:
 
 
 def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
+    for name, tensor in (("count", count), ("prob", prob)):
+        if not tensor.dtype.is_floating_point:
+            text = f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.torch_name}"
+            raise ProgramError("ValueError", text)
     if count.dtype is not prob.dtype:
         raise runtime_error(f"Found dtype {prob.dtype.torch_name} but expected {count.dtype.torch_name}")
-    require_floating("binomial_cpu", count.dtype)
+    if count.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise not_implemented("binomial_cpu", count.dtype)
+    check_broadcast([count.array, prob.array])
     counts, probs = np.broadcast_arrays(count.array, prob.array)
+    if counts.shape != count.array.shape and count.array.size:
+        warnings.emit(resized(count.array.shape, counts.shape))
     drawn = rejection.each(rejection.binomial, source(given), counts, probs)
     return recorded(_BINOMIAL, leaf(dtypes.cast(drawn, count.dtype), count.dtype), count, prob)
 
@@ -133,11 +143,13 @@ def _randperm(n: int, given: Generator | None, dtype: DType | None) -> Made:
 
 
 # PyTorch gives what is drawn a derivative of 0 by the parameters
-_BERNOULLI = Op("BernoulliBackward0", lambda x: x, "input", input=ZERO)
+_BERNOULLI = Op("BernoulliBackward0", lambda x: x, "input", jvp="elementwise", input=ZERO)
 _BERNOULLI_P = not_differentiable("bernoulli", lambda x: x, "input")
-_NORMAL_MEAN = Op("NormalBackward1", lambda x: x, "mean", saved="mean_sym_sizes", mean=ZERO)
-_NORMAL_STD = Op("NormalBackward2", lambda x: x, "std", saved="std_sym_sizes", std=ZERO)
-_NORMAL_BOTH = Op("NormalBackward3", lambda x, y: x, "mean std", saved="mean_sym_sizes std_sym_sizes", mean=ZERO, std=ZERO)
+_NORMAL_MEAN = Op("NormalBackward1", lambda x: x, "mean", saved="mean_sym_sizes", jvp="elementwise", mean=ZERO)
+_NORMAL_STD = Op("NormalBackward2", lambda x: x, "std", saved="std_sym_sizes", jvp="elementwise", std=ZERO)
+_NORMAL_BOTH = Op(
+    "NormalBackward3", lambda x, y: x, "mean std", saved="mean_sym_sizes std_sym_sizes", jvp="elementwise", mean=ZERO, std=ZERO
+)
 
 
 def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
@@ -145,8 +157,11 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
     if type(std) is not Tensor:
         check_deviation(std)
         require_floating("normal_kernel_cpu", like.dtype)
-    elif type(mean) is Tensor:
-        check_broadcast([mean.array, std.array])
+    else:
+        if std.array.size and not (std.array >= 0).all():
+            raise runtime_error("normal expects all elements of std >= 0.0")
+        if type(mean) is Tensor:
+            check_broadcast([mean.array, std.array])
     means, stds = (np.asarray(v.array) if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
     made = leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
     if type(mean) is Tensor and type(std) is Tensor:
@@ -176,6 +191,7 @@ def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Gene
 
 
 _GENERATOR = "*, Generator? generator=None"
+_COUNTS = "Generator? generator=None"
 
 FUNCTIONS = (
     Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=True),
@@ -222,12 +238,10 @@ FUNCTIONS = (
         doc="Indices drawn with the weights of input.",
         out=True,
     ),
-    Function(
-        "poisson", (f"Tensor input, {_GENERATOR}", _poisson), doc="Counts of Poisson distributions with the rates input.", method=False
-    ),
+    Function("poisson", (f"Tensor input, {_COUNTS}", _poisson), doc="Counts of Poisson distributions with the rates input.", method=False),
     Function(
         "binomial",
-        (f"Tensor count, Tensor prob, {_GENERATOR}", _binomial),
+        (f"Tensor count, Tensor prob, {_COUNTS}", _binomial),
         doc="Counts of successes in count trials, each with the probability prob.",
         method=False,
     ),

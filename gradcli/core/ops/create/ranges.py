@@ -23,10 +23,10 @@ Made = tuple[Array, DType]
 
 
 def _check_step(start: Any, end: Any, step: Any) -> None:
-    if step == 0:
+    if not (step > 0 or step < 0):
         raise runtime_error("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise runtime_error(f"unsupported range: {start} -> {end}")
+        raise runtime_error(f"unsupported range: {start:g} -> {end:g}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise runtime_error("upper bound and lower bound inconsistent with step sign")
 

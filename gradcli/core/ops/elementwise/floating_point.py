@@ -172,6 +172,7 @@ FUNCTIONS = (
         ops=(LDEXP,),
         samples=(Sample("ldexp(x, tensor([1., 2., -1.]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
         torch_inplace=("ldexp_",),
+        overlap="",
         out=True,
     ),
     Function(

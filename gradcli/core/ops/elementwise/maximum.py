@@ -273,6 +273,7 @@ FUNCTIONS = (
             Sample("clamp(x, min=y)", np.maximum, x=_X, y=_Y),
         ),
         torch_inplace=("clamp_", "clip_"),
+        overlap="partial",
         aliases=("clip",),
         out=True,
     ),

@@ -55,12 +55,13 @@ def _negative_power() -> ProgramError:
 
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
-        exponent = np.asarray(b).astype(a.dtype)
-        if exponent.dtype.kind != "i" or not (exponent < 0).any():
-            return np.power(a, exponent)
-        # what is not whole is 0
-        inverse = np.where(a == 1, 1, np.where(a == -1, np.where(exponent % 2 == 0, 1, -1), 0))
-        return np.where(exponent < 0, inverse, np.power(a, np.maximum(exponent, 0))).astype(a.dtype)
+        if not isinstance(b, np.ndarray) and b < 0:
+            raise _negative_power()
+        exponents = np.asarray(b).astype(a.dtype)
+        if a.dtype.kind == "i" and (exponents < 0).any():  # a power below 1 is rounded to 0
+            units = np.where(a == -1, 1 - 2 * (exponents & 1), a == 1)
+            return np.where(exponents < 0, units, np.power(a, np.maximum(exponents, 0))).astype(a.dtype)
+        return np.power(a, exponents)
     if isinstance(b, (int, float)):
         if b == 2:
             return np.multiply(a, a)

@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Operand, wrap_dim
+from gradcli.core.ops.checks import Operand, size, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -157,9 +157,12 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
                 )
     elif src is not None:
         given = src.array.shape or (1,)
+        fits = small
+        for k, n in enumerate(want):
+            fits = fits and ((not src.array.ndim and n <= 1) or (src.array.ndim > 0 and n <= size(src, k)))
         if len(given) != len(want):
             raise shape_error("Index tensor must have the same number of dimensions as src tensor")
-        if not small or any(n > m for n, m in zip(want, given, strict=True)):
+        if not fits:
             raise shape_error(
                 f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size "
                 f"than src {list(given)}",
@@ -236,6 +239,7 @@ FUNCTIONS = (
             Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M),
         ),
         inplace=True,
+        overlap="any",
         out=True,
     ),
     Function(
@@ -245,5 +249,6 @@ FUNCTIONS = (
         ops=(SCATTER_ADD,),
         samples=(Sample("scatter_add(x, 1, tensor([[2, 2]]), s)", None, x=_M, s=_S),),
         inplace=True,
+        overlap="any",
     ),
 )

@@ -234,7 +234,7 @@ def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
 
 
 def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
-    """The shape of the result. Raises IndexError for masks of another shape, positions out of range and shapes that do not broadcast."""
+    """The shape of the result. Raises IndexError for masks of another shape, and shapes that do not broadcast."""
     shape = tensor.array.shape
     dim = 0
     flat: list[tuple[int, ...]] = []
@@ -253,7 +253,6 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
             flat += [(int(np.count_nonzero(index)),)] * index.ndim
             dim += index.ndim
         else:
-            _check_range(index, dim, shape[dim])
             flat.append(index.shape)
             dim += 1
     try:
@@ -262,6 +261,18 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
         shapes = ", ".join(str(list(s)) for s in flat)
         raise shape_error(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}", "IndexError") from None
     return _result_shape(shape, indices, common)
+
+
+def check_ranges(tensor: Tensor, indices: Indices) -> None:
+    """Raise IndexError for positions out of range."""
+    dim = 0
+    for index in indices:
+        if index is None or index.dtype.kind != "b":
+            if index is not None:
+                _check_range(index, dim, tensor.array.shape[dim])
+            dim += 1
+        else:
+            dim += index.ndim
 
 
 def _check_range(index: Array, dim: int, length: int) -> None:

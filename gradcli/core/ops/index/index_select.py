@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Number, Operand, wrap_dim
+from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_range
 from gradcli.core.ops.rules import UNCHANGED
@@ -69,6 +69,7 @@ INDEX_ADD: Op = Op(
     "input source",
     "dim index alpha",
     saved="index source alpha dim source_dim",
+    layout="contiguous",
     input=UNCHANGED,
     source=Rule(
         _added_rule,
@@ -90,6 +91,7 @@ INDEX_FILL: Op = Op(
     "input",
     "dim index value",
     saved="index dim",
+    layout="preserved",
     jvp="transpose",
     input=_UNFILLED,
 )
@@ -98,6 +100,7 @@ INDEX_FILL_TENSOR: Op = Op(
     _filled,
     "input value",
     "dim index",
+    layout="preserved",
     input=_UNFILLED,
     value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
 )
@@ -107,6 +110,7 @@ INDEX_COPY: Op = Op(
     "input source",
     "dim index",
     saved="index source dim source_dim",
+    layout="contiguous",
     input=_UNFILLED,
     source=Rule(lambda xp, grad, dim, index, source_shape: _slices(xp, grad, dim, index, source_shape), "grad.index_select(dim, index)"),
 )
@@ -120,11 +124,17 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
+    if not rank and index.array.size > 1:
+        raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
     if rank and not input.array.shape[at] and index.array.size:
         raise shape_error("index_select(): self indexing axis dim should be positive")
-    if out_of_range(index.array, input.array.shape[at] if rank else 1) is not None:
+    length = input.array.shape[at] if rank else 1
+    bad = out_of_range(index.array, length)
+    if bad is not None:
+        if at:
+            raise shape_error(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
         raise ProgramError("IndexError", "index out of range in self")
-    limits.check_elements(input.array.size // max(input.array.shape[at] if rank else 1, 1) * index.array.size, input.dtype.itemsize)
+    limits.check_elements(input.array.size // max(length, 1) * index.array.size, input.dtype.itemsize)
     return INDEX_SELECT(input, dim, watched(index))  # type: ignore[no-any-return]
 
 
@@ -140,8 +150,11 @@ def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, sou
         raise runtime_error(
             f"{name}_(): self ({input.dtype.torch_name}) and source ({source.dtype.torch_name}) must have the same scalar type"
         )
-    length = given[at] if len(given) > at else 1
+    if at >= max(len(given), 1):
+        raise runtime_error(f"{name}_(): Indexing dim {at} is out of bounds of the source tensor with dim {len(given)}")
+    length = given[at] if given else 1
     if index.array.size != length:
+        size(source, at)  # which a 0-d tensor has none of
         text = f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
         raise shape_error(text)
 
@@ -161,10 +174,12 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
     check_index_and_source("index_add", input, at, index, source)
     if len(have) != len(given) or any(n != m for k, (n, m) in enumerate(zip(have, given, strict=True)) if k != at):
         raise different_slices(input, source)
-    size = have[at] if have else 1
-    bad = out_of_range(index.array, size)
+    length = have[at] if have else 1
+    bad = out_of_range(index.array, length)
     if bad is not None:
-        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {size}")
+        if len(have) != 2 and (at or len(have) == 1):
+            raise ProgramError("IndexError", "index out of range in self")
+        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}")
     return INDEX_ADD(input, source, dim, watched(index).reshape(-1), alpha)  # type: ignore[no-any-return]
 
 
@@ -175,13 +190,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
         raise shape_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if index.dtype is not dtypes.int64:
         raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
+    at = wrap_dim(dim, rank)
     if index.array.ndim > 1:
         raise runtime_error("Index has to be a vector/scalar")
-    at = wrap_dim(dim, rank)
-    size = input.array.shape[at] if rank else 1
-    bad = out_of_range(index.array, size, -size)
+    length = input.array.shape[at] if rank else 1
+    bad = out_of_range(index.array, length, -length)
     if bad is not None:
-        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
+        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
     return INDEX_FILL(input, dim, watched(index), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
@@ -214,14 +229,14 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0.",
         )
-    length = given[at] if given else 1
-    if index.array.size != length:
-        text = f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})"
+    count = given[at] if given else 1
+    if index.array.size != count:
+        text = f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({count})"
         raise shape_error(text, "IndexError")
-    size = have[at] if have else 1
-    bad = out_of_range(index.array, size)
+    length = have[at] if have else 1
+    bad = out_of_range(index.array, length)
     if bad is not None:
-        raise shape_error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
+        raise shape_error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     return INDEX_COPY(input, source, dim, watched(index).reshape(-1) if given else watched(index))  # type: ignore[no-any-return]
 
 
@@ -243,6 +258,7 @@ FUNCTIONS = (
         ops=(INDEX_ADD,),
         samples=(Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),),
         inplace=True,
+        overlap="any",
     ),
     Function(
         "index_fill",
@@ -252,6 +268,7 @@ FUNCTIONS = (
         ops=(INDEX_FILL, INDEX_FILL_TENSOR),
         samples=(Sample("index_fill(x, 1, tensor([0]), 5.0)", None, x=_M), Sample("index_fill(x, 1, tensor([0]), v[0])", None, x=_M, v=_V)),
         inplace=True,
+        fills=True,
     ),
     Function(
         "index_copy",
@@ -260,5 +277,6 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
+        overlap="any",
     ),
 )

@@ -16,14 +16,15 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_overlap, check_writable
 from gradcli.core.kernels import Array
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
     as_items,
     check_indices,
+    check_ranges,
     index_array,
-    is_number,
     select_at,
     slice_at,
     spanned,
@@ -33,7 +34,7 @@ from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the records ---
@@ -100,6 +101,7 @@ INDEX_PUT: Op = Op(
     lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate),
     "input values",
     "indices accumulate",
+    layout="preserved",
     input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
 )
@@ -112,7 +114,7 @@ def getitem(tensor: Tensor, index: Any) -> Tensor:
     """`tensor[index]`."""
     kind = type(index)
     if kind is int:
-        if not tensor.array.ndim:
+        if not tensor.array.ndim and index == 0:
             raise _no_dimensions()
         return select_at(tensor, 0, index, 0)
     if kind is slice:
@@ -121,12 +123,11 @@ def getitem(tensor: Tensor, index: Any) -> Tensor:
         return UNSQUEEZE(tensor, 0)  # type: ignore[no-any-return]
     if index is Ellipsis:
         return ALIAS(tensor)  # type: ignore[no-any-return]
-    if kind is Tensor and not tensor.array.ndim and is_number(index):
-        raise _no_dimensions()
     result, indices = apply_items(tensor, as_items(index))
     if not indices:
         return ALIAS(tensor) if result is tensor else result
     check_indices(result, indices)
+    check_ranges(result, indices)
     return INDEX(result, _key(indices))  # type: ignore[no-any-return]
 
 
@@ -181,7 +182,7 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if index is Ellipsis:
         _copy_to(tensor, value)
         return
-    if type(index) is int or (type(index) is Tensor and not tensor.array.ndim and is_number(index)):
+    if type(index) is int:
         _copy_to(getitem(tensor, index), value)
         return
     if type(index) is slice:
@@ -198,9 +199,15 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
 
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
+    check_writable(tensor, values.requires_grad)
     shape = check_indices(tensor, indices)
-    _check_values(tensor, indices, values, shape)
     key = _key(indices)
+    if not (unique(key) and values.array.size == 1):
+        for operand in (values, *(wrap(i) for i in indices if i is not None and np.may_share_memory(i, tensor.array))):
+            if operand is not values or np.may_share_memory(values.array, tensor.array):
+                check_overlap(tensor, operand, apart=True)
+    _check_values(tensor, indices, values, shape)
+    check_ranges(tensor, indices)
     return in_place.write_part(
         tensor,
         INDEX_PUT,
@@ -228,11 +235,14 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     """A copy with values written to the positions, or added."""
     ready = _given(tensor, indices)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
+    check_ranges(tensor, ready)
     return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
     """The arrays of index tensors. Raises IndexError if they index more dimensions than there are."""
+    if len(indices) > tensor.array.ndim:
+        raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {len(indices)})", "IndexError")
     ready = tuple(None if i is None else index_array(i) for i in indices)
     if spanned(ready) > tensor.array.ndim:
         raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})", "IndexError")
@@ -240,6 +250,7 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
 
 
 def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
+    check_writable(tensor, values.requires_grad)
     return index_put_(tensor, _given(tensor, indices), values, accumulate)
 
 

@@ -10,8 +10,10 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
+from gradcli.core.ops.rules import zeros_as
+from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -22,12 +24,15 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
 
 
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
-MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", saved="mask", jvp="transpose", input=_UNFILLED)
+MASKED_FILL: Op = Op(
+    "MaskedFillBackward0", _fill, "input", "mask value", saved="mask", layout="contiguous", jvp="transpose", input=_UNFILLED
+)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
     lambda x, value, mask: _fill(x, mask, value),
     "input value",
     "mask",
+    layout="contiguous",
     input=_UNFILLED,
     value=Rule(lambda xp, grad, mask: xp.sum(xp.call(MASKED_SELECT, grad, mask)), "grad.masked_select(mask).sum()"),
 )
@@ -47,7 +52,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
 
 def _masked_scatter(a: Array, source: Array, mask: Array) -> Array:
     shape = np.broadcast_shapes(a.shape, mask.shape)
-    made = np.array(np.broadcast_to(a, shape))
+    made = memory_format.zeros_like(a) if a.shape == shape else np.empty(shape, a.dtype)
+    made[...] = a
     wide = np.broadcast_to(mask, shape)
     made[wide] = source.reshape(-1)[: np.count_nonzero(wide)]
     return made
@@ -65,9 +71,10 @@ def _masked_select(a: Array, mask: Array) -> Array:
     return np.asarray(np.broadcast_to(a, shape)[np.broadcast_to(mask, shape)])
 
 
-def _masked_select_rule(xp: Any, grad: Any, mask: Any, input_shape: Any, input_dtype: Any) -> Any:
-    shape = np.broadcast_shapes(input_shape, mask.shape)
-    return xp.call(MASKED_SCATTER, xp.zeros(shape, input_dtype), grad, mask)
+def _masked_select_rule(xp: Any, grad: Any, input: Any, mask: Any, input_dtype: Any) -> Any:
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    zeros = zeros_as(xp, input) if input.shape == shape else xp.zeros(shape, input_dtype)
+    return xp.call(_SCATTER_INTO, zeros, grad, mask)
 
 
 MASKED_SELECT: Op = Op(
@@ -78,17 +85,26 @@ MASKED_SELECT: Op = Op(
     saved="mask self",
     input=Rule(_masked_select_rule, "zeros_like(input).masked_scatter(mask, grad)"),
 )
-MASKED_SCATTER: Op = Op(
-    "MaskedScatterBackward0",
-    _masked_scatter,
-    "input source",
-    "mask",
-    input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
-    source=Rule(
-        lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape),
-        "taken = grad.masked_select(mask); F.pad(taken, (0, source.numel() - taken.numel())).reshape(source.shape)",
-    ),
-)
+
+
+def _scattering(**layout: Any) -> Op:
+    return Op(
+        "MaskedScatterBackward0",
+        _masked_scatter,
+        "input source",
+        "mask",
+        **layout,
+        input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
+        source=Rule(
+            lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape),
+            "taken = grad.masked_select(mask); F.pad(taken, (0, source.numel() - taken.numel())).reshape(source.shape)",
+        ),
+    )
+
+
+MASKED_SCATTER = _scattering(layout="contiguous")
+#: into zeros that are laid out as a tensor
+_SCATTER_INTO = _scattering()
 MASKED_SCATTER_BACK: Op = Op(
     "MaskedScatterBackwardBackward0",
     _masked_back,
@@ -108,6 +124,18 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         raise runtime_error("masked_select: expected BoolTensor for mask")
     common_shape([mask.array.shape, input.array.shape])
     return MASKED_SELECT(input, watched(mask))  # type: ignore[no-any-return]
+
+
+def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The new values of `masked_scatter_`. Raises RuntimeError."""
+    if np.may_share_memory(input.array, source.array):
+        raise runtime_error("masked_scatter_ of a tensor that shares memory with its source is not part of gradcli")
+    expanded_shape(mask, input.array.shape)
+    if mask.dtype is dtypes.bool_ and input.dtype is source.dtype:
+        places = np.argwhere(np.broadcast_to(mask.array, input.array.shape))
+        if len(places) > source.array.size:  # PyTorch writes what there is before it raises its error
+            input.array[tuple(places[: source.array.size].T)] = source.array.reshape(-1)
+    return masked_scatter(input, mask, source)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -140,6 +168,7 @@ FUNCTIONS = (
             Sample("x.masked_fill(x > 1, y)", lambda x, y: np.where(x > 1, y, x), x=_X, y=0.7),
         ),
         inplace=True,
+        fills=True,
     ),
     Function(
         "masked_select",
@@ -154,6 +183,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor mask, Tensor source", masked_scatter),
         doc="A copy with elements of source written where a mask is True.",
         ops=(MASKED_SCATTER,),
+        written=(("Tensor input, Tensor mask, Tensor source", _masked_scatter_),),
         samples=(Sample("masked_scatter(x, x > 4.5, v)", None, x=_M, v=[7.0, 8.0]),),
         inplace=True,
     ),

@@ -13,23 +13,25 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import memory_format
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0: a matrix with a row for each, or a tuple with a vector for each dimension."""
     if as_tuple:
         array = input.array if input.array.ndim else input.array.reshape(1)
-        return tuple(wrap(np.ascontiguousarray(p, np.int64)) for p in np.nonzero(array))
+        return tuple(wrap(memory_format.laid_out(p.astype(np.int64), (1,))) for p in np.nonzero(array))
     found = np.argwhere(input.array).astype(np.int64, copy=False)
     return wrap(memory_format.laid_out(found, (1, len(found))))
 
 
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     """The coordinates of the first `size` elements that are not 0; rows that are left over hold `fill_value`."""
+    check_no_tangent("aten::nonzero_static", input)
     if size < 0:
         raise shape_error("nonzero_static: 'size' must be an non-negative integer")
     limits.check_elements(size * max(input.array.ndim, 1), 8)
@@ -56,7 +58,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     places = indices.array.astype(np.int64, copy=False)
-    made = np.empty((*places.shape, len(sizes)), np.int64)
+    if places.size and 0 in sizes:
+        raise runtime_error("ZeroDivisionError")
+    shape = (*places.shape, len(sizes))
+    made = memory_format.empty(shape, memory_format.contiguous_strides(shape), np.dtype(np.int64))
     for k, (step, n) in enumerate(zip(steps, sizes, strict=True)):
         made[..., k] = places // step % n
     return tuple(wrap(made[..., k]) for k in range(len(sizes)))

@@ -162,6 +162,7 @@ SCATTER_REDUCE: Op = Op(
     _reduced,
     "input src",
     "dim index reduce include_self",
+    layout="contiguous",
     input=Rule(_self_rule, _SELF_FORMULA, "shared equally among ties"),
     src=Rule(_src_rule, _SRC_FORMULA, "shared equally among ties"),
 )
@@ -213,6 +214,7 @@ INDEX_REDUCE: Op = Op(
     lambda a, source, dim, index, reduce, include_self: _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self),
     "input source",
     "dim index reduce include_self",
+    layout="contiguous",
     jvp=without_jvp("index_reduce"),
     input=Rule(
         _index_self_rule,
@@ -276,6 +278,7 @@ FUNCTIONS = (
         ops=(INDEX_REDUCE,),
         samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
         inplace=True,
+        overlap="any",
         out=True,
     ),
     Function(
@@ -292,6 +295,7 @@ FUNCTIONS = (
             _sample("mean", ", include_self=False"),
         ),
         inplace=True,
+        overlap="any",
         out=True,
     ),
 )

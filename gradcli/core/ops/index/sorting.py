@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
@@ -207,6 +208,17 @@ def _positions(boundaries: Array, values: Array, right: bool) -> Array:
     return start
 
 
+def _warn_of_strides(sequence: Tensor, values: Operand) -> None:
+    for kind, tensor in (("input value", values), ("boundary", sequence)):
+        if type(tensor) is Tensor and not tensor.array.flags.c_contiguous:
+            warnings.emit(
+                f"torch.searchsorted(): {kind} tensor is non-contiguous, this will lower the performance due to extra data copy when "
+                f"converting non-contiguous tensor to contiguous, please use contiguous {kind} tensor if possible. This message will only "
+                "appear once per program. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/BucketizationUtils.h:37.)",
+                once=f"searchsorted {kind}",
+            )
+
+
 def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None) -> Tensor:
     """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32."""
     if side not in (None, "left", "right"):
@@ -214,7 +226,13 @@ def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, si
     find: Any = partial(_positions, right=right or side == "right")
     dtype = np.int32 if small else np.int64
     common = dtypes.result_type((sequence, values))
+    if not sequence.array.ndim and type(values) is not Tensor:
+        raise shape_error(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            "dim(0) and input value's dim(0) numel(1)"
+        )
     refuse_bool("searchsorted_out_cpu", common)
+    _warn_of_strides(sequence, values)
     boundaries, wanted = (dtypes.cast(_array_of(v, common), common) for v in (sequence, values))
     if boundaries.ndim <= 1:
         return wrap(np.asarray(find(boundaries.reshape(-1), wanted), dtype))

@@ -12,8 +12,9 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import common_shape, wrap_dim
 from gradcli.core.ops.index.gather_scatter import gather, out_of_range
+from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
-from gradcli.core.ops.shape.views import reshape
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -41,7 +42,7 @@ TAKE: Op = Op(
     saved="index self",
     layout="contiguous",
     input=Rule(
-        lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
+        lambda xp, grad, input, index: xp.call(PUT, zeros_as(xp, input), grad, index, True),
         "zeros_like(input).put(index, grad, True)",
     ),
 )
@@ -66,6 +67,8 @@ def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
     if index.dtype is not dtypes.int64:
         raise _not_long(name, index)
     size = input.array.size
+    if name == "put_" and not size and index.array.size:
+        raise ProgramError("IndexError", "put_(): Tried to put elements into an empty tensor")
     bad = out_of_range(index.array, size, -size)
     if bad is not None:
         raise ProgramError("IndexError", f"out of range: tried to access index {bad} on a tensor of {size} elements.")
@@ -98,7 +101,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with input and indices broadcast to each other; without `dim`, of the flattened tensors."""
     if dim is None:
-        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+        return gather(view(input, (-1,)), 0, view(indices, (-1,)))
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -138,6 +141,7 @@ FUNCTIONS = (
             Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V),
         ),
         inplace=True,
+        overlap="any",
     ),
     Function(
         "take_along_dim",

@@ -9,29 +9,32 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op
+from gradcli.core.graph.record import Op, without_jvp
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import size, wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
 from gradcli.core.ops.rules import recorded, underived
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import shape_error
 
 
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The distinct values in order, or with `dim` the distinct slices; on request their inverse indices and counts."""
     check_sorting(input.array)
     if dim is not None:
-        if not input.array.ndim:
-            raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
+        size(input, dim)
         dim = wrap_dim(dim, input.array.ndim)
     values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    parts: list[Tensor] = [recorded(UNIQUE if dim is None else UNIQUE_DIM, Tensor(np.ascontiguousarray(values), input.dtype), input)]
+    parts: list[Tensor] = [recorded(UNIQUE if dim is None else UNIQUE_DIM, Tensor(_in_slices(values, dim), input.dtype), input)]
     if return_inverse:
         parts.append(wrap(np.asarray(inverse, np.int64).reshape(input.array.shape if dim is None else (-1,))))
     if return_counts:
         parts.append(wrap(np.asarray(counts, np.int64)))
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _in_slices(values: Array, dim: int | None) -> Array:
+    """The values in memory slice by slice along `dim`."""
+    return np.ascontiguousarray(values) if dim is None else np.moveaxis(np.ascontiguousarray(np.moveaxis(values, dim, 0)), 0, dim)
 
 
 def _firsts(a: Array, dim: int | None) -> Array:
@@ -43,9 +46,8 @@ def _firsts(a: Array, dim: int | None) -> Array:
 def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The first of each run of equal elements or slices; on request the run that each belongs to, and the lengths of the runs."""
     if dim is not None:
+        size(input, dim)
         dim = wrap_dim(dim, input.array.ndim)
-        if not input.array.ndim:
-            dim = None
     limits.check_elements(input.array.size, 8)
     first = _firsts(input.array, dim)
     kept = np.flatnonzero(first)
@@ -62,10 +64,11 @@ def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool,
 UNIQUE, UNIQUE_DIM = underived("Unique2Backward0", "_unique2"), underived("UniqueDimBackward0", "unique_dim")
 RUNS = Op(
     "UniqueConsecutiveBackward0",
-    lambda a, kept, dim: a.reshape(-1)[kept] if dim is None else np.take(a, kept, dim),
+    lambda a, kept, dim: a.reshape(-1)[kept] if dim is None else _in_slices(np.take(a, kept, dim), dim),
     "input",
     "kept dim",
     saved="",
+    jvp=without_jvp("unique_consecutive"),
     input=underived("UniqueConsecutiveBackward0", "unique_consecutive").rules["input"],
 )
 _ARGUMENTS = "bool return_inverse=False, bool return_counts=False, int? dim=None"

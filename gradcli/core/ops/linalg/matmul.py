@@ -10,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -38,7 +39,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if n == 2 and m == 1:
         return mv(input, other)
     if n == 1 and m == 2:
-        return SQUEEZE_DIM_INPLACE(mm(UNSQUEEZE(input, 0), other), 0)  # type: ignore[no-any-return]
+        return in_place.reshape_(mm(UNSQUEEZE(input, 0), other), SQUEEZE_DIM_INPLACE, 0)
     if _folds(input, other):
         return _folded(input, other)
     return _in_batches(input, other)

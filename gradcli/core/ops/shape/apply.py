@@ -35,11 +35,11 @@ def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -
             raise ProgramError(
                 "TypeError", f"{name}: expected torch.{input.dtype.torch_name}Tensor for '{called}' (got torch.{t.dtype.torch_name}Tensor)"
             )
-    if not callable(function):
-        raise not_callable(function)
     shape = input.array.shape
     arrays = [input.array, *(np.broadcast_to(t.array, expanded_shape(t, shape)) for t in others)]
     limits.check_list(input.array.size * len(arrays))
+    if input.array.size and not callable(function):
+        raise not_callable(function)
     for place in np.ndindex(shape):
         input.array[place] = _number(function(*[a[place].item() for a in arrays]), input)
     if input.dtype is dtypes.bfloat16:

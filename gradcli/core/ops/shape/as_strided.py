@@ -14,9 +14,10 @@ from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import element_strides
-from gradcli.core.ops.checks import Number
+from gradcli.core.ops.checks import Number, is_row_major
 from gradcli.core.ops.shape.layout import offset_in, owner
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -28,7 +29,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     """
     array = input.array
     if len(size) != len(stride):
-        raise shape_error(f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride")
+        raise shape_error("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
         raise runtime_error(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     memory = owner(array)
@@ -128,21 +129,23 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
     """Another shape for the tensor itself, filled row by row from its memory and then with 0. Raises RuntimeError if it requires grad."""
     if input.requires_grad:
         raise shape_error("cannot resize variables that require grad")
+    if state.dual is not None and state.dual.tangent_of(input) is not None:
+        raise runtime_error("cannot resize variables that has a forward grad")
     if any(n < 0 for n in size):
         raise runtime_error("numel: integer multiplication overflow")
     count = math.prod(size)
     limits.check_elements(count, input.dtype.itemsize)
-    if tuple(size) == input.array.shape:
-        write_checks.bump(input)
+    same = tuple(size) == input.array.shape
+    if same and not is_row_major(memory_format):
         return input
     memory = owner(input.array)
     offset = offset_in(memory, input.array)
-    held = memory.reshape(-1) if memory.flags.c_contiguous else np.array(input.array).reshape(-1)
-    flat = held[offset:] if held.base is not None or held is memory else held
+    flat = strided.seen(memory, ((strided.extent(memory.shape, element_strides(memory)),), (1,), 0))[offset:]
     if flat.size < count:
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
     input.array = flat[:count].reshape(tuple(size))
-    write_checks.bump(input)
+    if not same:
+        write_checks.bump(input)
     return input
 
 
@@ -203,7 +206,7 @@ FUNCTIONS = (
     ),
     Function(
         "resize_as_",
-        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, _: resize_(a, b.array.shape)),
+        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, format: resize_(a, b.array.shape, format)),
         doc="The shape of another tensor for the tensor itself.",
         samples=(Sample("tensor([1., 2., 3., 4.]).resize_as_(tensor([[1.], [2.]]))"),),
     ),

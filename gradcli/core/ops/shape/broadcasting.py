@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, common_shape
 from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _expand_array(a: Array, size: Any) -> Array:
@@ -34,8 +36,9 @@ EXPAND: Op = Op(
     "size",
     saved="self_sym_sizes",
     view=True,
-    # the backward pass sums the gradient over the expanded dimensions
-    input=Rule(lambda grad: grad, "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)"),
+    input=Rule(
+        lambda xp, grad, input_shape: xp.sum_to(grad, input_shape), "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)"
+    ),
 )
 
 
@@ -45,7 +48,7 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
     lead = len(size) - len(have)
     if lead < 0:
         raise shape_error(
-            f"expand(torch.{input.dtype.torch_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
+            f"expand({input.dtype.tensor_name}{{{list(have)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(have)})",
         )
     shape = list(size)
@@ -80,23 +83,32 @@ def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def broadcast_shapes(shapes: Sequence[Any]) -> Size:
-    """The shape that all shapes broadcast to; each is a number or a sequence. Raises RuntimeError where there is none."""
-    tuples = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    """The shape that all shapes broadcast to; each is a number, a sequence or None. Raises RuntimeError where there is none."""
+    tuples = [(s,) if isinstance(s, int) else s for s in shapes if s is not None]
+    for shape in tuples:
+        if not isinstance(shape, (tuple, list, str)):
+            shown = shape if isinstance(shape, (float, DType)) else language.type_name(shape)
+            raise runtime_error(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shown}")
     rank = max((len(t) for t in tuples), default=0)
     result = [1] * rank
     for index, shape in enumerate(tuples):
         for back in range(-1, -1 - len(shape), -1):
             n = shape[back]
-            if n < 0:
-                raise shape_error(f"Trying to create tensor with negative dimension ({n}): ({n})")
-            if n == 1 or n == result[back]:
+            if n == result[back]:
                 continue
-            if result[back] != 1:
+            if result[back] == 1 and not isinstance(n, (int, float)):
+                raise type_error("'<' not supported between instances of '{}' and 'int'", n)
+            if result[back] == 1 and n < 0:
+                raise ProgramError("ValueError", "Attempting to broadcast a dimension with negative length!")
+            if n != 1 and result[back] != 1:
                 raise shape_error(
                     f"Attempting to broadcast a dimension of length {n} at {back}! Mismatching argument at index {index} had "
                     f"{shape}; but expected shape should be broadcastable to {result}",
                 )
-            result[back] = n
+            result[back] = n if result[back] == 1 else result[back]
+    for i, n in enumerate(result):
+        if not isinstance(n, int):
+            raise type_error(f"torch.Size() takes an iterable of 'int' (item {i} is '{{}}')", n)
     return Size(result)
 
 
@@ -106,10 +118,6 @@ class _Shapes(Function):
     __slots__ = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        for shape in args:
-            for n in (shape,) if not isinstance(shape, (tuple, list)) else shape:
-                if type(n) is not int:
-                    raise type_error("'<' not supported between instances of '{}' and 'int'", n)
         return self.parser.call((list(args),), kwargs)
 
 
@@ -143,6 +151,7 @@ FUNCTIONS = (
         "broadcast_tensors",
         ("Tensors tensors", broadcast_tensors),
         doc="All expanded to their common shape.",
+        takes_list=False,
         samples=(Sample("broadcast_tensors(x, y)[0]", None, x=[[1.0], [2.0]], y=_W),),
         method=False,
     ),

@@ -21,7 +21,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
@@ -30,7 +30,8 @@ ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHA
 def converted(array: Array, dtype: DType) -> Array:
     """A copy as another dtype, with the strides of a dense array and otherwise in row-major order."""
     made = dtypes.cast(array, dtype)
-    return made if array.flags.c_contiguous else memory_format.laid_out(made, memory_format.converted(array))
+    plain = array.flags.c_contiguous and array.size > 1 and 1 not in array.shape
+    return made if plain else memory_format.laid_out(made, memory_format.converted(array))
 
 
 class _ToCopy(Op):
@@ -81,6 +82,8 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
 
 
 def _cuda(input: Tensor, device: Any, non_blocking: bool, memory_format: Any) -> Tensor:
+    if device is not None and getattr(device, "type", device) == "cpu":
+        raise runtime_error("Invalid device, must be cuda device")
     check_device("cuda")
     return input
 
@@ -88,6 +91,12 @@ def _cuda(input: Tensor, device: Any, non_blocking: bool, memory_format: Any) ->
 def contiguous(input: Tensor) -> Tensor:
     """The tensor in row-major order: itself, or a copy."""
     return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
+
+
+def _contiguous(input: Tensor, format: Any) -> Tensor:
+    if format is not None and format.name == "preserve_format":
+        raise runtime_error("preserve memory format is unsupported by the contiguous operator")
+    return contiguous(input)
 
 
 def clone(input: Tensor, format: Any = None) -> Tensor:
@@ -118,7 +127,7 @@ FUNCTIONS = (
     ),
     Function(
         "contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: contiguous(a)),
+        ("Tensor input, *, memory_format? memory_format=None", _contiguous),
         doc="Row-major order in memory.",
         function=False,
     ),

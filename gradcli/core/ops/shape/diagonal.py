@@ -11,7 +11,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_size, wrap_dim
-from gradcli.core.ops.shape.views import reshape
+from gradcli.core.ops.shape.casting import contiguous
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -101,7 +102,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements of a tensor on its diagonal."""
-    return diag(reshape(input, (-1,)), offset)
+    return diag(view(contiguous(input), (-1,)), offset)
 
 
 _V: Any = [1.0, 2.0, 3.0]

@@ -8,6 +8,7 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import check_into
+from gradcli.core.graph.write_checks import check_overlap, check_writable
 from gradcli.core.ops.checks import Operand
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -17,6 +18,9 @@ def _copy(input: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
         number = wrapped(other, input.dtype)
         other = wrap(np.asarray(number, np.float64 if input.dtype.is_floating_point else None))
     src = other if type(other) is Tensor else wrap(np.asarray(other))
+    check_writable(input, src.requires_grad)
+    if src.version is input.version is not None:
+        check_overlap(input, src)
     check_into(input.array, src.array)
     return in_place.copy_(input, src)
 

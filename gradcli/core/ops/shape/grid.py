@@ -10,11 +10,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.ops.index.masked import masked_select
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.reduce.cumulative import cumprod
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.joining import STACK, cat, stack
+from gradcli.core.ops.shape.rearrange import flip
+from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten
 from gradcli.core.tensor import dtypes
@@ -50,6 +53,9 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
 
 def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
     """All combinations of the elements of vectors, a row each."""
+    for t in tensors:
+        if t.array.ndim != 1:
+            raise shape_error(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     flat = [flatten(g) for g in meshgrid(tensors, "ij")]
@@ -77,20 +83,30 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The first N powers of the elements of a vector, a row for each; the highest first, unless increasing."""
     if x.array.ndim != 1:
         raise shape_error("x must be a one-dimensional tensor.")
-    count = x.array.shape[0] if N is None else N
+    length = x.array.shape[0]
+    count = length if N is None else N
     if count < 0:
         raise runtime_error("N must be non-negative.")
-    limits.check_elements(x.array.shape[0] * count, x.array.itemsize)
-    powers = x.array[:, None] ** np.arange(count)
-    if x.requires_grad:
-        raise runtime_error("vander of a tensor that requires grad is not part of gradcli; torch.linalg.vander is")
-    made = powers if increasing else powers[:, ::-1]
     dtype = x.dtype if x.dtype.is_floating_point else dtypes.int64
-    return Tensor(dtypes.cast(np.ascontiguousarray(made), dtype), dtype)
+    limits.check_elements(length * count, dtype.itemsize)
+    # written part by part as PyTorch does it, which shows in the graph
+    made = Tensor(np.zeros((length, count), dtype.np), dtype)
+    if count:
+        in_place.fill_(SELECT(made, 1, 0), 1)
+    if count > 1:
+        powers = SLICE(made, 1, 1, count, 1)
+        in_place.copy_(powers, expand(unsqueeze(x, 1), (length, count - 1)))
+        in_place.copy_(powers, cumprod(powers, 1))
+    return made if increasing else flip(made, (1,))
 
 
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:
     """The first N powers of the elements of a vector, a row for each, the lowest first; with gradients."""
+    if x.dtype in (dtypes.float16, dtypes.bfloat16, dtypes.bool_):
+        found = x.dtype.torch_name
+        raise runtime_error(f"linalg.vander supports floating point, complex, and integer tensors, but got {found}")
+    if not x.array.ndim:
+        x = unsqueeze(x, -1)
     count = x.array.shape[-1] if N is None else N
     if count < 2:
         raise runtime_error("N must be greater than 1.")
@@ -115,6 +131,7 @@ FUNCTIONS = (
         "cartesian_prod",
         ("Tensors tensors", cartesian_prod),
         doc="All combinations of the vectors' elements, one a row.",
+        takes_list=False,
         samples=(Sample("cartesian_prod(x, y)", None, x=_V, y=_W),),
         method=False,
     ),

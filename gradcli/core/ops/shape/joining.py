@@ -23,15 +23,21 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _cat(arrays: Sequence[Array], dim: int) -> Array:
+    rank = max(a.ndim for a in arrays)
+    if rank > 1:
+        arrays = [a for a in arrays if a.ndim == rank]
     # PyTorch's result is in row-major order, while numpy keeps the order in memory that the parts have
     return np.ascontiguousarray(np.concatenate(arrays, axis=dim))
 
 
-def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, sizes: Any) -> list[Any]:
+def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: Any, sizes: Any) -> list[Any]:
     parts: list[Any] = []
     at = 0
-    for shape, size in zip(tensors_shape, sizes, strict=True):
-        parts.append(None if shape is None else xp.call(SLICE, grad, dim, at, at + size, 1))
+    for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
+        if shape == (0,):
+            parts.append(xp.zeros(shape, dtype))
+        else:
+            parts.append(None if shape is None else xp.call(SLICE, grad, dim, at, at + size, 1))
         at += size
     return parts
 
@@ -137,10 +143,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                 )
     _check_result(tensors)
     ready = _promoted(tensors)
-    if rank > 1:
-        empty = (*first.array.shape[:at], 0, *first.array.shape[at + 1 :])
-        ready = [Tensor(np.zeros(empty, t.dtype.np), t.dtype) if _is_skipped(t) else t for t in ready]
-    return CAT(ready, dim, tuple(t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+    return CAT(ready, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -183,6 +186,8 @@ column_stack = _stacked("column_stack", _column, lambda t: 1)
 
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """A matrix with the tensors, each of at most two dimensions, as blocks on its diagonal and 0 elsewhere."""
+    if not tensors:
+        return Tensor(np.zeros((1, 0), dtypes.get_default().np), dtypes.get_default())
     for i, t in enumerate(tensors):
         if t.array.ndim > 2:
             raise shape_error(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions")
@@ -242,6 +247,7 @@ FUNCTIONS = (
         ("Tensors tensors", block_diag),
         doc="A matrix with the tensors as blocks on its diagonal.",
         ops=(BLOCK_DIAG,),
+        takes_list=False,
         samples=(Sample("block_diag(x, y)", None, x=_M, y=_V),),
         method=False,
     ),

@@ -15,9 +15,15 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import shape_error
 
 
+def _dimension(input: Tensor, dim: int) -> int:
+    if not input.array.ndim:
+        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
+    return wrap_dim(dim, input.array.ndim)
+
+
 def _stride(input: Tensor, dim: int | None) -> Any:
     strides = element_strides(input.array)
-    return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+    return strides if dim is None else strides[_dimension(input, dim)]
 
 
 def owner(array: Array) -> Array:
@@ -39,11 +45,7 @@ def offset_in(memory: Array, array: Array) -> int:
 
 def _size(input: Tensor, dim: int | None) -> Any:
     shape = input.array.shape
-    if dim is None:
-        return Size(shape)
-    if not shape:
-        raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
-    return shape[wrap_dim(dim, len(shape))]
+    return Size(shape) if dim is None else shape[_dimension(input, dim)]
 
 
 def _is_set_to(input: Tensor, tensor: Tensor) -> bool:

@@ -61,7 +61,9 @@ FLIP: Op = Op(
 
 
 def _roll(a: Array, shifts: Any, dims: Any) -> Array:
-    return np.roll(a, shifts, dims) if dims else np.roll(a, shifts[0] if len(shifts) == 1 else shifts)
+    if not a.size:
+        return memory_format.copy(a)
+    return memory_format.contiguous(np.roll(a, shifts, dims) if dims else np.roll(a, shifts[0] if len(shifts) == 1 else shifts))
 
 
 ROLL: Op = Op(
@@ -69,7 +71,6 @@ ROLL: Op = Op(
     _roll,
     "input",
     "shifts dims",
-    layout="contiguous",
     input=Rule(
         lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "grad.roll([-s for s in shifts], dims)"
     ),
@@ -81,7 +82,8 @@ def _turned(a: Array, k: int, dims: Any) -> Array:
     if k % 2 == 0:
         made = FLIP.forward(a, dims) if k % 4 else memory_format.contiguous(np.array(a, order="C"))
         return np.asarray(made)
-    return np.asarray(FLIP.forward(a, (dims[1 if k % 4 == 1 else 0],))).swapaxes(*dims)
+    flipped = np.asarray(FLIP.forward(a, (dims[1 if k % 4 == 1 else 0],)))
+    return memory_format.spelled_out(flipped).swapaxes(*dims)
 
 
 ROT90: Op = Op(
@@ -126,13 +128,14 @@ def _flip_fixed(dim: int, least: int) -> Any:
     return run
 
 
-def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] | None = ()) -> Tensor:
     """A copy with the elements moved along dimensions, from the end back to the beginning; without dims the flattened tensor."""
     if not shifts:
         raise runtime_error("`shifts` required")
+    dims = dims or ()
     if not (len(shifts) == 1 and not dims) and len(shifts) != len(dims):
         raise shape_error(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    for d in dims:
+    for d in dims if input.array.size or len(dims) > 1 else ():
         wrap_dim(d, input.array.ndim)
     return ROLL(input, tuple(shifts), tuple(dims))  # type: ignore[no-any-return]
 
@@ -154,12 +157,15 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] | None = None) -> Tenso
 
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None, output_size: int | None = None) -> Tensor:
     """Each slice of a dimension `repeats` times in a row; without dim each element, as a vector."""
-    if repeats < 0:
-        raise runtime_error("Repeats must be non-negative")
     if dim is None:
         input, dim = flatten(input), 0
     shape = input.array.shape
     at = wrap_dim(dim, len(shape))
+    if repeats < 0:
+        raise runtime_error("Repeats must be non-negative")
+    count = (shape[at] if shape else 1) * repeats
+    if output_size is not None and output_size != count:
+        raise shape_error(f"repeat_interleave: Invalid output_size, expected {count} but got {output_size}")
     if not shape:
         input, shape = reshape(input, (1,)), (1,)
     wide = expand(unsqueeze(input, at + 1), (*shape[: at + 1], repeats, *shape[at + 1 :]))
@@ -179,23 +185,28 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
     elif counts.size != length:
         text = f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size(0) = {length}"
         raise shape_error(text)
-    return index_select(input, dim, wrap(_repeated(counts, repeats)))
+    return index_select(input, dim, wrap(_repeated(counts, repeats, output_size)))
 
 
-def _repeated(counts: Array, repeats: Tensor) -> Array:
+def _repeated(counts: Array, repeats: Tensor, output_size: int | None) -> Array:
     if counts.dtype.kind not in "iu":
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     if counts.size and counts.min() < 0:
         raise runtime_error("repeats can not be negative")
-    limits.check_elements(int(counts.sum()), 8)
-    return np.repeat(np.arange(counts.size), counts)
+    total = int(counts.sum())
+    limits.check_elements(total, 8)
+    if output_size is not None and output_size < 0:
+        raise shape_error(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
+    if output_size not in (None, total):
+        raise shape_error("allocated size does not match required size")
+    return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 
 
 def repeated_positions(repeats: Tensor, output_size: int | None = None) -> Tensor:
     """The positions 0, 1, 2 ... each as often in a row as its element of `repeats` says."""
-    if repeats.array.ndim != 1:
+    if repeats.array.dtype.kind in "iu" and repeats.array.ndim != 1:
         raise shape_error("repeat_interleave only accept 1D vector as repeat")
-    return wrap(_repeated(repeats.array, repeats))
+    return wrap(_repeated(repeats.array, repeats, output_size))
 
 
 _REPEATS = "int? dim=None, *, int? output_size=None"
@@ -243,7 +254,7 @@ FUNCTIONS = (
     Function("flipud", ("Tensor input", _flip_fixed(0, 1)), doc="Rows reversed.", samples=(Sample("flipud(x)", np.flipud, x=_M),)),
     Function(
         "roll",
-        ("Tensor input, ints1 shifts, ints1 dims=()", roll),
+        ("Tensor input, ints1 shifts, ints1? dims=()", roll),
         doc="Moved along dimensions; what leaves at the end enters at the beginning.",
         ops=(ROLL,),
         samples=(

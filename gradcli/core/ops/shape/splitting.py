@@ -182,7 +182,8 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
     """Views of the parts between given indices, or of a number of parts whose sizes differ by at most 1."""
     if not input.array.ndim:
         raise shape_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    length = input.array.shape[wrap_dim(dim, input.array.ndim)]
+    dim = wrap_dim(dim, input.array.ndim)
+    length = input.array.shape[dim]
     if isinstance(sections, int):
         if sections <= 0:
             raise runtime_error(f"number of sections must be larger than 0, got {sections}")
@@ -199,11 +200,11 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
 
 def _tensor_split_by(input: Tensor, positions: Tensor, dim: int) -> tuple[Tensor, ...]:
     name = "tensor_split expected tensor_indices_or_sections to"
+    if positions.dtype is not dtypes.int64:
+        raise runtime_error(f"{name} have dtype of long, but got {positions.dtype.torch_name}")
     if positions.array.ndim > 1:
         dims = positions.array.ndim
         raise shape_error(f"{name} be a zero-dimensional or one-dimensional tensor, but got a tensor with {dims} dims")
-    if positions.dtype is not dtypes.int64:
-        raise runtime_error(f"{name} have dtype of long, but got {positions.dtype.torch_name}")
     return tensor_split(input, positions.tolist(), dim)
 
 
@@ -227,8 +228,7 @@ def _even_split(name: str, least: int, dim_of: Any) -> Any:
         rank = input.array.ndim
         if rank < least:
             raise shape_error(
-                f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a tensor with "
-                f"{rank} dimensions!",
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {rank} dimensions!",
             )
         dim: int = dim_of(rank)
         return dim

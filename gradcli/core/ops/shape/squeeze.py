@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Rule
+from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, wrap_dim, wrap_dims
 from gradcli.core.ops.list_function import ListFunction
@@ -51,7 +52,7 @@ def _insert(a: Array, dim: int) -> Array:
     shape = a.shape
     check_rank(len(shape) + 1)
     at = dim if dim >= 0 else dim + len(shape) + 1
-    if a.flags.c_contiguous and a.size:
+    if a.flags.c_contiguous and a.size and 1 not in shape:
         return a.reshape((*shape[:at], 1, *shape[at:]))
     step = shape[at] * a.strides[at] if at < len(shape) else a.itemsize
     strides = (*a.strides[:at], step, *a.strides[at:])
@@ -89,17 +90,19 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def _squeeze_dim_(input: Tensor, dim: int) -> Tensor:
+    check_writable(input)
     wrap_dim(dim, input.array.ndim)
     return in_place.reshape_(input, SQUEEZE_DIM_INPLACE, dim)
 
 
 def _squeeze_dims_(input: Tensor, dim: Sequence[int]) -> Tensor:
-    for d in dim:
-        wrap_dim(d, input.array.ndim)
+    check_writable(input)
+    wrap_dims(dim, input.array.ndim)
     return in_place.reshape_(input, SQUEEZE_DIMS_INPLACE, tuple(dim))
 
 
 def _unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    check_writable(input)
     wrap_dim(dim, input.array.ndim + 1)
     return in_place.reshape_(input, UNSQUEEZE_INPLACE, dim)
 

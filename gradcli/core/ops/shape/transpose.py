@@ -11,6 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.casting import ALIAS
@@ -158,6 +159,7 @@ def mT(input: Tensor, name: str = "mT") -> Tensor:
 
 
 def _t_(input: Tensor) -> Tensor:
+    check_writable(input)
     rank = input.array.ndim
     if rank > 2:
         raise shape_error(f"t_() expects a tensor with <= 2 dimensions, but self is {rank}D")
@@ -165,6 +167,7 @@ def _t_(input: Tensor) -> Tensor:
 
 
 def _transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    check_writable(input)
     wrap_dim(dim0, input.array.ndim)
     wrap_dim(dim1, input.array.ndim)
     return in_place.reshape_(input, TRANSPOSE_INPLACE, dim0, dim1)
@@ -221,6 +224,13 @@ FUNCTIONS = (
         doc="Two dimensions swapped, in place.",
         ops=(TRANSPOSE_INPLACE,),
         function=False,
-        aliases=("swapaxes_", "swapdims_"),
+        aliases=("swapdims_",),
+    ),
+    Function(
+        "swapaxes_",
+        ("Tensor input, int axis0, int axis1", _transpose_),
+        doc="Two dimensions swapped, in place.",
+        ops=(TRANSPOSE_INPLACE,),
+        function=False,
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.record import Op
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
@@ -32,7 +32,7 @@ def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
         " ".join(view.attrs),
         outputs=" ".join(view.outputs),
         differentiable=view.differentiable,
-        saved="dim length=? self_sym_sizes start" if name == "NarrowCopyBackward0" else view.saved,
+        saved=view.saved,
         input=view.rules["input"],
     )
 
@@ -40,7 +40,23 @@ def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
 ALIAS = _copying(casting.ALIAS)
 AS_STRIDED = _copying(as_strided.AS_STRIDED)
 EXPAND = _copying(broadcasting.EXPAND)
-NARROW = _copying(slicing.SLICE, "NarrowCopyBackward0")
+
+
+def _narrow_back(xp: Any, grad: Any, dim: int, start: int, length: int, input_shape: Any) -> Any:
+    if start < 0 and start + length == 0 and length > 1:  # PyTorch's rule takes -2:0 for the part, which is empty
+        text = f"The size of tensor a (0) must match the size of tensor b ({length}) at non-singleton dimension {dim % len(input_shape)}"
+        raise runtime_error(text)
+    return xp.call(slicing.SLICE_BACK, grad, dim, start, start + length, 1, input_shape)
+
+
+NARROW = Op(
+    "NarrowCopyBackward0",
+    lambda a, dim, start, length: _dense(slicing.SLICE.forward(a, dim, *_bounds(start, length, a.shape[dim]), 1)),
+    "input",
+    "dim start length",
+    saved="dim length=? self_sym_sizes start",
+    input=Rule(_narrow_back, "zeros_like(input).slice_scatter(grad, dim, start, start + length)"),
+)
 PERMUTE = _copying(transpose.PERMUTE)
 SELECT = _copying(slicing.SELECT)
 SLICE = _copying(slicing.SLICE)
@@ -60,6 +76,11 @@ UNSAFE_SPLIT_SIZES = _copying(splitting.SPLIT_SIZES, "UnsafeSplitWithSizesBackwa
 
 
 DETACH = not_differentiable("detach_copy", _dense, "input")
+
+
+def _bounds(start: int, length: int, size: int) -> tuple[int, int]:
+    first = start % size if start < 0 else start
+    return first, first + length
 
 
 def _plain(input: Tensor) -> Tensor:
@@ -96,9 +117,15 @@ def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
+    if dim >= input.array.ndim > 0:
+        raise runtime_error(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
+    if length < 0:
+        slicing.narrow(_plain(input), dim, start, 0)  # for the other errors, which come first
     slicing.narrow(_plain(input), dim, start, length)
-    first = start % input.array.shape[dim] if start < 0 else start
-    return NARROW(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
+    return NARROW(input, dim, start, length)  # type: ignore[no-any-return]
 
 
 def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -205,7 +232,7 @@ FUNCTIONS = (
         narrow_copy,
         NARROW,
         of="narrow",
-        samples=(Sample("torch.narrow_copy(x, 1, -2, 2)", lambda x: x[:, 1:], x=_M),),
+        samples=(Sample("torch.narrow_copy(x, 1, -3, 2)", lambda x: x[:, :2], x=_M),),
     ),
     Function(
         "narrow_copy",

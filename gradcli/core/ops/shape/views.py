@@ -125,9 +125,8 @@ def as_dtype(input: Tensor, dtype: DType) -> Array:
 
 
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
-    if dtype is input.dtype:
-        return input
-    made = Tensor(as_dtype(input, dtype), dtype)
+    # PyTorch's is no differentiable view
+    made = Tensor(input.array if dtype is input.dtype else as_dtype(input, dtype), dtype)
     made.version = input.counter()
     return made
 
