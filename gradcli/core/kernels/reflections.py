@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli.core.kernels import Array
@@ -72,10 +74,18 @@ def _eliminate(a: Array, pivots: Array, k: int) -> int:
     elif k + 2 < n:
         block = np.array([[a[k, k], a[k + 1, k]], [a[k + 1, k], a[k + 1, k + 1]]])
         below = a[k + 2 :, k : k + 2].copy()
-        scaled = np.linalg.solve(block, below.T).T
+        scaled = _block_solved(block, below.T).T
         a[k + 2 :, k + 2 :] -= np.tril(scaled @ below.T)
         a[k + 2 :, k : k + 2] = scaled
     return size
+
+
+def _block_solved(block: Array, right: Array) -> Any:
+    """The solution of a symmetric system of one or two rows; infinite or nan if there is none."""
+    if len(block) == 1:
+        return right / block[0, 0]
+    (a, b), (_, d) = block
+    return np.array([d * right[0] - b * right[1], a * right[1] - b * right[0]]) / (a * d - b * b)
 
 
 def _exchange(a: Array, k: int, i: int, j: int) -> None:
@@ -100,7 +110,7 @@ def solved(factors: Array, pivots: Array, right: Array) -> Array:
         x[[last, row]] = x[[row, last]]
         x[k + size :] -= factors[k + size :, k : k + size] @ x[k : k + size]
         block = np.tril(factors[k : k + size, k : k + size])
-        x[k : k + size] = np.linalg.solve(block + np.tril(block, -1).T, x[k : k + size])
+        x[k : k + size] = _block_solved(block + np.tril(block, -1).T, x[k : k + size])
         k += size
     for k, size in reversed(starts):
         x[k : k + size] -= factors[k + size :, k : k + size].T @ x[k + size :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, table_of
 from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
@@ -93,6 +94,7 @@ def _sequence(items: tuple[Expr, ...], context: Context) -> Test:
     def test(frame: Frame, value: Any, found: Found) -> bool:
         if not isinstance(value, list | tuple | range) or (len(value) < count - 1 if starred else len(value) != count):
             return False
+        limits.check_list(len(value))
         parts: list[Any] = list(value)
         if starred:
             end = len(parts) - (count - at - 1)
@@ -112,6 +114,10 @@ def _mapping(pattern: DictExpr, context: Context) -> Test:
             return False
         table = table_of(value)
         keys = [key(frame) for key, _ in pairs]
+        state.origin = pattern
+        for key in keys:
+            if not isinstance(key, str | int | float | bool | None):
+                raise ProgramError("TypeError", f"a mapping pattern has keys of numbers and strings, not '{type_name(key)}'")
         if any(key not in table for key in keys):
             return False
         if not all(one(frame, table[key], found) for key, (_, one) in zip(keys, pairs, strict=True)):
@@ -155,6 +161,8 @@ def _match_args(cls: Any, count: int) -> tuple[str, ...]:
     if len(names) < count:
         text = f"{cls.name}() accepts {len(names)} positional sub-pattern{'' if len(names) == 1 else 's'} ({count} given)"
         raise ProgramError("TypeError", text, names=(type_name(cls),))
+    if not all(isinstance(name, str) for name in names):
+        raise ProgramError("TypeError", "__match_args__ elements must be strings")
     return names
 
 

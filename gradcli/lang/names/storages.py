@@ -28,8 +28,10 @@ _WITHIN = 40
 
 def _buffer(array: Array) -> Array:
     """The array that owns the memory of an array."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    base: Any = array
+    while base is not None:
+        array = base if isinstance(base, np.ndarray) else array
+        base = getattr(base, "base", None)  # between a strided view and its source there is an object of numpy's
     return array
 
 

@@ -63,6 +63,8 @@ def _per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, qu
 
 
 def _by_tensors(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int) -> Any:
+    if scale.array.size != 1 or zero_point.array.size != 1:
+        raise runtime_error("scale and zero_point must be tensors of one element")
     _check(quant_min, quant_max, 0 if quant_min <= 0 <= quant_max else quant_min)
     return BY_TENSORS(input, watched(scale), watched(zero_point), quant_min, quant_max)
 

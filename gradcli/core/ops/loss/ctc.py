@@ -161,6 +161,8 @@ def ctc_loss(
     for name, found in (("input_lengths", given), ("target_lengths", wanted)):
         if len(found) != batch:
             raise runtime_error(f"{name} must be of size batch_size")
+        if any(type(n) is not int or n < 0 for n in found):
+            raise runtime_error(f"{name} must be non-negative integers")
     if max(given, default=0) > steps:
         raise runtime_error(f"Expected input_lengths to have value at most {steps}, but got value {max(given)}{_WHILE}")
     labels = _labels(targets, wanted)

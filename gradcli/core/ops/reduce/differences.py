@@ -96,6 +96,8 @@ def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[in
 
 def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
     size = y.array.shape[at]
+    if x.array.ndim != 1:
+        raise shape_error("torch.gradient expected each tensor of coordinates to be one-dimensional")
     steps = np.diff(x.array).astype(x.array.dtype if x.dtype.is_floating_point else dtypes.get_default().np)
     if len(steps) != size - 1:
         raise shape_error(

@@ -143,8 +143,10 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
     edges = []
     for i, one in enumerate(each):
         if type(one) is Tensor:
+            if one.array.ndim != 1 or one.array.size < 2 or (np.diff(one.array) < 0).any():
+                raise shape_error(f"torch.histogramdd(): bins of dimension {i} must be one-dimensional and increase")
             edges.append(one.array)
-        elif one <= 0:
+        elif not isinstance(one, int) or one <= 0:
             raise shape_error(f"torch.histogramdd(): bins size = {one} is invalid for dimension {i}. bins must be > 0")
         else:
             limits.check_elements(one, 8)

@@ -121,7 +121,10 @@ def as_dtype(input: Tensor, dtype: DType) -> Array:
         for place, stride in enumerate(array.strides[:-1]):
             if ratio > 1 and stride % want:
                 raise runtime_error(f"self.stride({place}) must be divisible by {ratio} {pair}, but got {stride // have}")
-    return array.view(dtype.np)
+    try:
+        return array.view(dtype.np)
+    except ValueError as error:
+        raise runtime_error(f"view as {dtype}: {error}") from None
 
 
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
