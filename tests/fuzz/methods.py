@@ -111,7 +111,9 @@ AFTERWARDS = (
     "len(r)",
 )
 #: what only the host's own texts have
-HOST = re.compile(r"0x[0-9a-f]{7,}|gradcli\.|BoundMethod|UserFunction|IteratorValue|KeysView|Namespace|<frozen|mappingproxy")
+HOST = re.compile(
+    r"0x(?:7[ef]|5[56])[0-9a-f]{10}\b|gradcli\.|BoundMethod|UserFunction|IteratorValue|KeysView|Namespace|<frozen|mappingproxy"
+)
 _TOGETHER = 200
 
 

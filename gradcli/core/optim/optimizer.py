@@ -13,7 +13,7 @@ from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
+from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ordered, type_error
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
@@ -89,6 +89,8 @@ class Optimizer(DeclaredArguments):
     def __repr__(self) -> str:
         lines = [f"{self.SCRIPT_NAME} ("]
         for i, group in enumerate(self.param_groups):
+            if (other := next((key for key in group if type(key) is not str), None)) is not None:
+                raise not_ordered("<", other, "params")
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {formatted(language.plain(group[key]))}" for key in sorted(group) if key != "params"]
             lines.append("")
