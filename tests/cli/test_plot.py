@@ -259,6 +259,7 @@ def test_graphs_as_pictures_without_matplotlib(cli, tmp_path, monkeypatch) -> No
     [
         (["x", "x=3"], 2, "there is no range to plot over"),
         (["x", "x=1..1"], 2, "the range of x is a single point"),
+        (["x", "x=-1e308..1e308"], 2, "the range from -1e+308 to 1e+308 is wider than float32 can tell"),
         (["x", "x=0..inf"], 2, "the range of x must go from one finite number to another"),
         (["x", "x=0..1:1"], 2, "a range needs two points at least"),
         (["x+y+z", "x=0..1", "y=0..1", "z=0..1"], 2, "plot takes one range or two, not 3"),

@@ -21,6 +21,16 @@ WRONG = {
     "DataLoader(ds, f)": "batch_size should be a positive integer value, but got batch_size=<function f at 0x",
     "DataLoader(ds, x)": "batch_size should be a positive integer value, but got batch_size=tensor([ 1., -2.,  3.], requires_grad=True)",
     "torch.utils.data.default_collate(gen())": "'generator' object is not subscriptable",
+    "mod.to(dd.keys(), 0)": "Invalid device string: 'dict_keys(['a', 2])'",
+    "torch.set_printoptions(precision=f)": "set_printoptions(): precision must be a number",
+    "list(plist.named_parameters(2**62))": "unsupported operand type(s) for +: 'int' and 'str'",
+    "mod.state_dict(prefix=3)": "unsupported operand type(s) for +: 'int' and 'str'",
+    "str(torch.optim.SGD([{'params': [m], 1: 2}], 0.1))": "'<' not supported between instances of 'int' and 'str'",
+    "import collections; {collections.deque(): 1}": "unhashable type: 'deque'",
+    "torch.func.vmap(f, in_dims=dd.values())(x)": "in_dims=dict_values([1, [3]])",
+    "opt.param_groups[0]['v'] = staticmethod(f); raise ValueError(repr(opt))": "v: <staticmethod",
+    "torch.linalg.cross(torch.tensor(1.), torch.tensor(2.))": "Dimension specified as -1 but tensor has no dimensions",
+    "'a'.startswith((1,))": "tuple for startswith must only contain str, not int",
     "int(None, dd.keys())": "'dict_keys' object cannot be interpreted as an integer",
 }
 

@@ -11,6 +11,7 @@ from gradcli.analysis.reference import lookup
 from gradcli.core.tensor.printing import PrintOptions
 from gradcli.limits import Limits
 from gradcli.plain import Plain
+from gradcli.results.values import PlainValue
 from gradcli.session import Session
 from gradcli.source import Source
 
@@ -78,3 +79,9 @@ def test_the_text_of_a_result_does_not_depend_on_what_happens_later() -> None:
     prompt.setting("torch.set_default_dtype(torch.float64)")
     assert value.repr() == before == "tensor([0.3333, 0.6667], grad_fn=<DivBackward0>)"
     assert one.evaluate(Source("<f>", "x/3")).value.repr() == "tensor([0.33, 0.67], dtype=torch.float32, grad_fn=<DivBackward0>)"
+
+
+def test_a_long_range_is_a_text() -> None:
+    answer = session().evaluate(Source("<f>", "range(10**8), range(3)")).value
+    assert answer.repr() == "(range(0, 100000000), range(0, 3))"
+    assert isinstance(answer, PlainValue) and answer.data == ["range(0, 100000000)", [0, 1, 2]]

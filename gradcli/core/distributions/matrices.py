@@ -18,6 +18,7 @@ from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 #: how often PyTorch draws again
@@ -60,7 +61,7 @@ class Wishart(MultivariateNormal):
         self.df = f.tensor(df, dtype=matrix.dtype) if isinstance(df, Number) else expand(df, batch)
         n = matrix.shape[-1]
         if (self.df.array <= n - 1).any():
-            raise ProgramError("ValueError", f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
+            raise ProgramError("ValueError", f"Value of df={formatted(df)} expected to be greater than ndim - 1 = {n - 1}.")
         vars(self)[name] = expand(matrix, (*batch, -1, -1))
         if (self.df.array < n).any():
             warnings.emit("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")

@@ -63,7 +63,14 @@ class AdaptiveLogSoftmaxWithLoss(FunctionModule, place="adaptive"):
         cutoffs, classes, features = list(given["cutoffs"]), given["n_classes"], given["in_features"]
         if not cutoffs:
             raise ProgramError("ValueError", "cutoffs should be a sequence of length larger than 0")
-        if sorted(set(cutoffs)) != cutoffs or cutoffs[0] <= 0 or cutoffs[-1] > classes - 1 or any(int(c) != c for c in cutoffs):
+        numbers = all(type(c) in (int, float) for c in cutoffs)
+        if (
+            not numbers
+            or sorted(set(cutoffs)) != cutoffs
+            or cutoffs[0] <= 0
+            or cutoffs[-1] > classes - 1
+            or any(int(c) != c for c in cutoffs)
+        ):
             raise ProgramError("ValueError", _CUTOFFS)
         super().keep(given | {"cutoffs": [*cutoffs, classes]})
         dtype = given["dtype"]

@@ -11,6 +11,7 @@ from gradcli.core.autograd.tensor_state import read_data
 from gradcli.core.calling.declared_arguments import DeclaredConstructor
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.core.functions._index import METHODS
 from gradcli.core.nn import convolution, linear, normalization
 from gradcli.core.nn.function_modules import FunctionModule
@@ -117,7 +118,7 @@ class LazyModule(FunctionModule):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         source = args[0] if args else kwargs.get("input")
         if type(source) is not Tensor:
-            raise ProgramError("AttributeError", f"'{type(source).__name__}' object has no attribute 'shape'")
+            raise ProgramError("AttributeError", f"'{language.type_name(source)}' object has no attribute 'shape'")
         self._settle(self.size_of(source))
         return self(*args, **kwargs)
 

@@ -13,6 +13,7 @@ from gradcli.core.nn.linear import Linear
 from gradcli.core.nn.module import Module
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -221,7 +222,7 @@ class LinearCrossEntropyLoss(Loss, place="loss"):
         if type(weight) is Tensor and weight.array.shape != (count,):
             raise runtime_error(f"expected weight shape to be {(count,)}, got {tuple(weight.array.shape)}")
         if not 0 <= given["label_smoothing"] <= 1:
-            raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {given['label_smoothing']}")
+            raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {formatted(given['label_smoothing'])}")
         super().keep(given)
         features = math.prod(given["out_features"], start=count)
         self.children_by_name["linear"] = Linear(given["in_features"], features, given["bias"], dtype=given["dtype"])

@@ -313,10 +313,10 @@ class Module(Scripted):
             raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
         return default
 
-    def parametrization(self, name: str) -> Any:
+    def parametrization(self, name: object) -> Any:
         """What computes a parameter or buffer, None for one that is held."""
         lists = self.children_by_name.get(_PARAMETRIZATIONS)
-        return None if lists is None else lists.children_by_name.get(name)
+        return None if lists is None or type(name) is not str else lists.children_by_name.get(name)
 
     def computed(self, name: str) -> Any:
         """A parameter or buffer that a parametrization computes, or that a hook before `forward` has put into the fields."""

@@ -8,6 +8,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
 from gradcli.core.nn.convolution import sizes_of
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
@@ -103,7 +104,7 @@ class FractionalMaxPool(Pool):
             raise ProgramError("ValueError", "only one of output_size and output_ratio may be specified")
         wide = {name: given[name] and sizes_of(given[name], self.RANK) for name in ("kernel_size", "output_size", "output_ratio")}
         if ratio is not None and not all(0 < r < 1 for r in wide["output_ratio"]):
-            raise ProgramError("ValueError", f"output_ratio must be between 0 and 1 (got {ratio})")
+            raise ProgramError("ValueError", f"output_ratio must be between 0 and 1 (got {formatted(ratio)})")
         super().keep(given | wide)
         self.own_buffers["_random_samples"] = given["_random_samples"]
 

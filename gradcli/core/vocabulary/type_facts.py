@@ -14,6 +14,7 @@ from gradcli.core.nn.module import kind_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.core.vocabulary.torch_types import CPU, Device
 from gradcli.errors import ProgramError
 
@@ -45,7 +46,7 @@ def _set_default_device(device: Any) -> None:
 def _set_matmul_precision(precision: Any) -> None:
     """Accepted: products of float32 are computed in float32 on the cpu. ValueError for an unknown word."""
     if precision not in ("highest", "high", "medium"):
-        raise ProgramError("RuntimeError", f"Invalid value {precision} for setFloat32MatmulPrecision")
+        raise ProgramError("RuntimeError", f"Invalid value {formatted(precision)} for setFloat32MatmulPrecision")
 
 
 def _deterministic() -> bool:

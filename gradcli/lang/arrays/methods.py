@@ -35,7 +35,7 @@ def _named(name: str) -> Callable[..., Any]:
 
 def _repeat(converted: Mapping[str, Any]) -> None:
     repeats = np.asarray(converted["repeats"])
-    least = max(0, int(repeats.max(initial=0))) if repeats.size and repeats.dtype.kind in "iub" else 0
+    least = max(0, int(np.nan_to_num(repeats.max(initial=0)))) if repeats.dtype.kind in "iubf" else 0
     check_size(np.size(converted["self"]) * least)
 
 

@@ -25,7 +25,7 @@ def _count(shape: Any) -> int:
 def _repeat(converted: Mapping[str, Any]) -> None:
     repeats = np.asarray(converted["repeats"])
     size = np.size(converted["a"])
-    least = max(0, int(repeats.max(initial=0))) if repeats.size and repeats.dtype.kind in "iub" else 0
+    least = max(0, int(np.nan_to_num(repeats.max(initial=0)))) if repeats.dtype.kind in "iubf" else 0
     check_size(size * least)
 
 

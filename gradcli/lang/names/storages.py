@@ -18,6 +18,7 @@ from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import execution
@@ -99,7 +100,7 @@ class Storage(Scripted):
         if type(place) is not int:
             raise not_an_integer(place)
         if not -self.size() <= place < self.size():
-            raise ProgramError("IndexError", f"index {place} out of range for storage of size {self.size()}")
+            raise ProgramError("IndexError", f"index {formatted(place)} out of range for storage of size {self.size()}")
         return self.elements()[place].item()
 
     def __repr__(self) -> str:

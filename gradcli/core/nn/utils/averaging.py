@@ -22,6 +22,7 @@ from gradcli.core.optim.lr_scheduler import LRScheduler, each_group
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
@@ -101,7 +102,7 @@ def _averages(targets: list[Tensor], sources: list[Tensor], count: Any) -> None:
 
 def _checked(decay: Any) -> float:
     if decay < 0.0 or decay > 1.0:
-        text = f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        text = f"Invalid decay value {formatted(decay)} provided. Please provide a value in [0,1] range."
         raise ProgramError("ValueError", text)
     return float(decay)
 
@@ -178,9 +179,9 @@ class SWALR(LRScheduler, known=False):
             group["swa_lr"] = rate
         strategy, epochs = given["anneal_strategy"], given["anneal_epochs"]
         if strategy not in ("cos", "linear"):
-            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
+            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {formatted(strategy)}")
         if not isinstance(epochs, int) or epochs < 0:
-            raise ProgramError("ValueError", f"anneal_epochs must be equal or greater than 0, got {epochs}")
+            raise ProgramError("ValueError", f"anneal_epochs must be equal or greater than 0, got {formatted(epochs)}")
         self.by_cosine = strategy == "cos"
         super().begin(given)
 

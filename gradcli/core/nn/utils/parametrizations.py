@@ -17,6 +17,7 @@ from gradcli.core.ops.reduce.norms import norm_except_dim
 from gradcli.core.ops.reduce.weight_norm import weight_norm as weight_of
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, shape_error
 
 _PLACE = "torch.nn.utils.parametrizations"
@@ -152,7 +153,7 @@ class SpectralNorm(Module):
         if not -rank <= dim < rank:
             raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [-{rank}, {rank - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got {n_power_iterations=}")
         self.dim, self.eps, self.steps = dim % rank, eps, n_power_iterations
         if rank > 1:
             iteration = PowerIteration(self.dim, eps)
@@ -192,7 +193,7 @@ for _made in (Orthogonal, WeightNorm, SpectralNorm):
 def _tensor(module: Any, name: Any) -> Tensor:
     found = module.attribute(name, None) if isinstance(module, Module) else None
     if type(found) is not Tensor:
-        raise ProgramError("ValueError", f"Module '{module!r}' has no parameter or buffer with name '{name}'")
+        raise ProgramError("ValueError", f"Module '{shown(module)}' has no parameter or buffer with name '{formatted(name)}'")
     return found
 
 
@@ -206,7 +207,7 @@ def orthogonal(module: Any, name: Any = "weight", orthogonal_map: Any = None, *,
         orthogonal_map = "matrix_exp" if weight.array.shape[-2] == weight.array.shape[-1] else "householder"
     if orthogonal_map not in _MAPS:
         text = 'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: '
-        raise ProgramError("ValueError", f"{text}{orthogonal_map}")
+        raise ProgramError("ValueError", f"{text}{formatted(orthogonal_map)}")
     made = Orthogonal(tuple(weight.array.shape), orthogonal_map, bool(use_trivialization))
     return register_parametrization(module, name, made, unsafe=True)
 

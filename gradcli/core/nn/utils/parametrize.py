@@ -14,6 +14,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
 
 NAME = "parametrizations"
@@ -198,7 +199,7 @@ def _check_like(made: Any, shape: tuple[int, ...], dtype: Any) -> None:
             raise ProgramError(
                 "ValueError",
                 f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is enabled.\n"
-                f"unparametrized {what}: {before}\nparametrized {what}: {after}",
+                f"unparametrized {what}: {formatted(before)}\nparametrized {what}: {formatted(after)}",
             )
 
 
@@ -209,7 +210,9 @@ def _check_like(made: Any, shape: tuple[int, ...], dtype: Any) -> None:
 def is_parametrized(module: Any, tensor_name: Any = None) -> bool:
     """Whether a module computes a tensor of this name, or any."""
     lists = module.children_by_name.get(NAME) if isinstance(module, Module) else None
-    return lists is not None and (tensor_name in lists.children_by_name if tensor_name is not None else bool(len(lists)))
+    if lists is None or tensor_name is None:
+        return lists is not None and bool(len(lists))
+    return type(tensor_name) is str and tensor_name in lists.children_by_name
 
 
 @Routine
@@ -226,14 +229,14 @@ def register_parametrization(module: Any, tensor_name: Any, parametrization: Any
         return module
     for field in ("own_parameters", "own_buffers"):
         table = vars(module)[field]
-        if tensor_name in table:
+        if type(tensor_name) is str and tensor_name in table:
             made = ParametrizationList([parametrization], table[tensor_name], bool(unsafe))
             vars(module)[field] = ComputedMembers(module, {n: t for n, t in table.items() if n != tensor_name})
             module.children_by_name.setdefault(NAME, ModuleDict()).children_by_name[tensor_name] = made
             return module
     raise ProgramError(
         "ValueError",
-        f"Module '{module!r}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'",
+        f"Module '{shown(module)}' does not have a parameter, a buffer, or a parametrized element with name '{formatted(tensor_name)}'",
     )
 
 
@@ -242,7 +245,7 @@ def remove_parametrizations(module: Any, tensor_name: Any, leave_parametrized: A
     """Hold a tensor again: with the value that was computed last, or else with the one it is computed from."""
     known = module.parametrization(tensor_name) if isinstance(module, Module) else None
     if known is None:
-        raise ProgramError("ValueError", f"Module {module!r} does not have a parametrization on {tensor_name}")
+        raise ProgramError("ValueError", f"Module {shown(module)} does not have a parametrization on {formatted(tensor_name)}")
     original = known.originals()[0]
     if known.is_tensor:
         if leave_parametrized:

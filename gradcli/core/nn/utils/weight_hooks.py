@@ -19,6 +19,7 @@ from gradcli.core.ops.reduce.norms import norm_except_dim
 from gradcli.core.ops.reduce.weight_norm import weight_norm as weight_of
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -107,7 +108,7 @@ def _remove(module: Any, kind: str, name: str) -> Any:
         if isinstance(hook, WeightHook) and (hook.kind, hook.name) == (kind, name):
             hook.detach(module)
             return module
-    raise ProgramError("ValueError", f"{kind} of '{name}' not found in {module!r}")
+    raise ProgramError("ValueError", f"{kind} of '{name}' not found in {shown(module)}")
 
 
 @Routine
@@ -137,12 +138,12 @@ def spectral_norm(module: Any, name: Any = "weight", n_power_iterations: Any = 1
     """Divide a weight by its largest singular value before each call."""
     _check_single(module, "spectral_norm", name)
     if n_power_iterations <= 0:
-        raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
-    if name not in module.own_parameters:
-        raise ProgramError("KeyError", repr(name), args=(name,))
+        raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got {n_power_iterations=}")
+    if type(name) is not str or name not in module.own_parameters:
+        raise ProgramError("KeyError", shown(name), args=(name,))
     weight = module.own_parameters[name]
     if weight is None:
-        raise ProgramError("ValueError", f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+        raise ProgramError("ValueError", f"`SpectralNorm` cannot be applied as parameter `{formatted(name)}` is None")
     hook = Spectral(name, n_power_iterations, PowerIteration(default_dim(module) if dim is None else dim, eps))
     u, v = hook.iteration.start(hook.iteration.matrix(detach(weight)))
     del module.own_parameters[name]

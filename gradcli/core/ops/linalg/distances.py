@@ -26,6 +26,7 @@ from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -116,7 +117,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0])
     Raises RuntimeError for ranks, sizes, dtypes or orders that do not fit.
     """
     if compute_mode not in _MODES:
-        raise ProgramError("ValueError", f"{compute_mode} is not a valid value for compute_mode")
+        raise ProgramError("ValueError", f"{formatted(compute_mode)} is not a valid value for compute_mode")
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise shape_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")

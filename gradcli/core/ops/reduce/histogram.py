@@ -18,6 +18,7 @@ from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorde
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 _BINCOUNT = not_differentiable("bincount", lambda x: x, "weights")
@@ -147,7 +148,7 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | No
                 raise shape_error(f"torch.histogramdd(): bins of dimension {i} must be one-dimensional and increase")
             edges.append(one.array)
         elif not isinstance(one, int) or one <= 0:
-            raise shape_error(f"torch.histogramdd(): bins size = {one} is invalid for dimension {i}. bins must be > 0")
+            raise shape_error(f"torch.histogramdd(): bins size = {formatted(one)} is invalid for dimension {i}. bins must be > 0")
         else:
             limits.check_elements(one, 8)
             edges.append(_edges(Tensor(points[:, i], input.dtype), one, None if range is None else range[2 * i : 2 * i + 2]))

@@ -21,6 +21,7 @@ from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -90,7 +91,7 @@ def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wan
         raise ProgramError("ValueError", f"output_size should be a sequence containing {have}")
     for d, (size, n, s) in enumerate(zip(sizes, usual, stride, strict=True)):
         if not n - s < size < n + s:
-            text = f'invalid output_size "{sizes}" (dim {d} must be between {n - s} and {n + s})'
+            text = f'invalid output_size "{formatted(sizes)}" (dim {d} must be between {n - s} and {n + s})'
             raise ProgramError("ValueError", text)
     return tuple(sizes)
 
