@@ -31,6 +31,8 @@ WRONG = {
     "opt.param_groups[0]['v'] = staticmethod(f); raise ValueError(repr(opt))": "v: <staticmethod",
     "torch.linalg.cross(torch.tensor(1.), torch.tensor(2.))": "Dimension specified as -1 but tensor has no dimensions",
     "'a'.startswith((1,))": "tuple for startswith must only contain str, not int",
+    "nn.LazyBatchNorm2d()(x)": "tuple index out of range",
+    "torch.distributions.transforms.IndependentTransform((x,), 1)": "'tuple' object has no attribute 'with_cache'",
     "int(None, dd.keys())": "'dict_keys' object cannot be interpreted as an integer",
 }
 

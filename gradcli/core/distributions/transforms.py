@@ -338,6 +338,12 @@ class IndependentTransform(Transform):
     ARGUMENTS = {"base_transform": REQUIRED, "reinterpreted_batch_ndims": REQUIRED, "cache_size": 0}
     base_transform: Transform
     reinterpreted_batch_ndims: int
+
+    def keep(self, given: dict[str, Any]) -> None:
+        if not isinstance(given["base_transform"], Transform):
+            raise no_attribute(given["base_transform"], "with_cache")
+        super().keep(given)
+
     domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
     codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
     bijective = property(lambda self: self.base_transform.bijective)

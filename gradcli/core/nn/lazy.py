@@ -119,7 +119,11 @@ class LazyModule(FunctionModule):
         source = args[0] if args else kwargs.get("input")
         if type(source) is not Tensor:
             raise ProgramError("AttributeError", f"'{language.type_name(source)}' object has no attribute 'shape'")
-        self._settle(self.size_of(source))
+        try:
+            size = self.size_of(source)
+        except IndexError as error:
+            raise ProgramError("IndexError", str(error)) from None
+        self._settle(size)
         return self(*args, **kwargs)
 
     def _settle(self, size: int) -> None:
