@@ -40,8 +40,11 @@ class Outputs:
         for stack in self._open:
             stack.close()
 
-    def blocks(self, pairs: Sequence[batch_files.Pair], most: float) -> Iterator[Block | None]:
-        """The blocks of all inputs, in order; None where outputs have to be finished first. Raises DataError, UsageError."""
+    def blocks(self, pairs: Sequence[batch_files.Pair], most: float, size: int) -> Iterator[Block | None]:
+        """The blocks of all inputs, of at most `size` lines of `most` bytes, in order; None where outputs have to be finished first.
+
+        Raises DataError, UsageError.
+        """
         from gradcli.cluster.blocks import Block, cut
 
         for name, path in pairs:
@@ -52,7 +55,7 @@ class Outputs:
             with batch_files.opened(name, most) as source:
                 target = batch_files.target(path, source, self._bounds, self._shared, resume=self._resume)
                 stack.enter_context(target)
-                yield from cut(source.lines(target.resume_after()), target.write)
+                yield from cut(source.lines(target.resume_after()), size, target.write)
             yield Block(0, [], target.write, self._ending(target.finish, stack))
 
     def _ending(self, finish: Callable[[], None], stack: ExitStack) -> Callable[[], None]:
@@ -81,7 +84,8 @@ def run(
 
     words = _words(bounds, shared)
     with connected(place) as client, Outputs(bounds, shared, resume=resume) as outputs:
-        blocks.Dispatch(client, blocks.Job(words, job.failed), progress).run(outputs.blocks(pairs, most))
+        size = blocks.lines_of_block(sum(client.nthreads().values()))
+        blocks.Dispatch(client, blocks.Job(words, job.failed), progress).run(outputs.blocks(pairs, most, size))
 
 
 def _words(bounds: Limits, shared: Shared) -> list[str]:

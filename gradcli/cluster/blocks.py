@@ -19,7 +19,9 @@ from gradcli.cluster.versions import own_versions, refusal
 from gradcli.errors import DataError, GradcliError, LimitError
 
 #: lines and bytes of a block
-LINES, BYTES = 512, 1 << 19
+LINES, BYTES = 512, 1 << 20
+#: lines of a block for each thread of a cluster, at most so many: client and scheduler spend some 6 ms on a block
+_LINES_FOR_EACH, _MOST_LINES = 20, 4096
 #: blocks under way for each thread of the cluster, and beyond
 _AHEAD, _SPARE = 2, 2
 #: answers that wait for an earlier one, in bytes and in blocks for each one that may be under way
@@ -42,8 +44,13 @@ class Block:
     answers: bytes | None = None
 
 
-def cut(lines: Lines, write: Callable[[bytes], None]) -> Iterator[Block]:
-    """The lines in blocks. Raises DataError."""
+def lines_of_block(threads: int) -> int:
+    """How many lines a block has on a cluster of so many threads."""
+    return max(LINES, min(_MOST_LINES, _LINES_FOR_EACH * threads))
+
+
+def cut(lines: Lines, most: int, write: Callable[[bytes], None]) -> Iterator[Block]:
+    """The lines in blocks of at most `most`. Raises DataError."""
     kept: list[bytes | None] = []
     first = size = 0
     while not lines.ended:
@@ -51,7 +58,7 @@ def cut(lines: Lines, write: Callable[[bytes], None]) -> Iterator[Block]:
             first = first or number
             kept.append(line)
             size += len(line or b"")
-            if len(kept) >= LINES or size >= BYTES:
+            if len(kept) >= most or size >= BYTES:
                 yield Block(first, kept, write)
                 kept, first, size = [], 0, 0
     if kept:
