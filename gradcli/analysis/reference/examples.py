@@ -5,7 +5,7 @@ Keys are the names under `torch.`, or `Tensor.NAME` for what is a method only.
 
 from __future__ import annotations
 
-from gradcli.analysis.reference import examples_autograd, examples_distributions, examples_layers
+from gradcli.analysis.reference import examples_autograd, examples_distributions, examples_layers, examples_utils
 
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
@@ -56,6 +56,7 @@ _METHODS = {
     "Tensor.copy_": (_X, "x.copy_(tensor([4, 5, 6]))"),
     "Tensor.t_": ("m = tensor([[1., 2.], [3., 4.]])", "m.t_()"),
     "Tensor.transpose_": ("zeros(2, 3).transpose_(0, 1).shape",),
+    "Tensor.swapaxes_": ("zeros(2, 3).swapaxes_(0, 1).shape",),
     "Tensor.squeeze_": ("zeros(1, 3).squeeze_().shape",),
     "Tensor.unsqueeze_": ("zeros(3).unsqueeze_(0).shape",),
     "Tensor.new_zeros": (_X, "x.new_zeros(2)"),
@@ -301,6 +302,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     **_OPTIM,
     **_DATA,
     **examples_layers.LAYERS,
+    **examples_utils.EXAMPLES,
 }
 
 

@@ -19,6 +19,7 @@ _MADE = {
     "Exponential": ("2.", _HALF),
     "FisherSnedecor": ("3., 4.", _HALF),
     "Gamma": ("2., 1.", _HALF),
+    "GeneralizedPareto": ("0., 1., 0.5", _HALF),
     "Geometric": ("0.3", "tensor(2.)"),
     "Gumbel": ("0., 1.", _HALF),
     "HalfCauchy": ("1.", _HALF),
@@ -26,6 +27,7 @@ _MADE = {
     "Independent": (f"{_D}.Normal(zeros(2), ones(2)), 1", _TWO),
     "InverseGamma": ("2., 1.", _HALF),
     "Kumaraswamy": ("2., 3.", _HALF),
+    "LKJCholesky": ("2, 0.5", "eye(2)"),
     "Laplace": ("0., 1.", _HALF),
     "LogNormal": ("0., 1.", _HALF),
     "LogisticNormal": ("zeros(1), ones(1)", _TWO),
@@ -46,6 +48,7 @@ _MADE = {
     "Uniform": ("0., 2.", _HALF),
     "VonMises": ("tensor(0.), tensor(1.)", _HALF),
     "Weibull": ("1., 2.", _HALF),
+    "Wishart": ("tensor(3.), eye(2)", "eye(2)"),
     "relaxed_bernoulli.LogitRelaxedBernoulli": ("tensor(0.5), tensor(0.3)", _HALF),
     "relaxed_categorical.ExpRelaxedCategorical": (f"tensor(0.5), {_TWO}", "tensor([0.3, 0.7]).log()"),
 }
@@ -69,6 +72,7 @@ _TRANSFORMS = {
 #: by constraint, a value that is checked
 _CHECKED = {
     "boolean": "tensor([0., 2.])",
+    "corr_cholesky": "eye(2)",
     "lower_cholesky": "eye(2)",
     "lower_triangular": "ones(2, 2)",
     "one_hot": "tensor([0., 1.])",

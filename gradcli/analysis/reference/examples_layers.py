@@ -65,12 +65,7 @@ _CALLS = {
     "ReplicationPad": "(1)(x).shape",
     "CircularPad": "(1)(x).shape",
 }
-_SIZED = {
-    f"nn.{name}{size}": (given, f"nn.{name}{size}{call}")
-    for name, call in _CALLS.items()
-    for size, given in _INPUTS.items()
-    if (name, size) != ("LPPool", "3d")
-}
+_SIZED = {f"nn.{name}{size}": (given, f"nn.{name}{size}{call}") for name, call in _CALLS.items() for size, given in _INPUTS.items()}
 _MODULES = {
     "nn.FeatureAlphaDropout": (_SEED, "nn.FeatureAlphaDropout()(ones(1, 4))"),
     "nn.BatchNorm2d": (_IMAGE, "nn.BatchNorm2d(1)(x).sum()"),
