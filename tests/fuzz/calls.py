@@ -91,7 +91,7 @@ def _nothing(*values: object) -> None:
 
 
 def _session() -> Session:
-    bounds = limits.strict().changed(time=2.0, bytes=128 * 2**20, elements=10**6)
+    bounds = limits.strict().changed(time=20.0, bytes=128 * 2**20, elements=10**6)
     session = Session(bounds=bounds, write=_nothing, warn=_nothing, read_stdin=bytes)
     session.run(Source("<prelude>", PRELUDE))
     return session

@@ -135,7 +135,7 @@ class Methods:
             self.methods += [(receiver, name) for name in "".join(self.printed).split()]
 
     def _session(self) -> Session:
-        bounds = limits.strict().changed(time=2.0, bytes=128 * 2**20, elements=10**6)
+        bounds = limits.strict().changed(time=20.0, bytes=128 * 2**20, elements=10**6)
         session = Session(bounds=bounds, write=self.printed.append, warn=lambda *_: None, read_stdin=bytes)
         session.run(Source("<prelude>", PRELUDE + MORE))
         return session

@@ -29,6 +29,8 @@ SAMPLES: dict[str, Sequence[str]] = {
     "AUGMENT": ("+=", "-=", "*=", "//=", "**=", "|=", "@="),
     "COMPARE": ("==", "!=", "<", ">=", ">"),
     "SHIFT": ("<<", ">>"),
+    "MATCH": ("match",),
+    "CASE": ("case",),
     "DIVIDE": ("//", "%"),
 }
 #: terminals that no blank may precede
