@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: at most so many outputs are open at a time
 _OPEN = 100
+#: answers are written together while more lines than this are waiting, which takes less time than one by one
+_KEPT = 16
 #: seconds after which a process that is asked nothing ends
 _IDLE = 300
 
@@ -115,6 +117,7 @@ def serve(job: Job) -> None:
     from gradcli.session.row_messages import READY
 
     under_way = 0
+    kept = bytearray()
 
     class Counted(Frames):
         def more(self) -> Iterator[Line]:
@@ -127,10 +130,13 @@ def serve(job: Job) -> None:
     def progress(given: int) -> None:
         nonlocal under_way
         under_way -= given
+        if under_way <= _KEPT:
+            write_whole(1, bytes(kept))
+            kept.clear()
         if not under_way:
             signal.alarm(_IDLE)
 
     guard.end_with(os.getppid())
     write_whole(1, READY)
     signal.alarm(_IDLE)
-    Batch(Counted(0), job, 1, lambda answers: write_whole(1, answers), progress).run()
+    Batch(Counted(0), job, 1, kept.extend, progress).run()
