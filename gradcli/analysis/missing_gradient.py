@@ -50,7 +50,7 @@ def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: synt
 
     `rows` has the names of the steps, by the variables that they were assigned to.
     """
-    if not tensor.dtype.is_floating_point:
+    if not tensor.dtype.is_differentiable:
         return f"{tensor.dtype.name} cannot require grad, only floating-point tensors can"
     if not tensor.requires_grad:
         place = None if program is None else _unrecorded(name, program)

@@ -6,11 +6,13 @@ for it, and this module fills it in, before any other module of the core is used
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from gradcli.core.functions import catalog
-from gradcli.core.graph import namespaces
+from gradcli.core.graph import namespaces, record
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.ops import operators
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -36,8 +38,16 @@ def _to_dtype(value: Tensor, dtype: DType) -> Tensor:
     return to_dtype(value, dtype)
 
 
+@cache
+def _complex_node() -> type[OpNode]:
+    from gradcli.core.graph.complex_node import ComplexNode
+
+    return ComplexNode
+
+
 tensor_needs.operators = operators.WITHIN_CORE
 tensor_needs.refresh_view = _refresh_view
+record.provided.complex_node = _complex_node
 namespaces.provided.function = catalog.function
 namespaces.provided.method = catalog.method
 namespaces.provided.to_dtype = _to_dtype

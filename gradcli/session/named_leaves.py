@@ -25,7 +25,7 @@ def copies(text: str, variables: Mapping[str, object], *, double: bool) -> dict[
     found = {}
     for name in _words(text):
         value = variables.get(name)
-        if type(value) is not Tensor or not value.dtype.is_floating_point:
+        if type(value) is not Tensor or not value.dtype.is_differentiable:
             continue
         if value.requires_grad and not value.is_leaf:
             raise UsageError(

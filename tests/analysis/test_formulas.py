@@ -13,8 +13,10 @@ from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.graph import namespaces
+from gradcli.core.graph.complex_node import ComplexNode, conjugate
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
@@ -109,9 +111,16 @@ def evaluated(node: OpNode, recorder: Recorder, formula: str, grads: list[Any], 
         inputs.append(wrap(known[output]) if output < len(known) else wrap(kept.array) if type(kept) is Tensor else kept)
     values |= {op.tensors[0]: inputs} if op.variadic else dict(zip(op.tensors, inputs, strict=True))
     values |= {name: in_language(value) for name, value in zip(op.attrs, node.attrs, strict=True)}
+    if type(node) is ComplexNode:  # the formula of a holomorphic function takes the conjugates
+        values = {name: value if name in ("grad", "grads") else conjugate(value) for name, value in values.items()}
     for name, value in values.items():
         run.set(name, value)
     return run.execute_input(parse_input(Source("<formula>", formula)))
+
+
+def of_kind(values: Any, dtype: DType) -> Any:
+    """A gradient in the precision of a tensor: that of a real tensor is real, of a complex one complex."""
+    return np.asarray(values, np.complex128) if dtype.is_complex else np.asarray(values.real, np.float64)
 
 
 def in_language(value: Any) -> Any:
@@ -121,11 +130,21 @@ def in_language(value: Any) -> Any:
     return tuple(map(in_language, value)) if isinstance(value, tuple) else value
 
 
+def of_meta(random: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
+    """A random gradient for an output."""
+    drawn = random.normal(size=shape)
+    return drawn + 1j * random.normal(size=shape) if dtype.is_complex else drawn
+
+
 def gradients(node: OpNode) -> Iterator[list[Any]]:
     """Gradients of the outputs to try a rule with; of several outputs also each one alone."""
     random = np.random.default_rng(0)
     count = 1 if node.outputs is None else len(node.outputs)
-    drawn = [random.normal(size=node.meta(k)[0]) if k < node.op.differentiable else None for k in range(count)]
+    drawn = [of_meta(random, *node.meta(k)) if k < node.op.differentiable else None for k in range(count)]
+    if node.type_name == "LinalgEigBackward0":  # eigenvectors have a derivative where their phases do not count
+        vectors = node.kept_out[1].array
+        phases = np.sum(vectors.conj() * drawn[1], -2, keepdims=True).imag
+        drawn[1] = drawn[1] - 1j * vectors * phases
     yield drawn
     if count > 1:
         for k in range(count):
@@ -165,7 +184,7 @@ def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tup
     if not any(wanted):
         return
     parts = node.gradients(list(grads), False, wanted)
-    full = [np.zeros(node.meta(k)[0]) if grad is None else grad for k, grad in enumerate(grads)]
+    full = [np.zeros(node.meta(k)[0], node.meta(k)[1].np) if grad is None else grad for k, grad in enumerate(grads)]
     for i, (parent, number) in enumerate(node.edges):
         name, rule = names[i], rules[i]
         if parent is None or rule is None or not wanted[i]:
@@ -175,9 +194,11 @@ def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tup
         except GradcliError as error:
             raise AssertionError(f"{node.type_name}, {name}: {rule.formula}: {error}") from error
         shape = parent.meta(number)[0]
-        told = namespaces.numeric.sum_to(np.asarray(value.array if type(value) is Tensor else value, np.float64), shape)
         part = np.zeros(shape) if parts[i] is None else parts[i]  # a rule may return None for a gradient of zeros
-        ran = namespaces.numeric.sum_to(np.asarray(part.array if type(part) is Tensor else part), shape)
+        told, ran = (
+            namespaces.numeric.sum_to(of_kind(np.asarray(one.array if type(one) is Tensor else one), parent.meta(number)[1]), shape)
+            for one in (value, part)
+        )
         np.testing.assert_allclose(told, ran, rtol=1e-7, atol=1e-9, err_msg=f"{node.type_name}, {name}: {rule.formula}")
         yield node.type_name, name, rule.formula
 

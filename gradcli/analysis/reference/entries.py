@@ -117,6 +117,7 @@ _TITLES = {
     "layers.dropout": "dropout",
     "create.random_tensors": "random numbers",
     "create.random_in_place": "random numbers",
+    "fourier.transforms": "Fourier transforms",
     "linalg.distances": "distances",
     "create.from_data": "creation",
     "create.constants": "creation",

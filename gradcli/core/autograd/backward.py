@@ -135,9 +135,17 @@ def check_roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None], b
             if not batched and gradient.array.shape != shape:
                 text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
                 raise shape_error(text)
+            if gradient.dtype.is_complex is not meta_of(output)[1].is_complex:
+                raise runtime_error(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {gradient.dtype} and output[{i}] has a dtype of {meta_of(output)[1]}."
+                )
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
             text = "grad can be implicitly created only for scalar outputs"
             raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
+        elif (type(output) is not Tensor or output.requires_grad) and meta_of(output)[1].is_complex:
+            dtype = meta_of(output)[1]
+            raise runtime_error(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
     if len(gradients) != len(outputs):
         raise runtime_error(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     for i, output in enumerate(outputs):
@@ -150,7 +158,7 @@ def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) 
     given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
     if len(given) == len(outputs) == 1 and given[0] is None:
         first = outputs[0]
-        if type(first) is Tensor and first.requires_grad and first.array.size == 1:  # a loss, most often
+        if type(first) is Tensor and first.requires_grad and first.array.size == 1 and not first.dtype.is_complex:  # a loss, most often
             one = np.array(1, first.dtype.np)
             return [first.edge()], [Tensor(one.reshape(first.array.shape) if first.array.ndim else one, first.dtype)]
     check_roots(outputs, given)

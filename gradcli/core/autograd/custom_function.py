@@ -306,7 +306,7 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
     ctx.plain = False
     for number, one in enumerate(tensors):
-        if _is_in(one, ctx.non_differentiable) or not one.dtype.is_floating_point:
+        if _is_in(one, ctx.non_differentiable) or not one.dtype.is_differentiable:
             continue
         if _is_in(one, ctx.dirty):
             one.output_nr = number

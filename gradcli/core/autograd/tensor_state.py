@@ -19,8 +19,8 @@ def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
     made = Tensor(input.array, input.dtype)
     made.version = input.counter()
-    if input.meta is not None and input.meta.get("inference"):
-        made.meta = {"inference": True}
+    if input.meta is not None:
+        made.meta = {name: True for name in ("inference", "conj") if input.meta.get(name)} or None
     return made
 
 
@@ -68,7 +68,7 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         if not flag:
             raise runtime_error(_ONLY_LEAVES + _DETACH_INSTEAD, Code.FLAG_OF_NON_LEAF)
         return
-    if flag and not tensor.dtype.is_floating_point:
+    if flag and not tensor.dtype.is_differentiable:
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag and tensor.property_of("inference") and not state.inference:
         raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
@@ -76,7 +76,7 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
         if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
-            view.requires_grad = flag and view.dtype.is_floating_point  # follows its base, though it has no node
+            view.requires_grad = flag and view.dtype.is_differentiable  # follows its base, though it has no node
 
 
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
@@ -129,6 +129,9 @@ def to_numpy(tensor: Tensor) -> Array:
         raise runtime_error(text, Code.NUMPY_OF_REQUIRES_GRAD)
     if tensor.dtype is dtypes.bfloat16:
         raise ProgramError("TypeError", "Got unsupported ScalarType BFloat16")
+    if tensor.property_of("conj"):
+        text = "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
+        raise runtime_error(text)
     return np.asarray(tensor.array)  # large ones may still wait to be computed
 
 

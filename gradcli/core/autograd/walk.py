@@ -139,12 +139,14 @@ class Walk:
             if value.array.shape != shape:
                 value = namespaces.traced.sum_to(value, shape)
             if value.dtype is not dtype:
+                if value.dtype.is_complex and not dtype.is_complex:
+                    value = namespaces.traced.real(value)
                 value = namespaces.traced.cast(value, dtype)
         else:
             if value.shape != shape:
                 value = namespaces.numeric.sum_to(value, shape)
             if value.dtype is not dtype.np:
-                value = value.astype(dtype.np)
+                value = (value if dtype.is_complex else value.real).astype(dtype.np)
         buffers = self.buffers
         known = buffers.get(node)
         if outputs is not None:

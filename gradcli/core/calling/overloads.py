@@ -7,8 +7,9 @@ from typing import Any
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import Signature, language
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, GradcliError, ProgramError
 
 #: parameter types for which the argument's type alone decides
 _BY_TYPE = {
@@ -39,13 +40,32 @@ class Parser:
             key = tuple(map(type, args))
             known = self.cache.get(key)
             if known is not None:
-                return known[0](*first, *args, *known[1])
+                try:
+                    return known[0](*first, *args, *known[1])
+                except Exception as error:
+                    raise self.failed(error, (*first, *args)) from None
         signature, values = self.find(args, kwargs)
         if not kwargs:
             self._remember(key, signature, args)
         if signature.out_at >= 0:
             values.pop(signature.out_at)
-        return signature.implementation(*first, *values)
+        try:
+            return signature.implementation(*first, *values)
+        except Exception as error:
+            raise self.failed(error, (*first, *values)) from None
+
+    def failed(self, error: Exception, args: tuple[Any, ...]) -> Exception:
+        """PyTorch's error of a function that refuses complex tensors, where numpy or a record has refused one; else the error itself."""
+        flat = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))]
+        kinds = [t.dtype for t in flat if type(t) is Tensor and t.dtype.is_complex]
+        kinds += [dtypes.scalar_dtype(t) for t in flat if type(t) is complex]
+        kinds += [t for t in flat if type(t) is dtypes.DType and t.is_complex]
+        if not kinds or (isinstance(error, GradcliError) and getattr(error, "code", None) is not Code.NO_KERNEL):
+            return error
+        from gradcli.core.calling import complex_refusals  # most calls are right
+
+        known = complex_refusals.knows(self.name) or not isinstance(error, ProgramError)
+        return complex_refusals.refusal(self.name, kinds[0]) if known else error
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any]]:
         """The first overload that fits, and its values; PyTorch's TypeError if none does."""

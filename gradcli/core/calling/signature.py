@@ -172,7 +172,7 @@ def _is_int(v: Any) -> bool:
 
 
 def _is_number(v: Any) -> bool:
-    return type(v) in (int, float, bool) or (type(v) is Tensor and v.array.ndim == 0 and not v.requires_grad)
+    return type(v) in (int, float, bool, complex) or (type(v) is Tensor and v.array.ndim == 0 and not v.requires_grad)
 
 
 def _is_ints(v: Any) -> bool:
@@ -182,9 +182,9 @@ def _is_ints(v: Any) -> bool:
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: type(v) is Tensor,
-    "Operand": lambda v: type(v) is Tensor or type(v) in (float, int, bool),
+    "Operand": lambda v: type(v) is Tensor or type(v) in (float, int, bool, complex),
     "Number": _is_number,
-    "float": _is_number,
+    "float": lambda v: type(v) is not complex and _is_number(v),
     "int": _is_int,
     "bool": lambda v: type(v) is bool,
     "str": lambda v: type(v) is str,
@@ -380,7 +380,11 @@ def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
     """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
     if dtype is dtypes.bool_:
         return bool(value)
-    if type(value) not in (int, float):
+    if type(value) is complex and not dtype.is_complex:
+        if value.imag:
+            raise _overflow(dtype, name)
+        value = value.real
+    if type(value) not in (int, float) or dtype.is_complex:
         return value
     if type(value) is int and not name:
         dtypes.check_whole(value)

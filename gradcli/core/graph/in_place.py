@@ -197,7 +197,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     wanted = any(type(t) is Tensor and t.requires_grad for t in more)
     check_writable(tensor, wanted)
     node = None
-    if state.enabled and tensor.dtype.is_floating_point and (wanted or tensor.requires_grad):
+    if state.enabled and tensor.dtype.is_differentiable and (wanted or tensor.requires_grad):
         # before the write: views among the operands still have the nodes that made them
         probe = Tensor(tensor.array, tensor.dtype)
         op.record(probe, (_alias(tensor), *more), attrs)
@@ -269,10 +269,13 @@ COPY_INTO = Op(
     full_name="torch::autograd::CopyBackwards",
     input=_ZERO_RULE,
     source=Rule(lambda grad: grad, "grad"),
+    complex=True,
 )
-ZERO = Op("ZeroBackward0", lambda a: a * 0, "input", input=_ZERO_RULE)
-FILL = Op("FillBackward2", lambda a: a, "input", input=_ZERO_RULE)
-FILL_TENSOR = Op("FillBackward3", lambda a, v: a, "input value", input=_ZERO_RULE, value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"))
+ZERO = Op("ZeroBackward0", lambda a: a * 0, "input", input=_ZERO_RULE, complex=True)
+FILL = Op("FillBackward2", lambda a: a, "input", input=_ZERO_RULE, complex=True)
+FILL_TENSOR = Op(
+    "FillBackward3", lambda a, v: a, "input value", input=_ZERO_RULE, value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"), complex=True
+)
 
 
 def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
@@ -334,7 +337,7 @@ def _adopt_views(base: Tensor, written: Tensor | None = None) -> None:
         view = reference()
         if view is None or view.view is None or view.view.base is not base or view.node is not None:
             continue
-        if view.dtype.is_floating_point:
+        if view.dtype.is_differentiable:
             view.requires_grad = True
             if view is not written:
                 view.view.version = UNASKED

@@ -64,7 +64,9 @@ class Pointwise(Op):
             a = args[0]
             dtype = a.dtype
             x = a.array
-            if not dtype.is_floating_point and (self.kind == "float" or self.kind == "number"):
+            if not dtype.is_floating_point and (dtype.is_complex or self.kind == "float" or self.kind == "number"):
+                if dtype.is_complex or (attrs and type(attrs[0]) is complex):
+                    return self._of_complex(args)
                 dtype = dtypes.get_default() if self.kind == "float" else dtypes.result_type((a, attrs[0]))
                 x = x.astype(dtype.np)
             if x.size >= blocks.threshold:
@@ -80,6 +82,8 @@ class Pointwise(Op):
             return out
         operands = args[:n]
         dtype, arrays = self._promoted(operands)
+        if dtype.is_complex:
+            return self._of_complex(args)
         if dtype is dtypes.float16 and not self.narrow:
             arrays = [array.astype(np.float32) for array in arrays]
         try:
@@ -89,6 +93,25 @@ class Pointwise(Op):
         out = self._made(result, dtype)
         if out.array.ndim > 1 and type(out.array) is ndarray:
             out.array = memory_format.like_operands(out.array, _operands(operands))
+        if state.enabled:
+            self.record(out, operands, attrs)
+        if state.dual is not None:
+            state.dual.push(self, operands, attrs, (out,))
+        return out
+
+    def _of_complex(self, args: tuple[Any, ...]) -> Tensor:
+        """The call for complex operands: as the record declares it. Raises NotImplementedError where it is for real numbers."""
+        n = len(self.tensors)
+        operands, attrs = args[:n], args[n:]
+        if isinstance(self.complex, Op):
+            return self.complex(*args)  # type: ignore[no-any-return]
+        dtype, arrays = self._promoted(operands)
+        if self.complex is None:
+            raise self.no_complex(dtype)
+        result = np.asarray(self.complex(*arrays, *attrs))  # type: ignore[operator]
+        out = self._made(result, dtype)
+        if out.array.ndim > 1:
+            out.array = self._placed(out.array, [t.array for t in operands if type(t) is Tensor])
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -107,6 +130,8 @@ class Pointwise(Op):
             dtype = dtypes.bool_
         array: Any = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
         if array.dtype is not dtype.np:
+            if array.dtype.kind == "c" and self.complex is not None:  # a real tensor to a complex power
+                dtype = dtypes.complex_of(dtype)
             array = array.astype(dtype.np)
         if dtype is dtypes.bfloat16:
             array = dtypes.round_bfloat16(array)
@@ -135,6 +160,8 @@ class Pointwise(Op):
             y = np.float32(b) if dtype is dtypes.float16 else b
         else:
             dtype, (x, y) = self._promoted((a, b))
+            if dtype.is_complex:
+                return self._of_complex((a, b, *attrs))
         if dtype is dtypes.float16 and not self.narrow:
             x, y = np.asarray(x, np.float32), np.asarray(y, np.float32)
         if x.size >= blocks.threshold:
@@ -228,7 +255,7 @@ class Pointwise(Op):
 
     def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
         dtype = dtypes.result_type(operands)
-        if self.kind == "float" and not dtype.is_floating_point:
+        if self.kind == "float" and not dtype.is_differentiable:
             dtype = dtypes.get_default()
         storage = dtype.np
         arrays: list[Any] = []

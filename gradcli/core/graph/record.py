@@ -15,28 +15,44 @@ output's broadcast shape: the engine undoes broadcasting, once.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from gradcli.core.graph.op_node import OpNode, Plan, Saved, message_name
+from gradcli.core.graph.op_node import OpNode, Plan, Saved, message_name, short_name
 from gradcli.core.graph.saved_values import Place
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, Edge
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
 
 np.seterr(all="ignore")  # torch computes nan and inf silently
+# no imaginary part is lost in silence: `dtypes.cast` says where it goes
+warnings.filterwarnings("error", category=np.exceptions.ComplexWarning)
 
 _INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
     "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
     "of `torch.inference_mode()`."
 )
+
+
+class Provided:
+    """What records need of the modules above this one. `gradcli.core` provides it."""
+
+    __slots__ = ("complex_node",)
+
+    #: the class of nodes with a complex output, loaded with the first one
+    complex_node: Callable[[], type[OpNode]]
+
+
+provided = Provided()
 
 #: marks an argument without derivative
 NONDIFF = None
@@ -49,6 +65,11 @@ JvpRule = Callable[[Any, Sequence[Any], tuple[Any, ...], Sequence[Tensor | None]
 #: needed show that it is linear. "transpose": the derivative of the rules with respect to `grad` is applied to the tangents; used
 #: where "linear" does not hold, too.
 Jvp = JvpRule | Literal["elementwise", "linear", "transpose"]
+
+
+#: What a record does with complex tensors. None: it refuses them. A function computes in place of `forward`, and `True` stands for
+#: `forward` itself; another record takes the call over.
+OnComplex = bool | Callable[..., Any] | None
 
 
 class Rule:
@@ -75,9 +96,15 @@ class Op:
     arrays for tensors and returns an array, or a tuple of arrays if `outputs` names several. A variadic operation has
     one name in `tensors`, for the list that is its first argument. `layout` is the memory format of the outputs; without it
     they are as `forward` makes them.
+
+    Of a record with a complex output the rules get the conjugates of the values that they read. A rule of a holomorphic function so
+    multiplies `grad` by the conjugate of the derivative, which is PyTorch's convention, without a word about it. `wirtinger` records
+    have rules that are written for complex numbers and get the values as they are.
     """
 
     __slots__ = (
+        "complex",
+        "wirtinger",
         "grad_fn",
         "full_name",
         "forward",
@@ -119,8 +146,12 @@ class Op:
         jvp: Jvp | None = None,
         saved: str | None = None,
         layout: memory_format.Layout | None = None,
+        complex: OnComplex = None,
+        wirtinger: bool = False,
         **rules: Rule | None,
     ) -> None:
+        self.complex = forward if complex is True or (view and complex is None) else complex
+        self.wirtinger = wirtinger
         self.grad_fn = grad_fn
         self.full_name = full_name or grad_fn
         self.forward = forward if layout is None else memory_format.keeping(layout, forward)
@@ -183,15 +214,37 @@ class Op:
         for t in inputs:
             if type(t) is Tensor and t.dtype.np is array.dtype:
                 dtype = t.dtype
-                if dtype is dtypes.bfloat16 and not self.view:
-                    array = dtypes.round_bfloat16(array)
+                if dtype.is_special and not self.view:
+                    array = self._special(array, dtype)
                 break
         else:
             dtype = dtypes.of(array.dtype)
+            if self.complex is None:
+                self.check_real(inputs)
         out = Tensor(array, dtype)
         if state.inference:
             out.meta = {"inference": True}
         return out
+
+    def _special(self, array: Array, dtype: DType) -> Array:
+        """A result rounded to bfloat16; a complex one as it is, if the record is for complex tensors."""
+        if dtype is dtypes.bfloat16:
+            return dtypes.round_bfloat16(array)
+        if self.complex is None:
+            raise self.no_complex(dtype)
+        return array
+
+    def check_real(self, inputs: Sequence[Any]) -> None:
+        """Refuse complex tensors. Raises RuntimeError."""
+        for t in inputs:
+            if type(t) is Tensor and t.dtype.is_complex:
+                raise self.no_complex(t.dtype)
+
+    def no_complex(self, dtype: DType) -> ProgramError:
+        """The error for a complex tensor where the record is for real ones."""
+        from gradcli.core.calling import complex_refusals  # most tensors are real
+
+        return complex_refusals.refusal(short_name(self.grad_fn).lower(), dtype)
 
     def _several(self, results: Sequence[Any], inputs: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         if self.view and not inputs[0].array.size:
@@ -235,9 +288,13 @@ class Op:
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = Plan(self, mask)
-        if not plan.calls or not (out.dtype.is_floating_point or self.many):
-            return
-        node = OpNode(self, edges, out.array.shape, out.dtype, plan, attrs)
+        kind = OpNode
+        if not plan.calls or not out.dtype.is_floating_point:
+            if not plan.calls or not (out.dtype.is_complex or self.many):
+                return
+            if out.dtype.is_complex and not self.wirtinger:
+                kind = provided.complex_node()
+        node = kind(self, edges, out.array.shape, out.dtype, plan, attrs)
         if plan.keep:
             self._keep(node, plan, inputs)
         if plan.keep_out:
@@ -288,13 +345,14 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if not state.enabled:
         creation = "inference" if state.inference else "no_grad"
     if state.inference or source.meta is not None:
-        # a view is an inference tensor exactly if its base is one
-        out.meta = {"inference": True} if source.property_of("inference") else None
+        # a view is an inference tensor exactly if its base is one, and a conjugate as its source
+        kept = {name: True for name in ("inference", "conj") if source.property_of(name)}
+        out.meta = kept or None
     base = source if source.view is None else source.view.base
     if source.view is not None and creation == "default":
         creation = source.view.creation
     out.view = View(base, version.count, creation, message_name(grad_fn))
-    if not state.enabled and base.requires_grad and out.dtype.is_floating_point:
+    if not state.enabled and base.requires_grad and out.dtype.is_differentiable:
         out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:
         if len(version.views) > 32:

@@ -154,6 +154,7 @@ AS_STRIDED: Op = Op(
     "size stride offset input_stride",
     saved="size storage_offset=offset stride",
     input=AS_STRIDED_RULE,
+    complex=True,
 )
 STRIDED_SCATTER: Op = Op(
     "AsStridedBackward0",
@@ -165,4 +166,5 @@ STRIDED_SCATTER: Op = Op(
         lambda xp, grad, size, stride, offset, base_stride: xp.call(AS_STRIDED, grad, size, stride, offset, base_stride),
         _formula("shape", "base_stride", "own", "seen"),
     ),
+    complex=True,
 )

@@ -23,7 +23,7 @@ from gradcli.errors import shape_error
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     """A parameter that shares memory with a tensor. RuntimeError for a dtype that cannot require gradients."""
-    if requires_grad and not tensor.dtype.is_floating_point:
+    if requires_grad and not tensor.dtype.is_differentiable:
         raise dtypes.cannot_require_grad()
     made = detach(tensor)
     made.meta = {"parameter": True}
@@ -56,7 +56,7 @@ def floating(dtype: Any) -> DType:
     if dtype is None:
         return dtypes.get_default()
     wanted = dtype if isinstance(dtype, DType) else language.as_dtype(dtype)
-    if wanted is None or not wanted.is_floating_point:
+    if wanted is None or not wanted.is_differentiable:
         raise dtypes.cannot_require_grad()
     return wanted
 

@@ -17,9 +17,9 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
-#: a Python number as an argument, and an operand of arithmetic, which may be one
+#: a Python number as an argument, and an operand of arithmetic, which may be one, or a complex number
 Number = bool | int | float
-Operand = Tensor | bool | int | float
+Operand = Tensor | bool | int | float | complex
 
 
 def with_method(input: Any, name: str) -> Tensor:
@@ -110,6 +110,14 @@ def require_floating(kernel: str, dtype: DType) -> None:
     """Raise NotImplementedError for bool and integers."""
     if not dtype.is_floating_point:
         raise not_implemented(kernel, dtype)
+
+
+def refuse_complex(function: str, dtype: DType) -> None:
+    """Raise PyTorch's error of a function for a complex dtype."""
+    if dtype.is_complex:
+        from gradcli.core.calling import complex_refusals  # most tensors are real
+
+        raise complex_refusals.refusal(function, dtype)
 
 
 def refuse_bool(kernel: str, dtype: DType) -> None:

@@ -18,7 +18,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error
 
-_NUMBERS = (Tensor, int, float, bool)
+_NUMBERS = (Tensor, int, float, bool, complex)
 
 
 def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -149,7 +149,7 @@ WITHIN_CORE: dict[str, Callable[..., Any]] = {
 
 
 def _invert(a: Tensor) -> Any:
-    if a.dtype.is_floating_point:
+    if a.dtype.is_differentiable:
         raise ProgramError("TypeError", "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return function("bitwise_not")(a)
 
@@ -263,7 +263,7 @@ def set_data(tensor: Tensor, value: Any) -> None:
         from gradcli.core.calling.signature import language
 
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(value)}")
-    if tensor.requires_grad and not value.dtype.is_floating_point:
+    if tensor.requires_grad and not value.dtype.is_differentiable:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array
     tensor.dtype = value.dtype

@@ -52,7 +52,7 @@ FUNCTIONS: tuple[Any, ...] = (
     Function("item", ("Tensor input", item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),
-    Function("is_complex", ("Tensor input", lambda t: False), doc="Whether the dtype is complex: never here."),
+    Function("is_complex", ("Tensor input", lambda t: t.dtype.is_complex), doc="Whether the dtype is complex."),
     Function("is_signed", ("Tensor input", lambda t: t.dtype.name not in ("bool", "uint8")), doc="Whether the dtype has negative values."),
     Function("is_inference", ("Tensor input", lambda t: bool(t.property_of("inference"))), doc="Whether made in inference mode."),
     Function("is_same_size", ("Tensor input, Tensor other", lambda a, b: a.array.shape == b.array.shape), doc="Whether the shapes agree."),

@@ -20,7 +20,20 @@ _INT64_END = 1 << 63
 class DType:
     """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
 
-    __slots__ = ("name", "np", "torch_name", "c_name", "is_floating_point", "is_plain", "itemsize", "rank", "scalars")
+    __slots__ = (
+        "name",
+        "np",
+        "torch_name",
+        "c_name",
+        "is_floating_point",
+        "is_complex",
+        "is_differentiable",
+        "is_special",
+        "is_plain",
+        "itemsize",
+        "rank",
+        "scalars",
+    )
 
     def __init__(self, name: str, storage: type, torch_name: str, c_name: str, rank: int, itemsize: int) -> None:
         self.name = name
@@ -28,6 +41,11 @@ class DType:
         self.torch_name = torch_name
         self.c_name = c_name
         self.is_floating_point = self.np.kind == "f"
+        self.is_complex = self.np.kind == "c"
+        #: whether tensors of this dtype can have gradients
+        self.is_differentiable = self.is_floating_point or self.is_complex
+        #: bfloat16 and the complex dtypes: results need more than numpy's function
+        self.is_special = self.is_complex or name == "bfloat16"
         #: float32 or float64: numpy computes with it just as torch does
         self.is_plain = self.is_floating_point and self.np.itemsize == itemsize > 2
         self.itemsize = itemsize
@@ -57,8 +75,13 @@ class DType:
 
     @property
     def category(self) -> int:
-        """0 bool, 1 integer, 2 floating point: the order in which categories win."""
-        return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+        """0 bool, 1 integer, 2 floating point, 3 complex: the order in which categories win."""
+        return 3 if self.is_complex else 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+    @property
+    def real(self) -> DType:
+        """The dtype of the real and imaginary parts; a real dtype is its own."""
+        return self if not self.is_complex else float32 if self is complex64 else float64
 
 
 def cannot_require_grad() -> ProgramError:
@@ -85,8 +108,10 @@ float16 = DType("float16", np.float16, "Half", "c10::Half", 6, 2)
 bfloat16 = DType("bfloat16", np.float32, "BFloat16", "c10::BFloat16", 7, 2)
 float32 = DType("float32", np.float32, "Float", "float", 8, 4)
 float64 = DType("float64", np.float64, "Double", "double", 9, 8)
+complex64 = DType("complex64", np.complex64, "ComplexFloat", "c10::complex<float>", 10, 8)
+complex128 = DType("complex128", np.complex128, "ComplexDouble", "c10::complex<double>", 11, 16)
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
 NAMED = {d.name: d for d in ALL} | {
     "float": float32,
     "double": float64,
@@ -94,6 +119,8 @@ NAMED = {d.name: d for d in ALL} | {
     "long": int64,
     "int": int32,
     "short": int16,
+    "cfloat": complex64,
+    "cdouble": complex128,
 }
 _OF_NUMPY = {d.np: d for d in ALL if d is not bfloat16}
 
@@ -134,6 +161,8 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """A copy of `array` as `dtype`. As in C, a float becomes an integer of 32 bits first, of which a shorter type keeps the low bits."""
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        return cast(array != 0 if dtype is bool_ else array.real, dtype)
     if dtype is bfloat16:
         return round_bfloat16(array)
     if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:
@@ -154,6 +183,8 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if a.rank > b.rank:
         a, b = b, a
+    if b is complex64 and a is float64:
+        return complex128
     if b.is_floating_point:
         if a is float16 and b is bfloat16:
             return float32
@@ -163,10 +194,19 @@ def promote(a: DType, b: DType) -> DType:
     return b
 
 
+def complex_of(dtype: DType) -> DType:
+    """The complex dtype whose parts have a floating dtype. Raises RuntimeError for float16."""
+    if dtype is float16:
+        raise runtime_error("complex32 is not part of gradcli: convert the tensor of float16 to float32 first")
+    return complex128 if dtype is float64 else complex64
+
+
 def scalar_dtype(value: object) -> DType:
     """The dtype that a Python number has by itself."""
     if value is True or value is False:
         return bool_
+    if type(value) is complex:
+        return complex_of(_default)
     return int64 if type(value) is int else _default
 
 
@@ -175,11 +215,11 @@ def largest(dtype: DType) -> float:
     return 3.3895313892515355e38 if dtype is bfloat16 else float(np.finfo(dtype.np).max)
 
 
-def result_type(operands: Iterable[Tensor | float | bool]) -> DType:
+def result_type(operands: Iterable[Tensor | complex | bool]) -> DType:
     """`torch.result_type`: tensors with dimensions win over 0-d tensors, those over Python numbers, within a category."""
     kinds: list[DType | None] = [None, None, None]
     for operand in operands:
-        if isinstance(operand, (bool, int, float)):
+        if isinstance(operand, (bool, int, float, complex)):
             level, dtype = 2, scalar_dtype(operand)
         else:
             level, dtype = (0 if operand.array.ndim else 1), operand.dtype
@@ -197,4 +237,6 @@ def _combine(higher: DType | None, lower: DType | None) -> DType | None:
         return lower
     if lower is None or lower.category <= higher.category:
         return higher
+    if lower.is_complex and higher.is_floating_point:
+        return complex_of(higher)
     return promote(higher, lower)

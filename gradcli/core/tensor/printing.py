@@ -15,6 +15,8 @@ from gradcli.core.kernels import Array
 from gradcli.errors import LimitError, ProgramError, runtime_error
 
 _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
+#: the complex dtype that goes without saying, by the default dtype
+_DEFAULT_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by
 _EVIDENT = frozenset(("int64", "bool"))
 #: The most characters of a text when the caller gives no bound; the default of the limit `string`.
@@ -125,6 +127,7 @@ def tensor_text(
     column = indent + len(prefix)
     text = prefix + values_text(array, dtype_name, options=options, indent=column, max_chars=max_chars)
     suffixes = []
+    default_complex = _DEFAULT_COMPLEX.get(default_dtype)
     if array.size == 0:
         # Without elements nothing tells the shape and the dtype, so fewer of them go without saying.
         if array.ndim != 1:
@@ -133,7 +136,7 @@ def tensor_text(
     else:
         if not options.edgeitems:
             suffixes.append(f"size={array.shape}")
-        shows_dtype = dtype_name != default_dtype and dtype_name not in _EVIDENT
+        shows_dtype = dtype_name not in (default_dtype, default_complex) and dtype_name not in _EVIDENT
     if shows_dtype:
         suffixes.append(f"dtype=torch.{dtype_name}")
     if grad_fn is not None:
@@ -179,11 +182,14 @@ def values_text(array: Array, dtype_name: str, *, options: PrintOptions, indent:
     values = array.ravel().tolist()
     if dtype_name in _FLOATING:
         texts, width = _float_texts(values, options, max_chars)
+    elif array.dtype.kind == "c":
+        texts, width = _complex_texts(values, options, max_chars)
     else:
         texts = list(map(str, values))
         width = max(map(len, texts), default=1)
     _check_length(len(texts) * (width + 2), max_chars)
-    texts = [text.rjust(width) for text in texts]
+    if array.dtype.kind != "c":
+        texts = [text.rjust(width) for text in texts]
     if not array.ndim:
         return texts[0]
     return _nested(texts, array.shape, heads, _per_line(width, indent + array.ndim - 1, options.linewidth), indent)
@@ -240,6 +246,14 @@ def _float_texts(values: list[float], options: PrintOptions, max_chars: float) -
     if len(finite) == len(values):
         return texts, max(map(len, texts))
     return texts, max(len(text) for text, v in zip(texts, values, strict=True) if v and v - v == 0.0)
+
+
+def _complex_texts(values: list[complex], options: PrintOptions, max_chars: float) -> tuple[list[str], int]:
+    """The numbers, padded, and the width that PyTorch takes them to have; real and imaginary parts have a form each."""
+    reals, real_width = _float_texts([v.real for v in values], options, max_chars)
+    imags, imag_width = _float_texts([v.imag for v in values], options, max_chars)
+    texts = [real.rjust(real_width) + (imag if imag[0] in "+-" else f"+{imag}") + "j" for real, imag in zip(reals, imags, strict=True)]
+    return texts, real_width + imag_width + 1
 
 
 def _whole(value: float) -> str:

@@ -182,12 +182,12 @@ class Tensor:
         """The number of elements."""
         return self.array.size
 
-    def item(self) -> float | int | bool:
-        """The only element as a Python number. Raises RuntimeError for another number of elements."""
+    def item(self) -> Any:
+        """The only element as a Python number, which may be complex. Raises RuntimeError for another number of elements."""
         if self.array.size != 1:
             text = f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
             raise runtime_error(text, Code.MANY_ELEMENTS_AS_NUMBER)
-        return self.array.item()  # type: ignore[no-any-return]
+        return self.array.item()
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for 0-d."""

@@ -59,7 +59,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
     for value, what in ((tensor, "primal"), (tangent, "tangent")):
         if type(value) is not Tensor:
             raise no_attribute(value, "is_floating_point")
-        if not value.dtype.is_floating_point:
+        if not value.dtype.is_differentiable:
             raise ProgramError("ValueError", f"Expected {what} to be floating point or complex, but got: {value.dtype}")
     if _level(level) != 0 or state.dual is None:
         raise runtime_error("Invalid level given to _make_dual")

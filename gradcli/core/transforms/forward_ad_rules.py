@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
@@ -30,7 +31,7 @@ def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tange
     rules = [op.rules[op.tensors[0]]] * len(inputs) if op.variadic else [op.rules[name] for name in op.tensors]
     moving = [i for i, (tangent, rule) in enumerate(zip(given, rules, strict=True)) if tangent is not None and rule is not None]
     results = outs[: op.differentiable]
-    if not moving or not results[0].dtype.is_floating_point:
+    if not moving or not results[0].dtype.is_differentiable:
         return []
     try:
         found = _pushed(op, inputs, attrs, given, moving, outs)
@@ -68,17 +69,23 @@ def _like(tangent: Tensor, out: Tensor) -> Tensor:
     return tangent if tangent.array.shape == out.array.shape else traced.broadcast_to(tangent, out.array.shape)
 
 
+def _same(value: Tensor) -> Tensor:
+    return value
+
+
 def _elementwise(
     op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]
 ) -> Tensor:
     """The rule of each input, applied to its tangent, added up."""
     node = _node(op, inputs, attrs, moving, outs)
+    # a complex node multiplies by the conjugate of the derivative
+    turned = conj if outs[0].dtype.is_complex and not op.wirtinger else _same
     total: Any = None
     for i in moving:
         tangent = given[i]
         assert tangent is not None
         wanted = [k == i for k in range(len(inputs))]
-        part = as_tensor(node.gradients([_like(tangent, outs[0])], True, wanted)[i])
+        part = turned(as_tensor(node.gradients([turned(_like(tangent, outs[0]))], True, wanted)[i]))
         total = part if total is None else total + part
     made: Tensor = total
     return made

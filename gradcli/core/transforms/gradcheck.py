@@ -14,6 +14,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
+from gradcli.core.ops.elementwise.complex_numbers import VIEW_AS_REAL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.tensor.text import formatted
@@ -91,9 +92,12 @@ class Check:
 
     def __init__(self, func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
         _check_inputs(inputs)
+        self.results = _outputs(func, inputs)
+        if any(type(value) is Tensor and value.dtype.is_complex for value in (*inputs, *self.results)):
+            func, inputs = _of_parts(func, inputs)
+            self.results = _outputs(func, inputs)
         self.func, self.inputs = func, inputs
         self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
-        self.results = _outputs(func, inputs)
         self.outputs = tracked(self.results)
         self.sources = tracked(inputs)
 
@@ -206,11 +210,27 @@ def _outputs(func: Any, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     return results
 
 
+def _of_parts(func: Any, inputs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The function of complex tensors as one of real and imaginary parts, which both have derivatives, and its inputs."""
+    places = [i for i, value in enumerate(inputs) if type(value) is Tensor and value.dtype.is_complex]
+    parts = list(inputs)
+    for i in places:
+        parts[i] = Tensor(np.stack([inputs[i].array.real, inputs[i].array.imag], -1), inputs[i].dtype.real)
+        parts[i].requires_grad = inputs[i].requires_grad
+
+    def run(*args: Any) -> tuple[Tensor, ...]:
+        joined = catalog.function("view_as_complex")
+        results = _outputs(func, [joined(value) if i in places else value for i, value in enumerate(args)])
+        return tuple(VIEW_AS_REAL(result) if result.dtype.is_complex else result for result in results)
+
+    return run, tuple(parts)
+
+
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
     for i, tensor in enumerate(inputs):
         if type(tensor) is not Tensor or not tensor.requires_grad:
             continue
-        if tensor.dtype is not dtypes.float64:
+        if tensor.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.emit(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
                 "fail if all the inputs are not of double precision floating point or complex. "

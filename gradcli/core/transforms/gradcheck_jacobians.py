@@ -87,7 +87,7 @@ def _pushed(outputs_of: Outputs, inputs: Sequence[Any], moving: int, tangent: Te
             duals[i] = forward_ad.make_dual(plain, tangent if i == moving else zeros_like(plain))
         found = []
         for output in outputs_of(duals):
-            if output.dtype.is_floating_point:
+            if output.dtype.is_differentiable:
                 pushed = forward_ad.unpack_dual(output)[1]
                 found.append(np.zeros(output.array.size, output.dtype.np) if pushed is None else np.array(pushed.array).reshape(-1))
         return found

@@ -209,7 +209,7 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
         output, aux = _split_aux(call(func, points), has_aux, _VJP)
         outputs, out_spec = _tensor_leaves(output, _VJP)
         for o in outputs:
-            if not o.dtype.is_floating_point:
+            if not o.dtype.is_differentiable:
                 raise runtime_error(
                     f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
                 )

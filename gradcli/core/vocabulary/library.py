@@ -31,6 +31,7 @@ MODULES: tuple[str, ...] = (
     "cuda",
     "distributions",
     "distributions.constraints",
+    "fft",
     "func",
     "linalg",
     "nn",

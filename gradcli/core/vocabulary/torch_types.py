@@ -189,7 +189,7 @@ class TypeInfo(Scripted):
 
 
 def _finfo(dtype: Any = None) -> TypeInfo:
-    wanted = dtypes.get_default() if dtype is None else dtype
+    wanted = dtypes.get_default() if dtype is None else dtype.real
     if not wanted.is_floating_point:
         raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{shown(wanted)}'")
     return TypeInfo(wanted)

@@ -38,11 +38,13 @@ Warn = Callable[[str, str, "Span | None"], None]
 
 
 def _as_dtype(value: Value) -> DType | None:
-    """The dtype that `dtype=float`, `dtype=int` or `dtype=bool` means; None for other values."""
+    """The dtype that `dtype=float`, `dtype=int`, `dtype=complex` or `dtype=bool` means; None for other values."""
     if value is types.FLOAT:
         return dtypes.float64
     if value is types.INT:
         return dtypes.int64
+    if value is types.COMPLEX:
+        return dtypes.complex128
     return dtypes.bool_ if value is types.BOOL else None
 
 

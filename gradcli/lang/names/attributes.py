@@ -51,7 +51,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     UserFunction: _NAMED,
     DType: {
         "is_floating_point": lambda value: value.is_floating_point,
-        "is_complex": lambda value: False,
+        "is_complex": lambda value: value.is_complex,
         "is_signed": lambda value: value.rank > dtypes.uint8.rank,
         "itemsize": lambda value: value.itemsize,
     },
@@ -69,6 +69,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
+    complex: {"real": attrgetter("real"), "imag": attrgetter("imag")},
     Generator: {"device": lambda value: torch_types.CPU},
 }
 
@@ -81,8 +82,10 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     str: {"format": _format},
     Generator: dict(seeds.GENERATOR_METHODS),
     Size: {"numel": lambda value: value.numel()},
-    float: {"is_integer": lambda value: value.is_integer()},
-    int: {"bit_length": lambda value: value.bit_length()},
+    complex: {"conjugate": lambda value: value.conjugate()},
+    DType: {"to_real": lambda value: value.real, "to_complex": dtypes.complex_of},
+    float: {"is_integer": lambda value: value.is_integer(), "conjugate": lambda value: value},
+    int: {"bit_length": lambda value: value.bit_length(), "conjugate": int},
     IteratorValue: dict(generators.METHODS),
 }
 
@@ -125,7 +128,10 @@ def _tensor_method(name: str) -> Method | None:
             if not kwargs:
                 found = known(tuple(map(type, args)))
                 if found is not None:
-                    return found[0](tensor, *args, *found[1])
+                    try:
+                        return found[0](tensor, *args, *found[1])
+                    except Exception as error:
+                        raise function.method_parser.failed(error, (tensor, *args)) from None
             return method(tensor, args, kwargs)
 
         return run_known
@@ -198,7 +204,16 @@ def find_attribute(value: Value, name: str) -> Value:
 
 
 #: the host class behind a type, for its methods
-_HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: dict, types.SET: set, types.FLOAT: float, types.INT: int}
+_HOST_OF = {
+    types.STR: str,
+    types.LIST: list,
+    types.TUPLE: tuple,
+    types.DICT: dict,
+    types.SET: set,
+    types.FLOAT: float,
+    types.INT: int,
+    types.COMPLEX: complex,
+}
 
 
 def unbound(owner: Value, name: str) -> Value:

@@ -18,6 +18,7 @@ _TYPES = {
     for value in (
         types.INT,
         types.FLOAT,
+        types.COMPLEX,
         types.BOOL,
         types.STR,
         types.LIST,
@@ -50,7 +51,7 @@ PYTHON: dict[str, Value] = {
 #: Python's built-in names that are not part of the language
 REFUSED = frozenset(
     (
-        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "compile", "complex", "copyright", "credits"),
+        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "compile", "copyright", "credits"),
         *("eval", "exec", "exit", "frozenset", "globals", "help", "input", "license", "locals"),
         *("memoryview", "open", "quit", "__import__"),
     )

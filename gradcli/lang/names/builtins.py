@@ -99,7 +99,7 @@ def _all(iterable: Value, /) -> bool:
 def _abs(x: Value, /) -> Value:
     if type(x) is Tensor:
         return catalog.method("abs").method(x, (), {})
-    if type(x) not in (int, float, bool):
+    if type(x) not in (int, float, bool, complex):
         own = special(x, "__abs__")
         if own is not None:
             return own()

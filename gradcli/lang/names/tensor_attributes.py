@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
@@ -31,8 +32,8 @@ _NEVER = (
 )
 
 
-def _imag(tensor: Tensor) -> Tensor:
-    raise ProgramError("RuntimeError", "imag is not implemented for tensors with non-complex dtypes.")
+def _part(name: str) -> Callable[[Tensor], Value]:
+    return lambda tensor: catalog.function(name)(tensor)
 
 
 def _volatile(tensor: Tensor) -> bool:
@@ -62,8 +63,8 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "is_cpu": lambda t: True,
     "name": lambda t: None,
     "volatile": _volatile,
-    "real": lambda t: t,
-    "imag": _imag,
+    "real": _part("real"),
+    "imag": _part("imag"),
     "T": _transposed("T"),
     "H": _transposed("H"),
     "mT": _transposed("mT"),

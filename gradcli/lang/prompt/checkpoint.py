@@ -198,6 +198,7 @@ _ATOMS = frozenset(
         bool,
         int,
         float,
+        complex,
         str,
         bytes,
         range,

@@ -61,7 +61,7 @@ def format_value(ops: Ops, value: Value, spec: str) -> str:
         return ops.format_of(value, spec)
     if kind is int and not -(1 << 63) < value < 1 << 63:
         limits.check_integer(value)
-    elif kind not in (str, int, float, bool):
+    elif kind not in (str, int, float, bool, complex):
         raise type_error(f"unsupported format string passed to {kind.__name__}.__format__")
     # a number has at most a few thousand characters, a string grows by the width at most
     text: str = hosted(format, value, spec)
@@ -243,7 +243,7 @@ def _item(value: Value, field: str, at: int) -> tuple[Value, int]:
     text = field[at + 1 : closing]
     if not text:
         raise value_error("Empty attribute in format string")
-    if value is None or isinstance(value, (int, float, set)):
+    if value is None or isinstance(value, (int, float, complex, set)):
         raise type_error(f"'{type(value).__name__}' object is not subscriptable", type(value).__name__)
     if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")

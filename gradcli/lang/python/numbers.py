@@ -15,7 +15,7 @@ from gradcli.errors import InternalFault, ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import ItemsView, KeysView
 from gradcli.lang.python.dicts_and_sets import fill_dict
-from gradcli.lang.python.object_protocol import Ops, Value, hosted, hosted_call, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted, hosted_call, type_error
 from gradcli.lang.python.percent_formatting import percent_format
 from gradcli.lang.python.sequences import extend
 
@@ -25,11 +25,6 @@ _WORD = 1 << 63
 _HALF = 1 << 31
 _INTEGERS = (int, bool)
 _SEQUENCES = (str, list, tuple)
-
-
-def complex_error() -> ProgramError:
-    """The ValueError for a result that is not real."""
-    return value_error("the result is a complex number; complex numbers are not supported")
 
 
 def _checked(value: int) -> int:
@@ -137,13 +132,7 @@ def power(a: Value, b: Value) -> Value:
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS):
         _check_power(a, b)
         return _number(hosted(operator.pow, a, b))
-    return _real(hosted(operator.pow, a, b))
-
-
-def _real(value: Value) -> Value:
-    if type(value) is complex:
-        raise complex_error()
-    return value
+    return hosted(operator.pow, a, b)
 
 
 def host_pow(a: Value, b: Value, modulus: Value = None) -> Value:
@@ -291,6 +280,11 @@ def to_int(*args: Value, **kwargs: Value) -> int:
 def to_float(*args: Value, **kwargs: Value) -> float:
     """`float(x)` of a host value."""
     return hosted_call(float, args, kwargs)  # type: ignore[no-any-return]
+
+
+def to_complex(*args: Value, **kwargs: Value) -> complex:
+    """`complex(real, imag)` or `complex(text)` of host values."""
+    return hosted_call(complex, args, kwargs)  # type: ignore[no-any-return]
 
 
 def host_round(number: Value, ndigits: Value = None) -> Value:

@@ -59,7 +59,7 @@ _WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, ""), **dict.fromkeys(_SOFT, "SOF
 TOKEN = re.compile(
     r"[ \t\f]*(?:"
     r"([A-Za-z_][A-Za-z0-9_]*)([\"'])?"  # 1 a name or keyword, 2 unless it is the prefix of a string
-    r"|(0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?)"  # 3
+    r"|(0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?[jJ]?)"  # 3
     r"|([()\[\]{}])"  # 4
     r"|(\*\*=?|//=?|>>=?|<<=?|->|:=|\.\.\.|[-+*/%@&|^<>=!]=|[-+*/%@&|^<>=~.,:;])"  # 5 operators
     r"|(\r\n?|\n)"  # 6
@@ -273,15 +273,15 @@ class Lexer(StringReader):
         return start + 1
 
     def _check_number_end(self, literal: str, start: int, end: int) -> None:
-        """Raise LanguageError where a number runs into a name or a digit, as in `2x` and `3j`; the grammar refuses `1.2.3`."""
+        """Raise LanguageError where a number runs into a name or a digit, as in `2x`; the grammar refuses `1.2.3`."""
         following = self.source.text[end : end + 1]
         if not (following.isascii() and (following.isalnum() or following == "_")):
             return
         if re.compile(_AFTER_NUMBER).match(self.source.text, end):
             return
         kind = {"x": "hexadecimal", "o": "octal", "b": "binary"}.get(literal[1:2].lower(), "decimal")
-        if following in "jJ" and kind == "decimal":
-            raise self.error("complex numbers are not part of gradcli's language", start, end + 1)
+        if literal[-1:] in "jJ":
+            kind = "imaginary"
         if following.isdigit():
             raise self.error(f"invalid digit '{following}' in {kind} literal", end, end + 1)
         hints = (

@@ -26,8 +26,11 @@ _LINE_ENDS = r"\r\n?"
 _BASES = {"x": (16, "hexadecimal"), "o": (8, "octal"), "b": (2, "binary")}
 
 
-def number(source: Source, text: str, start: int) -> int | float:
-    """The value of the number literal `text` at offset `start`. Raises LanguageError, or LimitError for too many digits."""
+def number(source: Source, text: str, start: int) -> int | float | complex:
+    """The value of the number literal `text` at offset `start`; one that ends in j is imaginary.
+
+    Raises LanguageError, or LimitError for too many digits.
+    """
     end = start + len(text)
     if text.isdigit():
         if text[0] == "0" and text.strip("0"):
@@ -37,6 +40,8 @@ def number(source: Source, text: str, start: int) -> int | float:
             )
         return _integer(source, text, 10, start)
     lower = text.lower()
+    if lower[-1] == "j" and lower[1:2] not in _BASES:
+        return complex(0.0, number(source, f"{text[:-1]}.0" if text[:-1].isdigit() else text[:-1], start))
     base, kind = _BASES.get(lower[1:2], (10, "decimal"))
     if "_" in text:
         digits = lower[2:] if base != 10 else lower

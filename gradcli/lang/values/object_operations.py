@@ -124,11 +124,7 @@ def to_number(value: Value) -> int | float:
     Raises TypeError, ValueError.
     """
     if type(value) is Tensor:
-        if value.array.size != 1:
-            raise not_one_element()
-        if value.requires_grad:
-            warnings.emit(_REQUIRES_GRAD, once="scalar")
-        return value.item()
+        return real_number(item_of(value), "double")
     if isinstance(value, NumpyValue) and (number := value.number()) is not None:
         return number
     for name in ("__float__", "__index__"):
@@ -136,6 +132,24 @@ def to_number(value: Value) -> int | float:
         if method is not None:
             return method()  # type: ignore[no-any-return]
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
+
+
+def item_of(tensor: Tensor) -> Value:
+    """The number in a tensor of one element, real or complex. PyTorch warns once if the tensor requires grad. Raises ValueError."""
+    if tensor.array.size != 1:
+        raise not_one_element()
+    if tensor.requires_grad:
+        warnings.emit(_REQUIRES_GRAD, once="scalar")
+    return tensor.item()
+
+
+def real_number(number: Value, name: str) -> int | float:
+    """The number in a tensor as a real one. Raises PyTorch's RuntimeError, which calls the type `name`, for an imaginary part."""
+    if type(number) is complex:
+        if number.imag:
+            raise ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")
+        return number.real
+    return number  # type: ignore[no-any-return]
 
 
 def index_of(value: Value) -> int:
@@ -233,6 +247,6 @@ def _hash(value: Value, known: dict[int, int]) -> int:
         return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")
     if isinstance(value, Instance):
         return execution.addresses.of(value) if hash_method(value) is None else hash(value)
-    if kind in (int, float, bool) or special(value, "__hash__") is not None:
+    if kind in (int, float, bool, complex) or special(value, "__hash__") is not None:
         return hash(value)
     return execution.addresses.of(value)

@@ -17,7 +17,7 @@ from gradcli.lang.values.shape_error_labels import label_operands
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.lang.values.value_classes import MISSING, IteratorValue, NumpyValue, Special
 
-_NUMBERS = (int, float, bool)
+_NUMBERS = (int, float, bool, complex)
 _SEQUENCES = (str, list, tuple)
 
 

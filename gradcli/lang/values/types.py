@@ -17,7 +17,7 @@ from gradcli.lang.python import comparing, dicts_and_sets, numbers, sequences
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
-from gradcli.lang.values.object_operations import OPS, index_of, stepping, to_number
+from gradcli.lang.values.object_operations import OPS, index_of, item_of, real_number, stepping, to_number
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
 from gradcli.lang.values.type_names import path_of, type_name
@@ -38,7 +38,7 @@ def _make_int(*args: Value, **kwargs: Value) -> int:
     if len(args) == 1 and not kwargs:
         value = args[0]
         if type(value) is Tensor:
-            value = to_number(value)
+            value = to_number(value) if not value.dtype.is_complex else int(real_number(item_of(value), "int64_t"))
         elif type(value) not in (int, float, bool, str):
             for name in ("__int__", "__index__", "__trunc__"):
                 method = special(value, name)
@@ -63,6 +63,25 @@ def _make_float(*args: Value, **kwargs: Value) -> float:
             raise type_error("float() argument must be a string or a real number, not '{}'", value)
         return numbers.to_float(value)
     return numbers.to_float(*args, **kwargs)
+
+
+def _make_complex(*args: Value, **kwargs: Value) -> complex:
+    """`complex(real, imag)`, `complex(text)`."""
+    return numbers.to_complex(*map(_complex_part, args), **{name: _complex_part(value) for name, value in kwargs.items()})
+
+
+def _complex_part(value: Value) -> Value:
+    """An argument of `complex`: a number or a text; what has `__complex__` or `__float__` is a number. Raises TypeError."""
+    if type(value) in (int, float, bool, complex, str):
+        return value
+    if type(value) is Tensor:
+        return item_of(value)
+    method = special(value, "__complex__")
+    if method is not None:
+        return _checked(method(), complex, f"{type_name(value)}.__complex__")
+    if not isinstance(value, NumpyValue) and special(value, "__float__") is None:
+        raise type_error("complex() first argument must be a string or a number, not '{}'", value)
+    return to_number(value)
 
 
 def _at_most_one(name: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
@@ -167,6 +186,7 @@ def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
 
 INT = _host(_make_int, int, bool)
 FLOAT = TypeValue("float", lambda value: type(value) is float or (isinstance(value, NumpyValue) and value.is_float()), _make_float)
+COMPLEX = _host(_make_complex, complex)
 BOOL = _host(_make_bool, bool)
 STR = _host(_make_str, str)
 LIST = _host(_make_list, list)
@@ -184,6 +204,7 @@ CLASSMETHOD = _host(ClassMethod, ClassMethod)
 _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     int: INT,
     float: FLOAT,
+    complex: COMPLEX,
     bool: BOOL,
     str: STR,
     list: LIST,

@@ -1,6 +1,6 @@
 """The classes of values that belong to the language: functions, types, exception types, modules, iterators.
 
-The set of values is closed: None, bool, int, float, str, list, tuple, dict, set, range, slice, Ellipsis, program errors, the
+The set of values is closed: None, bool, int, float, complex, str, list, tuple, dict, set, range, slice, Ellipsis, program errors, the
 classes of this module, and classes of core. No other Python object is ever a value, so that programs cannot reach Python.
 """
 
@@ -274,6 +274,7 @@ _CLASSES: set[type] = {
     bool,
     int,
     float,
+    complex,
     str,
     list,
     tuple,

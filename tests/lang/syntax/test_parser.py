@@ -675,7 +675,7 @@ def _functions(tree: ast.Module, text: str) -> Iterator[str]:
 # --- generated programs --------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["a", "b", "foo", "x1", "_"])
-LEAVES = NAMES | st.sampled_from(["1", "2.5", "'s'", "None", "...", "[]", "()", "{}", "f'{a}'", "0x1F", "True"])
+LEAVES = NAMES | st.sampled_from(["1", "2.5", "'s'", "None", "...", "[]", "()", "{}", "f'{a}'", "0x1F", "2.5j", "True"])
 
 
 def _expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

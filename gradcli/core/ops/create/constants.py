@@ -99,13 +99,14 @@ def _full_of(a: Array, value: Any) -> Array:
 
 
 _NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
-FILL = Op("FillBackward0", _full_of, "input", "value", saved="", jvp="transpose", input=_NO_INFLUENCE)
+FILL = Op("FillBackward0", _full_of, "input", "value", saved="", jvp="transpose", input=_NO_INFLUENCE, complex=True)
 FILL_TENSOR = Op(
     "FillBackward1",
     _full_of,
     "input value",
     input=_NO_INFLUENCE,
     value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),
+    complex=True,
 )
 
 

@@ -69,6 +69,8 @@ def _infer(elements: list[Any]) -> DType:
             dtype = dtypes.int64
         elif kind is bool:
             dtype = dtypes.bool_
+        elif kind is complex:
+            dtype = dtypes.scalar_dtype(0j)
         elif kind in (Tensor, list, tuple, range):
             continue
         else:
@@ -89,12 +91,15 @@ def _infer(elements: list[Any]) -> DType:
 def _numbers(elements: list[Any], dtype: DType) -> Array:
     """The elements as an array of `dtype`. Raises the errors of Python and PyTorch for values that do not fit it."""
     kinds = set(map(type, elements))
-    if not kinds <= {int, float, bool}:
+    if not kinds <= {int, float, bool, complex}:
         elements = [_scalar(e, dtype) for e in elements]
         kinds = set(map(type, elements))
-    if dtype.is_floating_point:
+    if complex in kinds and not dtype.is_complex:
+        text = "must be real number, not complex" if dtype.is_floating_point else "'complex' object cannot be interpreted as an integer"
+        raise ProgramError("TypeError", text)
+    if dtype.is_differentiable:
         try:
-            array = np.array(elements, np.float64)
+            array = np.array(elements, np.complex128 if dtype.is_complex else np.float64)
         except OverflowError:
             raise ProgramError("OverflowError", "int too large to convert to float") from None
         return dtypes.cast(array, dtype)
@@ -122,7 +127,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
         return element.item()
-    if type(element) in (int, float, bool):
+    if type(element) in (int, float, bool, complex):
         return element
     kind = language.type_name(element)
     if dtype.is_floating_point:
@@ -183,7 +188,7 @@ def _without_arrays(data: Any, found: list[DType]) -> Any:
         return [_without_arrays(item, found) for item in data]
     array = language.as_array(data)
     if array is None:
-        if type(data) in (int, float, bool):
+        if type(data) in (int, float, bool, complex):
             found.append(_infer([data]))
         elif type(data) is Tensor:
             found.append(data.dtype)

@@ -27,7 +27,7 @@ def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     """A tensor without history. Raises RuntimeError if it requires a gradient that its dtype cannot have."""
     out = Tensor(array, dtype)
     if requires_grad:
-        if not dtype.is_floating_point:
+        if not dtype.is_differentiable:
             raise dtypes.cannot_require_grad()
         out.requires_grad = True
     if state.inference:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -32,14 +33,24 @@ def source(given: Generator | None) -> Generator:
     return generator.default if given is None else given
 
 
+def _of_parts(pairs: Array) -> Array:
+    """Complex numbers of pairs of real ones."""
+    made: Array = pairs[..., 0] + 1j * pairs[..., 1]
+    return made.astype(np.complex64 if pairs.dtype == np.float32 else np.complex128)
+
+
 def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0, high: float = 1.0) -> Array:
-    """Uniform numbers from low to high. Raises NotImplementedError for a dtype that is not floating."""
+    """Uniform numbers from low to high; the parts of complex ones are. Raises NotImplementedError for integers and bool."""
+    if dtype.is_complex:
+        return _of_parts(uniform((*size, 2), dtype.real, given, low, high))
     require_floating("check_uniform_bounds", dtype)
     return source(given).uniform(size, dtype, low, high)
 
 
 def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
     """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
+    if dtype.is_complex:  # both parts together have the variance
+        return _of_parts(normal((*size, 2), dtype.real, given, mean, std / math.sqrt(2)))
     if 0 not in size:
         require_floating("normal_kernel_cpu", dtype)
     return source(given).normal(size, dtype, mean, std, contiguous=contiguous)

@@ -49,7 +49,7 @@ def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
 def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     if dtype is None:
         dtype = dtypes.get_default() if any(type(v) is float for v in (start, end, step)) else dtypes.int64
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ or dtype.is_complex:
         raise not_implemented("arange_cpu", dtype)
     _check_step(start, end, step)
     if dtype is dtypes.int64:

@@ -47,8 +47,8 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
 
 # --- the records ---
 
-ADD = Pointwise("AddBackward0", np.add, "input other", saved="alpha=1", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
-ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind="number", input=UNCHANGED)
+ADD = Pointwise("AddBackward0", np.add, "input other", saved="alpha=1", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED, complex=True)
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 ADD_SCALED = Pointwise(
     "AddBackward0",
     lambda a, b, alpha: elementary.fused(b, alpha, a),
@@ -56,9 +56,10 @@ ADD_SCALED = Pointwise(
     "alpha",
     input=UNCHANGED,
     other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
+    complex=lambda a, b, alpha: a + alpha * b,
 )
-SUB = Pointwise("SubBackward0", np.subtract, "input other", saved="alpha=1", input=UNCHANGED, other=NEGATED)
-SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED)
+SUB = Pointwise("SubBackward0", np.subtract, "input other", saved="alpha=1", input=UNCHANGED, other=NEGATED, complex=True)
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 
 
 def _minus(a: Any, b: Any, alpha: Any) -> Any:
@@ -78,9 +79,16 @@ SUB_SCALED = Pointwise(
     "alpha",
     input=UNCHANGED,
     other=Rule(_minus_scaled_rule, "-grad * alpha"),
+    complex=True,
 )
 SUB_NUMBER_SCALED = Pointwise(
-    "SubBackward1", lambda a, other, alpha: _minus(a, a.dtype.type(other), alpha), "input", "other alpha", saved="", input=UNCHANGED
+    "SubBackward1",
+    lambda a, other, alpha: _minus(a, a.dtype.type(other), alpha),
+    "input",
+    "other alpha",
+    saved="",
+    input=UNCHANGED,
+    complex=True,
 )
 RSUB = Pointwise(
     "RsubBackward1",
@@ -89,6 +97,7 @@ RSUB = Pointwise(
     "alpha",
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=NONDIFF,
+    complex=True,
 )
 RSUB_TENSOR = Pointwise(
     "RsubBackward0",
@@ -98,6 +107,7 @@ RSUB_TENSOR = Pointwise(
     layout="reversed",
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=UNCHANGED,
+    complex=True,
 )
 MUL = Pointwise(
     "MulBackward0",
@@ -106,6 +116,7 @@ MUL = Pointwise(
     jvp=_product_jvp,
     input=Rule(lambda grad, other: grad * other, "grad * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
+    complex=True,
 )
 MUL_NUMBER: Pointwise = Pointwise(
     "MulBackward1",
@@ -114,8 +125,9 @@ MUL_NUMBER: Pointwise = Pointwise(
     "other",
     kind="number",
     input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
+    complex=True,
 )
-NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED)
+NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED, complex=True)
 ADDCMUL = Pointwise(
     "AddcmulBackward0",
     lambda a, x, y, value: elementary.fused(value * x if value != 1 else x, y, a),
@@ -124,6 +136,7 @@ ADDCMUL = Pointwise(
     input=UNCHANGED,
     tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(MUL_NUMBER, tensor2, value), "grad * tensor2 * value"),
     tensor2=Rule(lambda xp, grad, tensor1, value: grad * xp.call(MUL_NUMBER, tensor1, value), "grad * tensor1 * value"),
+    complex=lambda a, x, y, value: a + value * x * y,
 )
 
 
@@ -140,6 +153,7 @@ LERP_SCALAR = Pointwise(
     "weight",
     input=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, 1 - weight), "grad * (1 - weight)"),
     end=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, weight), "grad * weight"),
+    complex=True,
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
@@ -148,6 +162,7 @@ LERP_TENSOR = Pointwise(
     input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
     weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
+    complex=True,
 )
 
 
@@ -158,7 +173,9 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     dtype = dtypes.result_type((a, b))
     if type(alpha) is bool and dtype is not dtypes.bool_:
         raise runtime_error("Boolean alpha only supported for Boolean results.")
-    if type(alpha) is float and not dtype.is_floating_point:
+    if type(alpha) is complex and not dtype.is_complex:
+        raise runtime_error("For non-complex input tensors, argument alpha must not be a complex number.")
+    if type(alpha) is float and not dtype.is_differentiable:
         raise runtime_error("For integral input tensors, argument alpha must not be a floating point number.")
 
 
@@ -230,7 +247,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     """`input + value * tensor1 * tensor2`; the three tensors are broadcast."""
     dtype = dtypes.result_type((input, tensor1, tensor2))
     refuse_bool("addcmul_cpu_out", dtype)
-    if not dtype.is_floating_point:
+    if not dtype.is_differentiable:
         if not math.isfinite(value):
             check_broadcast([t.array for t in (input, tensor1, tensor2)])
             raise runtime_error(f"value cannot be converted to type {dtype.name}_t without overflow")
@@ -243,7 +260,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     for name, t in (("end", end), ("weight", weight)):
         if type(t) is Tensor and t.dtype is not input.dtype:
             raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
-    if not input.dtype.is_floating_point:
+    if not input.dtype.is_differentiable:
         raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
@@ -252,7 +269,7 @@ def _subtract_number(a: Tensor, other: Number, alpha: Number) -> Tensor:
     if type(other) is bool:
         raise no_difference(a, other)
     _check_alpha(a, other, alpha)
-    return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_floating_point else sub(a, other, alpha)
+    return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_differentiable else sub(a, other, alpha)
 
 
 _TWO = "Operand input, Operand other"

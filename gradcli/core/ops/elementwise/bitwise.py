@@ -43,7 +43,7 @@ def _operation(name: str, op: Pointwise, kernel: str, commutes: bool) -> Callabl
     def run(a: Any, b: Any) -> Any:
         check_no_tangent(f"aten::{name}", a, b)
         dtype = dtypes.result_type((a, b))
-        if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
+        if dtype.is_differentiable or (dtype is dtypes.bool_ and not commutes):
             check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
             raise not_implemented(kernel, dtype)
         if type(a) is Tensor:
@@ -61,7 +61,7 @@ def _operation(name: str, op: Pointwise, kernel: str, commutes: bool) -> Callabl
 def bitwise_not(input: Tensor, name: str = "bitwise_not") -> Tensor:
     """Every bit flipped; of bools, the opposite."""
     check_no_tangent(f"aten::{name}", input)
-    if input.dtype.is_floating_point:
+    if input.dtype.is_differentiable:
         raise not_implemented("bitwise_not_cpu", input.dtype)
     return wrap(np.asarray(np.invert(input.array)))
 

@@ -11,18 +11,18 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import memory_format
-from gradcli.core.ops.checks import Operand
+from gradcli.core.ops.checks import Operand, refuse_complex
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 
-def _compare(name: str, forward: np.ufunc) -> Pointwise:
-    return Pointwise(f"{name}Backward0", forward, "input other", kind="compare", input=NONDIFF, other=NONDIFF)
+def _compare(name: str, forward: np.ufunc, complex: bool | None = None) -> Pointwise:
+    return Pointwise(f"{name}Backward0", forward, "input other", kind="compare", complex=complex, input=NONDIFF, other=NONDIFF)
 
 
-EQ, NE = _compare("Eq", np.equal), _compare("Ne", np.not_equal)
+EQ, NE = _compare("Eq", np.equal, True), _compare("Ne", np.not_equal, True)
 LT, LE, GT, GE = (_compare(*row) for row in (("Lt", np.less), ("Le", np.less_equal), ("Gt", np.greater), ("Ge", np.greater_equal)))
 
 
@@ -73,6 +73,9 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
 
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which of `elements` occur in `test_elements`; with `invert`, which do not."""
+    for x in (elements, test_elements):
+        if type(x) is Tensor:
+            refuse_complex("isin", x.dtype)
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")

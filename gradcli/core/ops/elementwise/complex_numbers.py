@@ -1,66 +1,277 @@
-"""Functions of complex numbers. Tensors here are real, so that these functions are constant or return their input."""
+"""Functions of complex numbers: their parts, conjugates and angles, and complex tensors made of real ones. Most also take real ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
-from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.conjugate import CONJ, conj
+from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.elementwise.add_multiply import MUL
+from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
+from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.ops.shape.slicing import SELECT
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
-CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=UNCHANGED)
+
+def _pairs(a: Array) -> Array:
+    """Complex numbers of any strides as pairs of real ones, in the same memory."""
+    parts = a.real
+    return as_strided(parts, (*parts.shape, 2), (*parts.strides, parts.itemsize), writeable=parts.flags.writeable)
+
+
+def _numbers(a: Array) -> Array:
+    """Pairs of real numbers, side by side in memory, as complex ones in the same memory."""
+    a = a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
+    kind = np.dtype(np.complex64 if a.itemsize == 4 else np.complex128)
+    made: Array = np.ndarray(a.shape[:-1], kind, a, 0, a.strides[:-1])
+    made.flags.writeable = a.flags.writeable
+    return made
+
+
+CONJ_PHYSICAL: Op = Op(
+    "ConjPhysicalBackward0",
+    np.conjugate,
+    "input",
+    complex=True,
+    wirtinger=True,
+    input=Rule(lambda xp, grad: xp.call(CONJ_PHYSICAL, grad), "grad.conj()"),
+)
+VIEW_AS_REAL: Op = Op(
+    "ViewAsRealBackward0",
+    _pairs,
+    "input",
+    view=True,
+    input=Rule(lambda xp, grad: xp.call(VIEW_AS_COMPLEX, grad), "view_as_complex(grad)"),
+)
+VIEW_AS_COMPLEX: Op = Op(
+    "ViewAsComplexBackward0",
+    _numbers,
+    "input",
+    view=True,
+    wirtinger=True,
+    input=Rule(lambda xp, grad: xp.call(VIEW_AS_REAL, grad), "view_as_real(grad)"),
+)
+
+
+def _imaginary(xp: Any, x: Any) -> Any:
+    return xp.call(SELECT, xp.call(VIEW_AS_REAL, x), -1, 1)
+
+
+REAL_CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=UNCHANGED)
+COMPLEX_CONJ_PHYSICAL: Op = Op(
+    "ConjPhysicalBackward1",
+    np.conjugate,
+    "input",
+    complex=True,
+    wirtinger=True,
+    input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),
+)
 
 
 def _conj_physical_(input: Tensor) -> Tensor:
-    return in_place.apply(input, lambda t: CONJ_PHYSICAL(t))
+    return in_place.apply(input, COMPLEX_CONJ_PHYSICAL if input.dtype.is_complex else REAL_CONJ_PHYSICAL)
+
+
+def _conj_physical(input: Tensor) -> Tensor:
+    return CONJ_PHYSICAL(input) if input.dtype.is_complex else input
+
+
+def _resolve_conj(input: Tensor) -> Tensor:
+    return CLONE(input) if input.property_of("conj") else input
+
+
+# --- parts ---
+
+
+def _real(input: Tensor) -> Tensor:
+    return SELECT(VIEW_AS_REAL(input), -1, 0) if input.dtype.is_complex else input
+
+
+def _imag(input: Tensor) -> Tensor:
+    if not input.dtype.is_complex:
+        raise runtime_error("imag is not implemented for tensors with non-complex dtypes.")
+    return SELECT(VIEW_AS_REAL(input), -1, 1)  # type: ignore[no-any-return]
+
+
+def _view_as_real(input: Tensor) -> Tensor:
+    if not input.dtype.is_complex:
+        raise runtime_error("view_as_real is only supported for complex tensors")
+    if input.property_of("conj"):
+        raise runtime_error(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
+    return VIEW_AS_REAL(input)  # type: ignore[no-any-return]
+
+
+def _view_as_complex(input: Tensor) -> Tensor:
+    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+        name = input.dtype.torch_name
+        raise runtime_error(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {name}"
+        )
+    if not input.array.ndim:
+        raise runtime_error("Input tensor must have one or more dimensions")
+    dtypes.complex_of(input.dtype)
+    if input.array.shape[-1] != 2:
+        raise runtime_error("Tensor must have a last dimension of size 2")
+    size = input.array.itemsize
+    if input.array.strides[-1] != size:
+        raise runtime_error("Tensor must have a last dimension with stride 1")
+    if any(stride % (2 * size) for stride in input.array.strides[:-1]):
+        raise runtime_error("Tensor must have a stride divisible by 2 for all but last dimension")
+    return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
+
+
+def _isreal(input: Tensor) -> Tensor:
+    x = input.array
+    return wrap(np.asarray(x.imag == 0) if input.dtype.is_complex else np.ones(x.shape, bool))
+
+
+# --- complex tensors of real ones ---
+
+
+def _joined(real: Array, imag: Array) -> Array:
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype == np.float32 else np.complex128)
+    made.real, made.imag = real, imag
+    return made
+
+
+COMPLEX: Op = Op(
+    "ComplexBackward0",
+    _joined,
+    "real imag",
+    saved="real imag",
+    complex=True,
+    wirtinger=True,
+    jvp="linear",
+    real=Rule(lambda xp, grad: xp.call(REAL, grad), "grad.real"),
+    imag=Rule(lambda xp, grad: _imaginary(xp, grad), "grad.imag"),
+)
+POLAR: Op = Op(
+    "PolarBackward0",
+    lambda size, angle: _joined(size * np.cos(angle), size * np.sin(angle)),
+    "abs angle",
+    saved="result",
+    complex=True,
+    wirtinger=True,
+    jvp=lambda xp, inputs, attrs, tangents, out: _polar_jvp(xp, inputs, tangents, out),
+    abs=Rule(
+        lambda xp, grad, out: xp.call(REAL, xp.call(MUL, xp.call(CONJ, grad), xp.call(DIRECTION, out))), "(grad.conj() * sgn(out)).real"
+    ),
+    angle=Rule(
+        lambda xp, grad, out: xp.call(REAL, xp.call(MUL, xp.call(CONJ, grad), xp.call(MUL, out, 1j))), "(grad.conj() * (out * 1j)).real"
+    ),
+)
+
+
+def _polar_jvp(xp: Any, inputs: Any, tangents: Any, out: Tensor) -> Any:
+    size, angle = tangents
+    turned = None if angle is None else angle * (out * 1j)
+    if size is None:
+        return turned
+    grown = size * DIRECTION(out)
+    return grown if turned is None else grown + turned
+
+
+def _of_parts(op: Op, name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    def run(first: Tensor, second: Tensor) -> Tensor:
+        for t in (first, second):
+            if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+                names = f"{first.dtype.torch_name} and {second.dtype.torch_name}"
+                raise runtime_error(f"Expected both inputs to be Half, Float or Double tensors but got {names}")
+        if first.dtype is not second.dtype:
+            raise runtime_error(
+                f"Expected object of scalar type {first.dtype.torch_name} but got scalar type {second.dtype.torch_name} for second argument"
+            )
+        dtypes.complex_of(first.dtype)
+        check_fit(first.array, second.array)
+        return op(first, second)  # type: ignore[no-any-return]
+
+    run.__name__ = name
+    return run
+
+
+# --- angles ---
 
 
 def _angle(x: Array) -> Array:
     return np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
 
 
+def _angle_rule(xp: Any, grad: Any, input: Any) -> Any:
+    size = xp.call(SIZE, input)
+    turned = xp.call(MUL, xp.call(DIV, xp.call(MUL, grad, input), size * size), 1j)
+    return xp.where(xp.plain(input) == 0, 0.0, turned)
+
+
+COMPLEX_ANGLE: Op = Op(
+    "AngleBackward0",
+    np.angle,
+    "input",
+    complex=True,
+    input=Rule(_angle_rule, "where(input == 0, 0, grad * input / abs(input)**2 * 1j)", "0 at 0"),
+)
 ANGLE = Pointwise(
     "AngleBackward0",
     lambda x: _angle(np.asarray(x)),
     "input",
     saved="self",
     kind="float",
+    complex=COMPLEX_ANGLE,
     input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)"),
 )
-
-
-def _imag(input: Tensor) -> Tensor:
-    raise runtime_error("imag is not implemented for tensors with non-complex dtypes.")
 
 
 _X = [1.0, -2.0]
 
 
-def _never(name: str, what: str) -> Function:
-    return Function(name, ("Tensor input", lambda t: False), doc=f"Whether {what}: never here.", samples=(Sample(f"tensor(1.).{name}()"),))
-
-
-def _same(name: str, doc: str, *samples: Sample, method: bool = True) -> Function:
-    function = ("Tensor input", lambda t: t)
-    return Function(name, function, doc=doc, method=method, samples=samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),))
+def _same(
+    name: str, doc: str, *samples: Sample, run: Callable[[Tensor], Any] = lambda t: t, ops: tuple[Op, ...] = (), method: bool = True
+) -> Function:
+    samples = samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),)
+    return Function(name, ("Tensor input", run), doc=doc, ops=ops, method=method, samples=samples)
 
 
 FUNCTIONS = (
-    _never("is_conj", "the conjugation is still to be done"),
-    _never("is_neg", "the negation is still to be done"),
-    _same("resolve_conj", "The tensor itself: there is no conjugation to be done."),
+    Function(
+        "is_conj",
+        ("Tensor input", lambda t: bool(t.property_of("conj"))),
+        doc="Whether the tensor is a conjugate that PyTorch computes when it is read.",
+        samples=(Sample("tensor(1.).is_conj()"),),
+    ),
+    Function(
+        "is_neg",
+        ("Tensor input", lambda t: False),
+        doc="Whether the negation is still to be done: never here.",
+        samples=(Sample("tensor(1.).is_neg()"),),
+    ),
+    _same("resolve_conj", "The tensor itself, or a copy of a conjugate.", run=_resolve_conj),
     _same("resolve_neg", "The tensor itself: there is no negation to be done."),
-    _same("conj_physical", "The tensor itself: it is real."),
+    _same(
+        "conj_physical",
+        "The conjugate; a real tensor itself.",
+        Sample("torch.conj_physical(torch.complex(x, y)).imag", lambda x, y: -y, x=_X, y=[0.5, 3.0]),
+        run=_conj_physical,
+        ops=(CONJ_PHYSICAL,),
+    ),
     Function(
         "conj_physical_",
         ("Tensor input", _conj_physical_),
         doc="Conjugated in place: a real tensor stays.",
-        ops=(CONJ_PHYSICAL,),
+        ops=(REAL_CONJ_PHYSICAL,),
         samples=(Sample("(x * 1).conj_physical_()", np.copy, x=_X),),
     ),
     Function(
@@ -68,22 +279,59 @@ FUNCTIONS = (
         ("Tensor input", _imag),
         doc="The imaginary part, which a real tensor has not.",
         method=False,
-        samples=(Sample("torch.is_complex(tensor(1.))"),),
+        samples=(Sample("torch.imag(torch.complex(x, y))", lambda x, y: y, x=_X, y=_X),),
     ),
     Function(
         "angle",
         ("Tensor input", lambda x: ANGLE(x)),
-        doc="0 for positive numbers, pi for negative ones.",
-        ops=(ANGLE,),
-        samples=(Sample("angle(x)", lambda x: np.where(x < 0, np.pi, 0), x=_X),),
+        doc="The angle of complex numbers; 0 for positive numbers, pi for negative ones.",
+        ops=(ANGLE, COMPLEX_ANGLE),
+        samples=(
+            Sample("angle(x)", lambda x: np.where(x < 0, np.pi, 0), x=_X),
+            Sample("angle(torch.complex(x, y))", lambda x, y: np.arctan2(y, x), x=_X, y=[0.5, 3.0]),
+        ),
         out=True,
     ),
     Function(
         "isreal",
-        ("Tensor input", lambda x: wrap(np.equal(x.array, x.array) | True)),
-        doc="Whether elements have no imaginary part: all have none.",
+        ("Tensor input", _isreal),
+        doc="Whether elements have no imaginary part.",
         samples=(Sample("torch.isreal(tensor([1., -math.inf]))"),),
     ),
-    _same("real", "The input itself, which has no imaginary part.", Sample("torch.real(tensor([1., -math.inf]))"), method=False),
-    _same("conj", "The input itself, which has no imaginary part.", Sample("torch.conj(tensor([1., -math.inf]))")),
+    _same("real", "The real part; a real tensor itself.", Sample("torch.real(tensor([1., -math.inf]))"), run=_real, method=False),
+    _same("conj", "The conjugate; a real tensor itself.", Sample("torch.conj(tensor([1., -math.inf]))"), run=conj, ops=(CONJ,)),
+    Function(
+        "view_as_real",
+        ("Tensor input", _view_as_real),
+        doc="Complex numbers as pairs of real ones along a new last dimension, as a view.",
+        ops=(VIEW_AS_REAL,),
+        samples=(Sample("torch.view_as_real(torch.complex(x, y))", lambda x, y: np.stack([x, y], -1), x=_X, y=_X),),
+        method=False,
+    ),
+    Function(
+        "view_as_complex",
+        ("Tensor input", _view_as_complex),
+        doc="Pairs of real numbers along the last dimension as complex ones, as a view.",
+        ops=(VIEW_AS_COMPLEX,),
+        samples=(Sample("torch.view_as_complex(x).abs()", lambda x: np.hypot(x[..., 0], x[..., 1]), x=[_X, [0.5, 2.0]]),),
+        method=False,
+    ),
+    Function(
+        "complex",
+        ("Tensor real, Tensor imag", _of_parts(COMPLEX, "complex")),
+        doc="Complex numbers of real and imaginary parts.",
+        ops=(COMPLEX,),
+        samples=(Sample("torch.complex(x, y).abs()", np.hypot, x=_X, y=[0.5, 3.0]),),
+        method=False,
+        out=True,
+    ),
+    Function(
+        "polar",
+        ("Tensor abs, Tensor angle", _of_parts(POLAR, "polar")),
+        doc="Complex numbers of absolute values and angles.",
+        ops=(POLAR,),
+        samples=(Sample("torch.polar(x, y).real", lambda x, y: x * np.cos(y), x=[1.0, 2.0], y=[0.5, 3.0]),),
+        method=False,
+        out=True,
+    ),
 )

@@ -34,6 +34,7 @@ DIV = Pointwise(
     kind="float",
     input=Rule(lambda grad, other: grad / other, "grad / other"),
     other=Rule(lambda grad, input, other: -grad * ((input / other) / other), "-grad * input / other**2"),
+    complex=True,
 )
 DIV_NUMBER: Pointwise = Pointwise(
     "DivBackward1",
@@ -42,6 +43,7 @@ DIV_NUMBER: Pointwise = Pointwise(
     "other",
     kind="float",
     input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
+    complex=True,
 )
 RECIPROCAL = Pointwise(
     "ReciprocalBackward0",
@@ -49,6 +51,7 @@ RECIPROCAL = Pointwise(
     "input",
     kind="float",
     input=Rule(lambda grad, out: -grad * (out * out), "-grad * out**2"),
+    complex=True,
 )
 
 
@@ -123,6 +126,7 @@ ADDCDIV = Pointwise(
         lambda xp, grad, tensor1, tensor2, value: -grad * (xp.call(MUL_NUMBER, tensor1, value) / (tensor2 * tensor2)),
         "-grad * value * tensor1 / tensor2**2",
     ),
+    complex=True,
 )
 
 
@@ -151,8 +155,10 @@ def rdiv(a: Tensor, b: Number) -> Tensor:
 def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     """Raise NotImplementedError for a division of bools, RuntimeError for a division of integers by zero."""
     dtype = dtypes.result_type((a, b))
+    if dtype.is_complex:
+        raise not_implemented(kernel, dtype)
     refuse_bool(kernel, dtype)
-    if not dtype.is_floating_point and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
+    if dtype.category < 2 and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
         if type(a) is Tensor and type(b) is Tensor:
             check_broadcast([a.array, b.array])
         raise runtime_error("ZeroDivisionError")
@@ -191,7 +197,7 @@ def fmod(a: Tensor, b: Operand) -> Tensor:
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`; the three tensors are broadcast."""
-    if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
+    if not (tensor1.dtype.is_differentiable or tensor2.dtype.is_differentiable):
         raise runtime_error(_INTEGER_ADDCDIV)
     return ADDCDIV(input, tensor1, tensor2, value)
 

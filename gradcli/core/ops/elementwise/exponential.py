@@ -25,28 +25,43 @@ from gradcli.core.tensor.tensor import Tensor
 _LN2 = math.log(2)
 _LN10 = math.log(10)
 
-EXP = floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"))
+EXP = floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"), complex=np.exp)
 EXP2 = floating(
-    "Exp2Backward0", elementary.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * math.log(2)")
+    "Exp2Backward0",
+    elementary.exp2,
+    Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * math.log(2)"),
+    complex=np.exp2,
 )
-EXPM1 = floating("Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
-LOG = floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"))
+EXPM1 = floating(
+    "Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"), complex=np.expm1
+)
+LOG = floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"), complex=np.log)
 LOG2 = floating(
     "Log2Backward0",
     elementary.log2,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * math.log(2))"),
+    complex=np.log2,
 )
 LOG10 = floating(
     "Log10Backward0",
     elementary.log10,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * math.log(10))"),
+    complex=np.log10,
 )
-LOG1P = floating("Log1PBackward0", elementary.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
-SQRT = floating("SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"))
+LOG1P = floating(
+    "Log1PBackward0",
+    elementary.log1p,
+    Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"),
+    complex=np.log1p,
+)
+SQRT = floating(
+    "SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"), complex=np.sqrt
+)
 RSQRT: Pointwise = floating(
     "RsqrtBackward0",
     lambda x: np.true_divide(1, np.sqrt(x)),
     Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
+    complex=True,
 )
 
 
@@ -67,8 +82,11 @@ SIGMOID_BACKWARD: Op = Op(
         lambda xp, grad, grad_output, output: grad * grad_output * scalars.plus(xp, scalars.times(xp, output, -2), 1),
         "grad * grad_output * (1 - 2 * output)",
     ),
+    complex=True,
 )
-SIGMOID = floating("SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"))
+SIGMOID = floating(
+    "SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"), complex=True
+)
 
 
 def _logit(x: Any, eps: float | None) -> Any:

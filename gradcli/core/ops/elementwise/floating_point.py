@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import refuse_complex, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER
 from gradcli.core.tensor import dtypes
@@ -151,6 +151,8 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
     samples = (Sample(f"torch.{name}(tensor([1., -math.inf]))"),) if out else ()
 
     def run(input: Tensor) -> Tensor:
+        if out:
+            refuse_complex(name, input.dtype)
         return wrap(memory_format.like_operands(np.asarray(forward(input.array)), (input.array,)))
 
     return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out)

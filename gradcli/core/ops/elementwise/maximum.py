@@ -57,7 +57,7 @@ class _ClampNumbers(Choice):
         result = np.asarray(self.forward(*arrays_of(args, dtype)))
         if result.ndim > 1:
             result = memory_format.like_operands(result, (x.array,))
-        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        out = Tensor(self._special(result, dtype) if dtype.is_special else result, dtype)
         if state.enabled:
             self.record(out, (x,), args[1:])
         elif state.inference:

@@ -39,13 +39,15 @@ def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
 def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
     # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
     base, power = xp.plain(input), xp.plain(exponent)
-    flat = (base == 0) & (power >= 0)
+    flat = (base == 0) & (np.real(power) >= 0)
     return grad * xp.where(flat, xp.zeros_like(out), out * xp.log(input))
 
 
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
     if base == 0:
-        return xp.where(xp.plain(exponent) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
+        return xp.where(np.real(xp.plain(exponent)) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
+    if xp.plain(out).dtype.kind == "c":
+        return grad * scalars.times(xp, out, complex(np.log(complex(base))))  # type: ignore[arg-type]
     return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))
 
 
@@ -86,6 +88,7 @@ POW_SCALAR: Pointwise = Pointwise(
     input=Rule(
         _pow_scalar_rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"
     ),
+    complex=True,
 )
 POW_TENSOR = Pointwise(
     "PowBackward1",
@@ -93,6 +96,7 @@ POW_TENSOR = Pointwise(
     "input exponent",
     input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
     exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
+    complex=True,
 )
 POW_NUMBER = Pointwise(
     "PowBackward2",
@@ -102,6 +106,7 @@ POW_NUMBER = Pointwise(
     saved="exponent result self=base",
     layout="contiguous",
     exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
+    complex=True,
 )
 
 
@@ -114,7 +119,7 @@ def pow(a: Any, b: Operand) -> Tensor:
     if type(b) is Tensor:
         refuse_bool("pow", dtypes.result_type((a, b)))
         return POW_TENSOR(a, b)
-    if type(b) is float and not a.dtype.is_floating_point:
+    if type(b) is float and not a.dtype.is_differentiable:
         # an integer tensor to a float power is computed in the default dtype
         return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
     if a.dtype is dtypes.bool_ and type(b) is int:
@@ -131,19 +136,23 @@ def rpow(a: Tensor, b: Number) -> Tensor:
     """`b ** a` for a number b."""
     dtype = dtypes.result_type((a, b))
     refuse_bool("pow", dtype)
+    if dtype.is_complex and not a.dtype.is_complex:
+        a = traced.cast(a, dtype)
     if dtype is not a.dtype:
         a = Tensor(a.array.astype(dtype.np), dtype)
     return POW_NUMBER(a, b)
 
 
 def _double(x: Any) -> Any:
-    return traced.cast(x, dtypes.float64) if type(x) is Tensor else float(x)
+    if type(x) is not Tensor:
+        return x if type(x) is complex else float(x)
+    return traced.cast(x, dtypes.complex128 if x.dtype.is_complex else dtypes.float64)
 
 
 def float_power(input: Any, exponent: Operand) -> Tensor:
     """`input ** exponent` in double precision; one of both may be a number."""
     if type(input) is not Tensor:
-        return rpow(_double(exponent), float(input))
+        return rpow(_double(exponent), _double(input))
     return pow(_double(input), _double(exponent))
 
 

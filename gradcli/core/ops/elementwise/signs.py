@@ -9,12 +9,13 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.checks import Number, checked, refuse_bool
+from gradcli.core.ops.checks import Number, checked, refuse_bool, refuse_complex
+from gradcli.core.ops.elementwise.complex_signs import DIRECTION, SIZE
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import ZERO, not_differentiable, zero
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _sign(x: Any) -> Any:
@@ -24,17 +25,28 @@ def _sign(x: Any) -> Any:
     return np.asarray(np.greater(x, 0), x.dtype) - np.asarray(np.less(x, 0), x.dtype)
 
 
+def _no_sign(x: Any) -> Any:
+    raise ProgramError(
+        "NotImplementedError", "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+    )
+
+
 _FLAT = zero("0 everywhere, at 0 too")
-SIGN = Pointwise("SignBackward0", _sign, "input", input=_FLAT)
-SGN = Pointwise("SgnBackward0", _sign, "input", saved="result self", input=_FLAT)
+SIGN = Pointwise("SignBackward0", _sign, "input", complex=_no_sign, input=_FLAT)
+SGN = Pointwise("SgnBackward0", _sign, "input", saved="result self", complex=DIRECTION, input=_FLAT)
 ABS = Pointwise(
-    "AbsBackward0", np.abs, "input", input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0")
+    "AbsBackward0",
+    np.abs,
+    "input",
+    complex=SIZE,
+    input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0"),
 )
 absolute = checked(ABS, refuse_bool, "abs_cpu")
 
 
 def signbit(input: Tensor) -> Tensor:
     """True where the sign is minus, also for -0.0."""
+    refuse_complex("signbit", input.dtype)
     x = input.array
     return wrap(np.asarray(np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)))
 

@@ -27,37 +27,59 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
     return scalars.plus(xp, -x * x, 1)
 
 
-SIN = floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
-COS = floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
+SIN = floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"), complex=np.sin)
+COS = floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"), complex=np.cos)
 TAN = floating(
     "TanBackward0",
     elementary.tan,
     Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(POW_SCALAR, out, 2), 1), "grad * (1 + out**2)"),
+    complex=np.tan,
 )
 ASIN = floating(
     "AsinBackward0",
     elementary.arcsin,
     Rule(lambda xp, grad, input: grad * xp.call(RSQRT, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
+    complex=np.arcsin,
 )
 ACOS = floating(
     "AcosBackward0",
     elementary.arccos,
     Rule(lambda xp, grad, input: grad * -xp.call(RSQRT, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
+    complex=np.arccos,
 )
 ATAN = floating(
-    "AtanBackward0", elementary.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
+    "AtanBackward0",
+    elementary.arctan,
+    Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)"),
+    complex=np.arctan,
 )
-SINH = floating("SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
-COSH = floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
+SINH = floating(
+    "SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"), complex=np.sinh
+)
+COSH = floating(
+    "CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"), complex=np.cosh
+)
 ASINH = floating(
     "AsinhBackward0",
     elementary.arcsinh,
     Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.plus(xp, xp.call(POW_SCALAR, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
+    complex=np.arcsinh,
+)
+COMPLEX_ACOSH = Op(
+    "AcoshBackward0",
+    np.arccosh,
+    "input",
+    complex=True,
+    input=Rule(
+        lambda xp, grad, input: grad * (xp.call(RSQRT, scalars.minus(xp, input, 1)) * xp.call(RSQRT, scalars.plus(xp, input, 1))),
+        "grad * (rsqrt(input - 1) * rsqrt(input + 1))",
+    ),
 )
 ACOSH = floating(
     "AcoshBackward0",
     elementary.arccosh,
     Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
+    complex=COMPLEX_ACOSH,
 )
 ATANH = floating(
     "AtanhBackward0",
@@ -66,6 +88,7 @@ ATANH = floating(
         lambda xp, grad, input: scalars.times(xp, grad, 1) / scalars.from_number(xp, 1, xp.call(POW_SCALAR, input, 2)),
         "grad / (1 - input**2)",
     ),
+    complex=np.arctanh,
 )
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
@@ -75,8 +98,11 @@ TANH_BACKWARD: Op = Op(
     output=Rule(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"
     ),
+    complex=lambda grad_output, output: grad_output * (1 - output * output),
 )
-TANH = floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
+TANH = floating(
+    "TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"), complex=np.tanh
+)
 
 
 def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
@@ -142,6 +168,7 @@ SINC = floating(
         "where(input == 0, 0 * grad, grad * (math.pi * input * cos(math.pi * input) - sin(math.pi * input)) / (math.pi * input**2))",
         "0 at 0",
     ),
+    complex=lambda x: np.where(x == 0, 1, np.sin(x * math.pi) / np.where(x == 0, 1, x * math.pi)),
 )
 
 _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]

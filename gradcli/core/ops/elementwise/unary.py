@@ -9,13 +9,13 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Rule
+from gradcli.core.graph.record import OnComplex, Rule
 from gradcli.core.kernels import Array
 
 
-def floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
-    """The record of a function whose result is floating, also for integers."""
-    return Pointwise(grad_fn, forward, "input", kind="float", input=rule)
+def floating(grad_fn: str, forward: Callable[..., Any], rule: Rule, complex: OnComplex = None) -> Pointwise:
+    """The record of a function whose result is floating, also for integers; `complex` is the function of complex arrays."""
+    return Pointwise(grad_fn, forward, "input", kind="float", complex=complex, input=rule)
 
 
 def at_once(compute: Callable[[Array], Array]) -> Callable[[Any], Array]:

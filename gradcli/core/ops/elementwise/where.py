@@ -54,7 +54,7 @@ class Choice(Op):
         result = np.asarray(self.forward(*arrays, *args[n:]))
         if result.ndim > 1:
             result = memory_format.like_operands(result, [a for a in (*args[n:], *arrays) if a is not None])
-        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        out = Tensor(self._special(result, dtype) if dtype.is_special else result, dtype)
         if state.enabled:
             self.record(out, values, args[n:])
         elif state.inference:
@@ -71,6 +71,7 @@ WHERE = Choice(
     "condition",
     input=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), grad, 0.0), "where(condition, grad, 0)"),
     other=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), 0.0, grad), "where(condition, 0, grad)"),
+    complex=True,
 )
 
 

@@ -75,6 +75,7 @@ GATHER: Op = Op(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
         "zeros_like(input).scatter_add(dim, index, grad)",
     ),
+    complex=True,
 )
 _ZEROED = Rule(lambda xp, grad, dim, index: xp.call(SCATTER_NUMBER, grad, dim, index, 0), "grad.scatter(dim, index, 0)")
 SCATTER: Op = Op(
@@ -89,6 +90,7 @@ SCATTER: Op = Op(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterBackward0"),
         "grad.gather(dim, index)",
     ),
+    complex=True,
 )
 SCATTER_NUMBER: Op = Op(
     "ScatterBackward1",
@@ -99,6 +101,7 @@ SCATTER_NUMBER: Op = Op(
     layout="contiguous",
     jvp="transpose",
     input=_ZEROED,
+    complex=True,
 )
 SCATTER_ADD: Op = Op(
     "ScatterAddBackward0",
@@ -112,6 +115,7 @@ SCATTER_ADD: Op = Op(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterAddBackward0"),
         "grad.gather(dim, index)",
     ),
+    complex=True,
 )
 
 

@@ -62,6 +62,7 @@ INDEX_SELECT: Op = Op(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(INDEX_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index, 1),
         "zeros_like(input).index_add(dim, index, grad)",
     ),
+    complex=True,
 )
 INDEX_ADD: Op = Op(
     "IndexAddBackward0",
@@ -75,6 +76,7 @@ INDEX_ADD: Op = Op(
         _added_rule,
         "alpha * grad.index_select(dim, index)",
     ),
+    complex=True,
 )
 
 
@@ -94,6 +96,7 @@ INDEX_FILL: Op = Op(
     layout="preserved",
     jvp="transpose",
     input=_UNFILLED,
+    complex=True,
 )
 INDEX_FILL_TENSOR: Op = Op(
     "IndexFillBackward1",
@@ -103,6 +106,7 @@ INDEX_FILL_TENSOR: Op = Op(
     layout="preserved",
     input=_UNFILLED,
     value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
+    complex=True,
 )
 INDEX_COPY: Op = Op(
     "IndexCopyBackward0",
@@ -113,6 +117,7 @@ INDEX_COPY: Op = Op(
     layout="contiguous",
     input=_UNFILLED,
     source=Rule(lambda xp, grad, dim, index, source_shape: _slices(xp, grad, dim, index, source_shape), "grad.index_select(dim, index)"),
+    complex=True,
 )
 
 

@@ -83,6 +83,7 @@ INDEX: Op = Op(
         lambda xp, grad, indices, input_shape, input_dtype: xp.call(INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True),
         "zeros_like(input).put(arange(input.numel()).reshape(input.shape)[indices], grad, True)",
     ),
+    complex=True,
 )
 _VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "grad[indices]")
 _PUT_FORMULA = (
@@ -95,6 +96,7 @@ INDEX_BACK: Op = Op(
     "indices accumulate",
     input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
+    complex=True,
 )
 INDEX_PUT: Op = Op(
     "IndexPutBackward0",
@@ -104,6 +106,7 @@ INDEX_PUT: Op = Op(
     layout="preserved",
     input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
+    complex=True,
 )
 
 
@@ -148,7 +151,7 @@ def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
     array = language.as_array(value)
     if array is not None and not array.ndim and array.dtype not in (np.float32, np.float16):
         value = language.plain(value)
-    if type(value) not in (int, float, bool):
+    if type(value) not in (int, float, bool, complex):
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")

@@ -25,7 +25,7 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
 
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
 MASKED_FILL: Op = Op(
-    "MaskedFillBackward0", _fill, "input", "mask value", saved="mask", layout="contiguous", jvp="transpose", input=_UNFILLED
+    "MaskedFillBackward0", _fill, "input", "mask value", saved="mask", layout="contiguous", jvp="transpose", complex=True, input=_UNFILLED
 )
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
@@ -35,6 +35,7 @@ MASKED_FILL_TENSOR = Op(
     layout="contiguous",
     input=_UNFILLED,
     value=Rule(lambda xp, grad, mask: xp.sum(xp.call(MASKED_SELECT, grad, mask)), "grad.masked_select(mask).sum()"),
+    complex=True,
 )
 
 
@@ -84,6 +85,7 @@ MASKED_SELECT: Op = Op(
     "mask",
     saved="mask self",
     input=Rule(_masked_select_rule, "zeros_like(input).masked_scatter(mask, grad)"),
+    complex=True,
 )
 
 
@@ -94,6 +96,7 @@ def _scattering(**layout: Any) -> Op:
         "input source",
         "mask",
         **layout,
+        complex=True,
         input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
         source=Rule(
             lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape),
@@ -115,6 +118,7 @@ MASKED_SCATTER_BACK: Op = Op(
         lambda xp, grad, mask, input_shape, input_dtype: xp.call(MASKED_SCATTER, xp.zeros(input_shape, input_dtype), grad, mask),
         "zeros_like(input).masked_scatter(mask, grad)",
     ),
+    complex=True,
 )
 
 

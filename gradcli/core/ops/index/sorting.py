@@ -13,7 +13,7 @@ from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array, memory_format, selection
-from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
+from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -76,6 +76,7 @@ def sort_stable(input: Tensor, stable: bool, dim: int, descending: bool) -> Name
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along dim."""
+    refuse_complex("argsort", input.dtype)
     at = wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
@@ -221,6 +222,7 @@ def _warn_of_strides(sequence: Tensor, values: Operand) -> None:
 
 def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None) -> Tensor:
     """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32."""
+    refuse_complex("searchsorted", sequence.dtype)
     if side not in (None, "left", "right"):
         raise runtime_error(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     find: Any = partial(_positions, right=right or side == "right")

@@ -45,6 +45,7 @@ TAKE: Op = Op(
         lambda xp, grad, input, index: xp.call(PUT, zeros_as(xp, input), grad, index, True),
         "zeros_like(input).put(index, grad, True)",
     ),
+    complex=True,
 )
 PUT: Op = Op(
     "PutBackward0",
@@ -55,6 +56,7 @@ PUT: Op = Op(
     layout="preserved",
     input=Rule(_put_rule, "grad if accumulate else grad.put(index, zeros_like(source))"),
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
+    complex=True,
 )
 
 

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, without_jvp
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import size, wrap_dim
+from gradcli.core.ops.checks import refuse_complex, size, wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
 from gradcli.core.ops.rules import recorded, underived
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -19,6 +19,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The distinct values in order, or with `dim` the distinct slices; on request their inverse indices and counts."""
+    refuse_complex("unique", input.dtype)
     check_sorting(input.array)
     if dim is not None:
         size(input, dim)
@@ -45,6 +46,7 @@ def _firsts(a: Array, dim: int | None) -> Array:
 
 def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """The first of each run of equal elements or slices; on request the run that each belongs to, and the lengths of the runs."""
+    refuse_complex("unique", input.dtype)
     if dim is not None:
         size(input, dim)
         dim = wrap_dim(dim, input.array.ndim)

@@ -47,6 +47,7 @@ PAD: Op = Op(
     saved="pad",
     jvp="transpose",
     input=Rule(lambda xp, grad, pad: xp.call(PAD, grad, tuple(-n for n in pad), 0), "F.pad(grad, [-n for n in pad])"),
+    complex=True,
 )
 
 

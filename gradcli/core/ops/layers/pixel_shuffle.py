@@ -62,6 +62,7 @@ PIXEL_SHUFFLE: Op = Op(
         ),
         "F.pixel_unshuffle(grad, upscale_factor)",
     ),
+    complex=True,
 )
 PIXEL_UNSHUFFLE: Op = Op(
     "PixelUnshuffleBackward0",
@@ -75,6 +76,7 @@ PIXEL_UNSHUFFLE: Op = Op(
         ),
         "F.pixel_shuffle(grad, downscale_factor)",
     ),
+    complex=True,
 )
 CHANNEL_SHUFFLE: Op = Op(
     "ChannelShuffleBackward0",
@@ -84,6 +86,7 @@ CHANNEL_SHUFFLE: Op = Op(
     input=Rule(
         lambda xp, grad, groups: xp.call(CHANNEL_SHUFFLE, grad, grad.shape[1] // groups), "F.channel_shuffle(grad, grad.shape[1] // groups)"
     ),
+    complex=True,
 )
 
 

@@ -79,6 +79,7 @@ def _record(
         f"input {tensors}",
         "beta alpha",
         saved=saved,
+        complex=True,
         input=_INPUT,
         **rules,
     )
@@ -101,6 +102,7 @@ ADDMM: Op = Op(
         lambda xp, grad, mat1, alpha, right_columns: _scaled(xp, gradient_of_right(xp, grad, mat1, right_columns), alpha),
         "alpha * (mat1.t() @ grad)",
     ),
+    complex=True,
 )
 ADDMV: Op = _record(
     "AddmvBackward0",

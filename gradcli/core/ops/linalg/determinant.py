@@ -76,6 +76,7 @@ DET: Op = Op(
         "(grad * out)[..., None, None] * torch.linalg.inv(regular).mT",
         "0 where A is singular",
     ),
+    complex=True,
 )
 
 
@@ -118,15 +119,16 @@ def _trace_rule(xp: Any, grad: Any, input_shape: Any, input_dtype: Any) -> Any:
 
 TRACE: Op = Op(
     "TraceBackward0",
-    lambda a: np.trace(a, dtype=None if a.dtype.kind == "f" else np.int64),
+    lambda a: np.trace(a, dtype=None if a.dtype.kind in "fc" else np.int64),
     "input",
     input=Rule(_trace_rule, "zeros_like(input).diagonal_scatter(grad.expand(min(input.shape)))"),
+    complex=True,
 )
 
 
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises RuntimeError for other shapes or dtypes."""
-    check_square_floats("linalg.det", A, "lu_cpu")
+    check_square_floats("linalg.det", A, "lu_cpu", complex=True)
     return DET(A)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of symmetric matrices."""
+"""Eigenvalues and eigenvectors of symmetric and of other square matrices."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.shape.diagonal import DIAG_EMBED
+from gradcli.core.ops.linalg.solve import SOLVE
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -92,6 +95,74 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return _checked_eigh(A, UPLO)[0]
 
 
+# --- matrices that need not be symmetric ---
+
+
+def _eig(a: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eig(a)
+    wanted = np.complex64 if a.dtype in (np.float32, np.complex64) else np.complex128
+    return values.astype(wanted), to_column_major(vectors.astype(wanted))
+
+
+def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    values, vectors = grads
+    V = eigenvectors
+    VH = xp.call(CONJ, xp.mT(V))
+    if vectors is None:
+        return xp.call(SOLVE, VH, xp.expand_dims(values, -1) * VH)
+    inner = xp.matmul(VH, vectors)
+    along = xp.call(DIAGONAL, inner, 0, -2, -1)
+    if np.abs(xp.plain(along).imag).max(initial=0) > 1e-2:
+        raise runtime_error(
+            "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss "
+            "function depends on this quantity, so it is ill-defined."
+        )
+    scaled = V * xp.expand_dims(xp.call(REAL, along), -2)
+    core = (inner - xp.matmul(VH, scaled)) / xp.call(CONJ, differences(xp, eigenvalues))
+    if values is not None:
+        core = core + xp.call(DIAG_EMBED, values, 0, -2, -1)
+    return xp.call(SOLVE, VH, xp.matmul(core, VH))
+
+
+EIG: Op = Op(
+    "LinalgEigBackward0",
+    _eig,
+    "A",
+    saved="eigenvalues eigenvectors",
+    outputs="eigenvalues eigenvectors",
+    differentiable=2,
+    complex=True,
+    wirtinger=True,
+    jvp="transpose",
+    A=Rule(
+        _eig_rule,
+        "V = eigenvectors; p = V.mH @ grads[1]; d = (eigenvalues[..., None, :] - eigenvalues[..., None]).conj(); "
+        "a = p - V.mH @ (V * p.diagonal(0, -2, -1).real[..., None, :]); "
+        "torch.linalg.solve(V.mH, (torch.diag_embed(grads[0]) + (a / d).where(d != 0, 0)) @ V.mH)",
+    ),
+)
+
+
+def _checked_eig(A: Tensor) -> tuple[Tensor, Tensor]:
+    check_squares("linalg.eig", A)
+    if not A.dtype.is_differentiable:
+        raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
+    check_floats("linalg.eig", A, "linalg_eig_out_cpu", complex=True)
+    if not np.isfinite(A.array).all():
+        raise runtime_error("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return EIG(A)  # type: ignore[no-any-return]
+
+
+def eig(A: Tensor) -> Any:
+    """The eigenvalues of square matrices, in no order, and eigenvectors of length 1, complex both. Raises RuntimeError for other shapes."""
+    return named("linalg_eig", "eigenvalues", "eigenvectors")(_checked_eig(A))
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, complex. Raises RuntimeError for other shapes or dtypes."""
+    return _checked_eig(A)[0]
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "eigh",
@@ -109,6 +180,24 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, str UPLO='L'", eigvalsh),
         doc="Eigenvalues of symmetric matrices, ascending.",
         samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),),
+        out=True,
+    ),
+    LinalgFunction(
+        "eig",
+        ("Tensor input |outs", eig),
+        doc="Eigenvalues and eigenvectors of square matrices.",
+        ops=(EIG,),
+        samples=(
+            Sample("torch.linalg.eig(x)[0].abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),
+            Sample("torch.linalg.eig(x)[1].abs()", None, x=SQUARE),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "eigvals",
+        ("Tensor input", eigvals),
+        doc="Eigenvalues of square matrices.",
+        samples=(Sample("torch.linalg.eigvals(x).abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),),
         out=True,
     ),
 )

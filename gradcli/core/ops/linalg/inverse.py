@@ -35,18 +35,19 @@ INV: Op = Op(
     "A",
     saved="inverse=out",
     A=Rule(lambda xp, grad, out: -xp.matmul(xp.mT(out), xp.matmul(grad, xp.mT(out))), "-(out.mT @ (grad @ out.mT))"),
+    complex=True,
 )
 
 
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises RuntimeError for other shapes or dtypes, _LinAlgError for singular matrices."""
-    check_square_floats("linalg.inv", A)
+    check_square_floats("linalg.inv", A, complex=True)
     return INV(A)  # type: ignore[no-any-return]
 
 
 def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
     """The inverse, and for each matrix the first pivot that is 0, counted from 1; singular matrices give infinite elements."""
-    check_square_floats("linalg.inv", A)
+    check_square_floats("linalg.inv", A, complex=True)
 
     def infinite() -> tuple[Array, Array]:
         packed, pivots, info = lu.factorized(A.array)

@@ -17,11 +17,15 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype.
+def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, complex: bool = False) -> None:
+    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype, or, with `complex`, a complex one.
 
     For half precision it is NotImplementedError where PyTorch finds out in a kernel.
     """
+    if A.dtype.is_complex:
+        if not complex:
+            raise runtime_error(f"{name} of complex tensors is not part of gradcli")
+        return
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
@@ -48,10 +52,10 @@ def check_squares(name: str, A: Tensor) -> None:
         raise runtime_error(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
 
 
-def check_square_floats(name: str, A: Tensor, kernel: str = "") -> None:
+def check_square_floats(name: str, A: Tensor, kernel: str = "", complex: bool = False) -> None:
     """Raise RuntimeError unless the matrices are square and of dtype float32 or float64; as `check_floats` for half precision."""
     check_squares(name, A)
-    check_floats(name, A, kernel)
+    check_floats(name, A, kernel, complex=complex)
 
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

@@ -79,7 +79,7 @@ def _approximant(x: Array) -> Array:
 
 def exponential(a: Array) -> Array:
     """The exponential of each matrix: the approximant in double precision, squared in the dtype of `a`."""
-    wide = np.asarray(a, np.float64)
+    wide = np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64)
     if not wide.size:
         return a.copy()
     norm = np.abs(wide).sum(-2).max(-1)
@@ -112,13 +112,14 @@ MATRIX_EXP: Op = Op(
         "n = A.shape[-1]; corner = torch.cat([torch.cat([A.mT, grad], -1), torch.cat([zeros_like(A), A.mT], -1)], -2); "
         "torch.matrix_exp(corner)[..., :n, n:]",
     ),
+    complex=True,
 )
 
 
 def matrix_exp(A: Tensor) -> Any:
     """The sum of A^k / k! over k. Raises RuntimeError unless the matrices are square and of a floating dtype."""
     check_squares("linalg.matrix_exp", A)
-    check_floats("linalg.matrix_exp", A, low=True)
+    check_floats("linalg.matrix_exp", A, low=True, complex=True)
     if A.array.size and A.dtype.itemsize == 2:  # where PyTorch's coefficients overflow
         raise runtime_error(f"linalg.matrix_exp of {A.dtype.torch_name} is not part of gradcli")
     n = A.array.shape[-1]

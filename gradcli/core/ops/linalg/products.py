@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
 from gradcli.core.ops.checks import refuse_bool, scalar_type_error
@@ -52,6 +53,7 @@ MM: Op = Op(
     saved="mat2 self mat2_sym_sizes mat2_sym_strides=? self_sym_sizes self_sym_strides=?",
     input=Rule(lambda xp, grad, mat2, left_columns: gradient_of_left(xp, grad, mat2, left_columns), "grad @ mat2.t()"),
     mat2=Rule(lambda xp, grad, input, right_columns: gradient_of_right(xp, grad, input, right_columns), "input.t() @ grad"),
+    complex=True,
 )
 MV: Op = Op(
     "MvBackward0",
@@ -59,6 +61,7 @@ MV: Op = Op(
     "input vec",
     input=Rule(lambda xp, grad, vec: xp.reshape(grad, (grad.shape[0], 1)) * vec, "outer(grad, vec)"),
     vec=Rule(lambda xp, grad, input: xp.call(MV, xp.call(T_RECORD, input), grad), "input.t() @ grad"),
+    complex=True,
 )
 BMM: Op = Op(
     "BmmBackward0",
@@ -66,6 +69,7 @@ BMM: Op = Op(
     "input mat2",
     input=Rule(lambda xp, grad, mat2: xp.call(BMM, grad, xp.call(TRANSPOSE, mat2, 1, 2)), "grad @ mat2.mT"),
     mat2=Rule(lambda xp, grad, input: xp.call(BMM, xp.call(TRANSPOSE, input, 1, 2), grad), "input.mT @ grad"),
+    complex=True,
 )
 
 
@@ -75,12 +79,22 @@ DOT: Op = Op(
     "input tensor",
     input=Rule(lambda grad, tensor: grad * tensor, "grad * tensor"),
     tensor=Rule(lambda grad, input: grad * input, "grad * input"),
+    complex=True,
 )
 VDOT: Op = Op(
     "VdotBackward0",
     multiply,
     "input other",
     input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+COMPLEX_VDOT: Op = Op(
+    "VdotBackward0",
+    lambda a, b: multiply(np.conjugate(a), b),
+    "input other",
+    complex=True,
+    wirtinger=True,
+    input=Rule(lambda xp, grad, other: xp.call(CONJ, grad) * other, "grad.conj() * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
 )
 
@@ -172,8 +186,10 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The same as `dot`: gradcli has no complex tensors."""
+    """The dot product of the conjugate of `input` and `other`. Raises what `dot` raises."""
     _check_vectors(input, other)
+    if input.dtype.is_complex:
+        return COMPLEX_VDOT(input, other)  # type: ignore[no-any-return]
     return VDOT(input, other)  # type: ignore[no-any-return]
 
 
@@ -225,7 +241,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function(
         "vdot",
         ("Tensor input, Tensor other", vdot),
-        doc="As dot, for real tensors.",
+        doc="As dot, of the conjugate of input.",
         ops=(VDOT,),
         samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
         out=True,

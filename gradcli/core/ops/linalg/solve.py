@@ -67,13 +67,14 @@ SOLVE: Op = Op(
     saved="A LU=? pivots=? result left=True",
     A=Rule(_solve_left, "g = torch.linalg.solve(A.mT, grad); -g[..., None] * out[..., None, :] if out.dim() < A.dim() else -g @ out.mT"),
     B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad)"),
+    complex=True,
 )
 
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
     check_squares("linalg.solve", A)
-    check_floats("linalg.solve", A, "lu_cpu")
+    check_floats("linalg.solve", A, "lu_cpu", complex=True)
     if A.dtype is not B.dtype:
         raise runtime_error(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype.torch_name} and B of type "

@@ -7,13 +7,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats
-from gradcli.core.ops.linalg.products import VDOT
+from gradcli.core.ops.linalg.products import vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
@@ -62,6 +63,7 @@ CROSS: Op = Op(
     "dim",
     input=Rule(lambda xp, grad, other, dim: xp.call(CROSS, other, grad, dim), "torch.linalg.cross(other, grad, dim=dim)"),
     other=Rule(lambda xp, grad, input, dim: xp.call(CROSS, grad, input, dim), "torch.linalg.cross(grad, input, dim=dim)"),
+    complex=True,
 )
 
 
@@ -100,15 +102,15 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """The dot products along a dimension. Raises RuntimeError for integers and for two dtypes."""
-    check_floats("linalg.vecdot", x, low=True)
+    check_floats("linalg.vecdot", x, low=True, complex=True)
     if x.dtype is not y.dtype:
         raise runtime_error(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "
             f"{y.dtype.torch_name} instead"
         )
     if x.array.ndim == y.array.ndim == 1:
-        return VDOT(x, y)  # type: ignore[no-any-return]
-    return sum_mean.sum(add_multiply.mul(x, y), (dim,))
+        return vdot(x, y)
+    return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
 
 
 FUNCTIONS: tuple[Function, ...] = (

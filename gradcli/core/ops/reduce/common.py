@@ -29,7 +29,7 @@ _LONG = 256
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
     """The dtype that sums and products are computed in: the given one, else int64 for bool and integers."""
-    return dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+    return dtype or (x.dtype if x.dtype.is_differentiable else dtypes.int64)
 
 
 def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
@@ -77,15 +77,15 @@ class Typed(Op):
 
     def __call__(self, *args: Any) -> Any:
         x, dtype = args[0], args[-1]
-        if x.requires_grad and state.enabled and not dtype.is_floating_point:
-            raise runtime_error(f"Autograd not support dtype: {dtype.torch_name}")
+        if not dtype.is_floating_point:
+            self._check_dtype(x, dtype)
         array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
         result = np.asarray(self.forward(array, *args[1:]))
         if result.dtype is not dtype.np:
             result = result.astype(dtype.np)
         if result.ndim > 1:
             result = memory_format.contiguous(result)
-        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        out = Tensor(self._special(result, dtype) if dtype.is_special else result, dtype)
         if state.enabled:
             if x.requires_grad:
                 self._link(out, args[:1], args[1:], (x.edge(),), 1)
@@ -94,3 +94,10 @@ class Typed(Op):
         if state.dual is not None:
             state.dual.push(self, args[:1], args[1:], (out,))
         return out
+
+    def _check_dtype(self, x: Tensor, dtype: DType) -> None:
+        """Refuse a dtype that has no gradients, where they are wanted, and a complex one, unless the record is for such."""
+        if x.requires_grad and state.enabled and not dtype.is_differentiable:
+            raise runtime_error(f"Autograd not support dtype: {dtype.torch_name}")
+        if dtype.is_complex and self.complex is None:
+            raise self.no_complex(dtype)

@@ -60,6 +60,7 @@ CUMSUM = Typed(
         lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, grad if dtype is input_dtype else xp.cast(grad, input_dtype), dim),
         "grad.flip(dim).cumsum(dim).flip(dim)",
     ),
+    complex=True,
 )
 
 
@@ -129,6 +130,7 @@ CUMPROD = Typed(
         "for k in range(atleast_1d(input).shape[dim])], dim)",
         "at zeros, the products that leave the element out",
     ),
+    complex=True,
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import wrap_dim, wrap_dims
+from gradcli.core.ops.checks import refuse_complex, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
@@ -149,6 +149,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
 
 def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        refuse_complex(name, input.dtype)
         if input.dtype is dtypes.bool_:
             raise runtime_error(f"{name}(): does not support bool input")
         if dim is None:

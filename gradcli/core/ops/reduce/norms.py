@@ -15,6 +15,7 @@ from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import sub
+from gradcli.core.ops.elementwise.complex_signs import SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.signs import SGN
 from gradcli.core.ops.index.masked import MASKED_FILL
@@ -168,6 +169,8 @@ def check_wider(name: str, given: DType, wanted: DType) -> None:
 
 def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
+    if input.dtype.is_complex:
+        return vector_norm(SIZE(input), ord, dim, keepdim, dtype and dtype.real)
     if not input.dtype.is_floating_point:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
     if dtype is not None and not dtype.is_floating_point:
@@ -227,6 +230,8 @@ DIST = Op(
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """The norm of order p of `input - other`."""
     difference = sub(input, other)
+    if difference.dtype.is_complex:
+        return NORM_ALL(SIZE(difference), p)  # type: ignore[no-any-return]
     if not difference.dtype.is_floating_point:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
     return DIST(input, other, p)  # type: ignore[no-any-return]
@@ -286,7 +291,7 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     if rank < 2:
         raise shape_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
     wrap_dim(dim, rank)
-    if not input.dtype.is_floating_point:
+    if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
     return RENORM(input, p, dim, maxnorm)  # type: ignore[no-any-return]
 
@@ -311,6 +316,8 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     if not v.dtype.is_floating_point:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
     rank = v.array.ndim
+    if v.dtype.is_complex:
+        v = SIZE(v)
     if dim == -1:
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]
     if dim == 0:

@@ -78,6 +78,7 @@ PROD = Typed(
         "grad * (out / input if input.all() else where(eye(input.numel()) == 1, 1, input.flatten()).prod(1).reshape(input.shape))",
         "at zeros, the product of the other elements",
     ),
+    complex=True,
 )
 PROD_DIM = Typed(
     "ProdBackward1",
@@ -90,6 +91,7 @@ PROD_DIM = Typed(
         "stack([input.index_fill(dim, tensor(k), 1).prod(dim) for k in range(atleast_1d(input).shape[dim])], dim))",
         "at zeros, the product of the other elements",
     ),
+    complex=True,
 )
 
 

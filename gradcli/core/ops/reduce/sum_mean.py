@@ -28,6 +28,7 @@ SUM = Typed(
     "input",
     "dtype",
     input=Rule(lambda xp, grad, input_shape: xp.broadcast_to(grad, input_shape), "grad.expand(input.shape)"),
+    complex=True,
 )
 SUM_DIM = Typed(
     "SumBackward1",
@@ -38,6 +39,7 @@ SUM_DIM = Typed(
         lambda xp, grad, input_shape, dim, keepdim: spread(xp, grad, input_shape, dim, keepdim),
         "grad.reshape(input.sum(dim, True).shape).expand(input.shape)",
     ),
+    complex=True,
 )
 
 
@@ -70,6 +72,7 @@ MEAN = Typed(
     "dtype",
     saved="self_sym_numel self_sym_sizes",
     input=Rule(_mean_rule, "grad.expand(input.shape) / input.numel()"),
+    complex=True,
 )
 MEAN_DIM = Typed(
     "MeanBackward1",
@@ -83,12 +86,13 @@ MEAN_DIM = Typed(
         ),
         "grad.reshape(input.sum(dim, True).shape).expand(input.shape) / (input.numel() / grad.numel())",
     ),
+    complex=True,
 )
 
 
 def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
     wanted, kind = (x.dtype, "Input") if dtype is None else (dtype, "Optional")
-    if not wanted.is_floating_point:
+    if not wanted.is_differentiable:
         raise runtime_error(
             f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or complex dtype. "
             f"Got: {wanted.torch_name}",

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
@@ -35,6 +36,9 @@ from gradcli.errors import runtime_error, shape_error
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
     """Variance and mean, computed in double precision; over all dimensions PyTorch rounds the mean to the dtype of x first."""
+    if x.dtype.kind == "c":
+        parts = [_variance(part, dim, correction, keepdim) for part in (x.real, x.imag)]
+        return parts[0][0] + parts[1][0], parts[0][1] + 1j * parts[1][1]
     dims = wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
@@ -112,30 +116,32 @@ _MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 VAR = Op(
     "VarBackward0",
-    lambda x, dim, correction, keepdim, _: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
+    lambda x, dim, correction, keepdim, _: _variance(x, dim, correction, keepdim)[0].astype(x.real.dtype),
     "input",
     "dim correction keepdim given",
     jvp=_var_jvp,
     saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
+    complex=True,
 )
 STD = Op(
     "StdBackward0",
-    lambda x, dim, correction, keepdim, _: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
+    lambda x, dim, correction, keepdim, _: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.real.dtype),
     "input",
     "dim correction keepdim given",
     jvp=_std_jvp,
     saved="correction=given dim keepdim result self",
     layout="contiguous",
     input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
+    complex=True,
 )
 
 
 def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
     def run(x: Array, dim: Any, correction: float, keepdim: bool, _: Any) -> tuple[Array, Array]:
         variance, mean = _variance(x, dim, correction, keepdim)
-        return (np.sqrt(variance) if root else variance).astype(x.dtype), mean.astype(x.dtype)
+        return (np.sqrt(variance) if root else variance).astype(x.real.dtype), mean.astype(x.dtype)
 
     return run
 
@@ -170,6 +176,7 @@ VAR_MEAN = Op(
     saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
+    complex=True,
 )
 STD_MEAN = Op(
     "StdMeanBackward0",
@@ -182,6 +189,7 @@ STD_MEAN = Op(
     saved="correction=given dim keepdim result0 self",
     layout="contiguous",
     input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
+    complex=True,
 )
 
 
@@ -189,7 +197,7 @@ def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
     """The implementations of the three overloads of var, std, var_mean and std_mean."""
 
     def run(input: Tensor, dim: Dims, given: Number | None, keepdim: bool) -> Any:
-        if not input.dtype.is_floating_point:
+        if not input.dtype.is_differentiable:
             what = "std and var" if name in ("var", "std") else name
             raise runtime_error(f"{what} only support floating point and complex dtypes")
         dim = dim or None
@@ -249,7 +257,7 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
         raise runtime_error("cov(): weights sum to zero, can't be normalized")
     average = div(sum_mean.sum(x if w is None else x * w, (1,)), count if w is None else total_weight)
     x = sub(x, unsqueeze(average, 1))
-    product = catalog.function("mm")(x, t(x if w is None else x * w))
+    product = catalog.function("mm")(x, t(conj(x if w is None else x * w)))
     less: Any = correction
     if w is not None and aweights is not None and correction:
         less = div(sum_mean.sum_all(w * aweights) * correction, total_weight)

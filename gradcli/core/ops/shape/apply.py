@@ -21,7 +21,7 @@ def _number(value: Any, input: Tensor) -> Any:
     """A result of the function, as an element of the tensor; raises TypeError for what is no number."""
     if type(value) is Tensor:
         value = value.item()
-    if type(value) in (int, float, bool):
+    if type(value) in (int, float, bool, complex):
         return scalar_of(int(value) if not input.dtype.is_floating_point else value, input.dtype)
     raise type_error("must be real number, not {}", value) if input.dtype.is_floating_point else not_an_integer(value)
 

@@ -68,6 +68,7 @@ _STRIDED_INPLACE = Op(
     "size stride offset input_stride storage_offset",
     saved="size storage_offset stride",
     input=strided.AS_STRIDED_RULE,
+    complex=True,
 )
 
 
@@ -109,6 +110,7 @@ AS_STRIDED_SCATTER = Op(
         lambda xp, grad, size, stride, offset, input_stride: xp.call(strided.AS_STRIDED, grad, size, stride, offset, input_stride),
         "grad.contiguous().as_strided(size, stride, offset)",
     ),
+    complex=True,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
@@ -23,12 +24,20 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
-CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED)
+CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED, complex=True)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
+
+
+_DISCARDED = (
+    "Casting complex values to real discards the imaginary part (Triggered internally at "
+    "/__w/pytorch/pytorch/aten/src/ATen/native/Copy.cpp:307.)"
+)
 
 
 def converted(array: Array, dtype: DType) -> Array:
     """A copy as another dtype, with the strides of a dense array and otherwise in row-major order."""
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        warnings.emit(_DISCARDED, once="complex to real")
     made = dtypes.cast(array, dtype)
     plain = array.flags.c_contiguous and array.size > 1 and 1 not in array.shape
     return made if plain else memory_format.laid_out(made, memory_format.converted(array))
@@ -42,7 +51,7 @@ class _ToCopy(Op):
     def __call__(self, *args: Any) -> Tensor:
         tensor, dtype = args
         out = Tensor(converted(tensor.array, dtype), dtype)
-        if state.enabled and dtype.is_floating_point:
+        if state.enabled and dtype.is_differentiable:
             self.record(out, (tensor,), (dtype,))
         if state.dual is not None:
             state.dual.push(self, (tensor,), (dtype,), (out,))
@@ -164,6 +173,8 @@ FUNCTIONS = (
             ("char", dtypes.int8),
             ("byte", dtypes.uint8),
             ("bool", dtypes.bool_),
+            ("cfloat", dtypes.complex64),
+            ("cdouble", dtypes.complex128),
         )
     ),
     Function(

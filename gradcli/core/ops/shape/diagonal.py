@@ -40,7 +40,7 @@ _DIAGONAL_RULE = Rule(
 _GATHERED = Rule(lambda xp, grad, offset, dim1, dim2: xp.call(DIAGONAL, grad, offset, dim1, dim2), "grad.diagonal(offset, dim1, dim2)")
 DIAGONAL: Op = Op("DiagonalBackward0", _diagonal, "input", "offset dim1 dim2", view=True, input=_DIAGONAL_RULE)
 DIAGONAL_COPY: Op = Op(
-    "DiagonalBackward0_copy", lambda a, *where: _diagonal(a, *where).copy(), "input", "offset dim1 dim2", input=_DIAGONAL_RULE
+    "DiagonalBackward0_copy", lambda a, *where: _diagonal(a, *where).copy(), "input", "offset dim1 dim2", input=_DIAGONAL_RULE, complex=True
 )
 DIAGONAL_BACK: Op = Op(
     "DiagonalBackwardBackward0",
@@ -49,6 +49,7 @@ DIAGONAL_BACK: Op = Op(
     "offset dim1 dim2 shape",
     saved="dim1 dim2 offset",
     input=_GATHERED,
+    complex=True,
 )
 
 
@@ -60,12 +61,12 @@ def _diag_embed(a: Array, offset: int, dim1: int, dim2: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(made, (-2, -1), (dim1, dim2)))
 
 
-DIAG_EMBED: Op = Op("DiagEmbedBackward0", _diag_embed, "input", "offset dim1 dim2", input=_GATHERED)
+DIAG_EMBED: Op = Op("DiagEmbedBackward0", _diag_embed, "input", "offset dim1 dim2", input=_GATHERED, complex=True)
 
 
 def _triangle(name: str, forward: Callable[..., Array]) -> Op:
     rule = Rule(lambda xp, grad, diagonal: xp.call(record, grad, diagonal), f"grad.{name.lower()}(diagonal)")
-    record: Op = Op(f"{name}Backward0", forward, "input", "diagonal", layout="contiguous", input=rule)
+    record: Op = Op(f"{name}Backward0", forward, "input", "diagonal", layout="contiguous", input=rule, complex=True)
     return record
 
 

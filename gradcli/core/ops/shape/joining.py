@@ -50,6 +50,7 @@ CAT: Op = Op(
     saved="dim",
     variadic=True,
     tensors=Rule(_cat_rule, "grad.split(sizes, dim)[i]"),
+    complex=True,
 )
 
 
@@ -62,7 +63,9 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
 
 
-STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", saved="dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"))
+STACK: Op = Op(
+    "StackBackward0", _stack, "tensors", "dim", saved="dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"), complex=True
+)
 
 
 def _diagonal_blocks(arrays: Sequence[Array]) -> Array:
@@ -97,6 +100,7 @@ BLOCK_DIAG: Op = Op(
     saved="",
     variadic=True,
     tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
+    complex=True,
 )
 
 

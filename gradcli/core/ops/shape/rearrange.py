@@ -49,6 +49,7 @@ REPEAT: Op = Op(
         _repeat_back,
         "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)",
     ),
+    complex=True,
 )
 FLIP: Op = Op(
     "FlipBackward0",
@@ -57,6 +58,7 @@ FLIP: Op = Op(
     "dims",
     layout="preserved",
     input=Rule(lambda xp, grad, dims: xp.call(FLIP, grad, dims), "grad.flip(dims)"),
+    complex=True,
 )
 
 
@@ -74,6 +76,7 @@ ROLL: Op = Op(
     input=Rule(
         lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "grad.roll([-s for s in shifts], dims)"
     ),
+    complex=True,
 )
 
 
@@ -92,6 +95,7 @@ ROT90: Op = Op(
     "input",
     "k dims",
     input=Rule(lambda xp, grad, k, dims: xp.call(ROT90, grad, -k, dims), "grad.rot90(-k, dims)"),
+    complex=True,
 )
 
 

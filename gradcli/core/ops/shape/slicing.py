@@ -47,6 +47,7 @@ SELECT_BACK: Op = Op(
     "dim index shape",
     saved="dim index",
     input=Rule(lambda xp, grad, dim, index: xp.call(SELECT, grad, dim, index), "grad.select(dim, index)"),
+    complex=True,
 )
 
 
@@ -83,6 +84,7 @@ SLICE_BACK: Op = Op(
         lambda xp, grad, dim, start, end, step: xp.call(SLICE, grad, dim, start, end, step),
         "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
     ),
+    complex=True,
 )
 
 
@@ -126,6 +128,7 @@ UNFOLD_BACK: Op = Op(
     "dimension size step shape",
     saved="dim=dimension size step",
     input=Rule(lambda xp, grad, dimension, size, step: xp.call(UNFOLD, grad, dimension, size, step), "grad.unfold(dimension, size, step)"),
+    complex=True,
 )
 
 

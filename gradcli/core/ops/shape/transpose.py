@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
@@ -130,8 +131,8 @@ def H(input: Tensor) -> Tensor:
             "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4335.)",
             once="H",
         )
-        return input
-    return TRANSPOSE(input, 0, 1)  # type: ignore[no-any-return]
+    turned: Tensor = input if rank == 0 else TRANSPOSE(input, 0, 1)
+    return conj(turned)
 
 
 #: for each name, what its warning about 0-d tensors says, and the line of PyTorch's code that emits it
@@ -152,10 +153,11 @@ def mT(input: Tensor, name: str = "mT") -> Tensor:
             f"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:{line}.)",
             once=name,
         )
-        return input
+        return conj(input) if name != "mT" else input
     if rank < 2:
         raise shape_error(f"tensor.{name} is only supported on matrices or batches of matrices. Got {rank}-D tensor.")
-    return TRANSPOSE(input, -2, -1)  # type: ignore[no-any-return]
+    turned: Tensor = TRANSPOSE(input, -2, -1)
+    return conj(turned) if name != "mT" else turned
 
 
 def _t_(input: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
         differentiable=view.differentiable,
         saved=view.saved,
         input=view.rules["input"],
+        complex=True,
     )
 
 

@@ -34,6 +34,7 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
         " ".join(view.attrs),
         input=Rule(input_rule, formula),
         src=Rule(lambda xp, grad, attrs: xp.call(view, grad, *attrs), src_formula),
+        complex=True,
     )
     return record
 

@@ -33,7 +33,9 @@ VIEW: Op = Op("ViewBackward0", _view_array, "input", "size", saved="self_sym_siz
 RESHAPE_ALIAS: Op = Op(
     "ReshapeAliasBackward0", _view_array, "input", "size", saved="self_sym_sizes", view=True, input=Rule(_back, _VIEW_FORMULA)
 )
-UNSAFE_VIEW: Op = Op("UnsafeViewBackward0", _view_array, "input", "size", saved="self_sym_sizes", input=Rule(_back, _VIEW_FORMULA))
+UNSAFE_VIEW: Op = Op(
+    "UnsafeViewBackward0", _view_array, "input", "size", saved="self_sym_sizes", input=Rule(_back, _VIEW_FORMULA), complex=True
+)
 
 
 def view_and_inplace(name: str, overloads: tuple[int, int], forward: Callable[..., Array], attrs: str, rule: Rule) -> tuple[Op, Op]:
@@ -42,7 +44,7 @@ def view_and_inplace(name: str, overloads: tuple[int, int], forward: Callable[..
     `overloads` are the numbers in the names of their nodes.
     """
     view = Op(f"{name}Backward{overloads[0]}", forward, "input", attrs, view=True, input=rule)
-    return view, Op(f"{name}Backward{overloads[1]}", forward, "input", attrs, input=rule)
+    return view, Op(f"{name}Backward{overloads[1]}", forward, "input", attrs, input=rule, complex=True)
 
 
 def infer_size(shape: Sequence[int], count: int, misfit: str = "") -> tuple[int, ...]:

@@ -1,0 +1,75 @@
+"""Nodes whose output is complex: their rules get the conjugates of the values that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph.conjugate import conj
+from gradcli.core.graph.namespaces import Numeric
+from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, XP, OpNode
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.node import freed_error
+from gradcli.core.tensor.tensor import Tensor
+
+
+class ComplexNumeric(Numeric):
+    """The namespace of rules on complex arrays: numpy's own functions, and of records what they do with complex arrays."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def call(op: Op, *args: Any) -> Any:
+        """Run an operation record on arrays."""
+        arrays = [a.array if type(a) is Tensor else a for a in args]
+        found = op.complex
+        if isinstance(found, Op):
+            return found.forward(*arrays)
+        return (found if callable(found) else op.forward)(*arrays)
+
+
+numeric = ComplexNumeric()
+
+
+def conjugate(value: Any) -> Any:
+    """The conjugate of a tensor, an array or a number; other values, and real ones, as they are."""
+    if type(value) is Tensor:
+        return conj(value) if value.dtype.is_complex else value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.conjugate(value) if value.dtype.kind == "c" else value
+    if type(value) is complex:
+        return value.conjugate()
+    if type(value) in (tuple, list):
+        return type(value)(map(conjugate, value))
+    return value
+
+
+class ComplexNode(OpNode):
+    """A node with a complex output, of a record whose rules are those of a holomorphic function."""
+
+    __slots__ = ()
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        if self.freed:
+            raise freed_error()
+        op, plan = self.op, self.plan
+        kept = [conjugate(value) for value in self._kept(traced)]
+        outs = None if self.kept_out is None else [conjugate(self._output(one, traced)) for one in self.kept_out]
+        first: Any = grads if op.many else grads[0]
+        if op.variadic:
+            _, function, needs = plan.calls[0]
+            return list(function(*[self.argument(need, first, traced, kept, outs) for need in needs]))
+        result: list[Any] = [None] * len(self.edges)
+        for i, function, needs in plan.calls:
+            if wanted[i]:
+                result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
+        return result
+
+    def argument(self, need: tuple[int, int], first: Any, traced: bool, kept: Sequence[Any], outs: list[Any] | None) -> Any:
+        kind = need[0]
+        found = super().argument(need, first, traced, kept, outs)
+        if kind == XP and not (traced or self.op.on_tensors):
+            return numeric
+        return conjugate(found) if kind in (ATTR, DATA, ATTRS) else found

@@ -1,0 +1,27 @@
+"""The conjugate of complex tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor.tensor import Tensor
+
+CONJ: Op = Op(
+    "ConjBackward0",
+    np.conjugate,
+    "input",
+    complex=True,
+    wirtinger=True,
+    input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),
+)
+
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate. PyTorch's is a view that is conjugated when it is read: `is_conj` says so; here it is a copy."""
+    if not input.dtype.is_complex:
+        return input
+    made: Tensor = CONJ(input)
+    if not input.property_of("conj"):
+        made.set_property("conj", True)
+    return made
