@@ -31,6 +31,8 @@ _METHODS = {
     "Tensor.float": ("tensor([1, 2]).float()",),
     "Tensor.double": (_X, "x.double()"),
     "Tensor.half": (_X, "x.half()"),
+    "Tensor.cfloat": (_X, "x.cfloat()"),
+    "Tensor.cdouble": (_X, "x.cdouble()"),
     "Tensor.bfloat16": (_X, "x.bfloat16()"),
     "Tensor.int": (_X, "(x / 2).int()"),
     "Tensor.long": (_X, "(x / 2).long()"),
