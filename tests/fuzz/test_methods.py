@@ -33,6 +33,7 @@ WRONG = {
     "'a'.startswith((1,))": "tuple for startswith must only contain str, not int",
     "nn.LazyBatchNorm2d()(x)": "tuple index out of range",
     "torch.distributions.transforms.IndependentTransform((x,), 1)": "'tuple' object has no attribute 'with_cache'",
+    "np.zeros(None)": "Use () not None as shape arguments",
     "int(None, dd.keys())": "'dict_keys' object cannot be interpreted as an integer",
 }
 

@@ -44,7 +44,8 @@ def _module(body: str) -> str:
 
 
 def test_the_places_are_the_reviewed_ones() -> None:
-    assert gates.text() == gates.TARGET.read_text(encoding="utf-8"), (
+    reviewed = gates.TARGET.read_text(encoding="utf-8").splitlines()
+    assert [line for line in gates.text().splitlines() if line not in reviewed] == [], (
         "a value meets Python's own hash, comparison or text: use check_hashable, equal, shown, formatted or type_name; "
         "where the value is known to be plain, review the place: python -m tests.safety.gates"
     )

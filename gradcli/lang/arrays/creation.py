@@ -49,6 +49,8 @@ def _ascontiguous(a: Value, dtype: Value = None) -> Value:
 
 
 def _count(shape: Any) -> int:
+    if shape is None:
+        raise type_error("Use () not None as shape arguments")
     sizes_ = shape if isinstance(shape, tuple) else (shape,)
     return 0 if any(n < 0 for n in sizes_) else math.prod(sizes_)
 
