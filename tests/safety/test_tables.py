@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,24 @@ def test_every_reachable_object_is_a_value() -> None:
             if found is not value_classes.MISSING:
                 waiting.append((f"{path}.{name}", found))
     assert len(seen) > 1000
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for one in type.__subclasses__(kind):
+        yield one
+        yield from _subclasses(one)
+
+
+def test_no_value_has_the_text_of_an_object_of_python() -> None:
+    """A message that core makes by an f-string shows values as programs see them, and never a class or an address of Python's."""
+    for name in library.PLACES:
+        library.find(name)
+    for name in importable_modules.LIBRARIES:
+        importable_modules.module(name)
+    known = {kind for kind in _subclasses(object) if str(kind.__module__).startswith("gradcli.")}
+    values = [one for one in known if hasattr(one, "SCRIPT_NAME") or hasattr(one, "SCRIPT_ATTRIBUTES") or one in value_classes._CLASSES]
+    assert len(values) > 400
+    assert [kind for kind in values if kind.__repr__ is object.__repr__] == []
 
 
 def _nothing(*values: object) -> None:

@@ -324,7 +324,7 @@ def _kept_output(one: Any, outputs: Sequence[Tensor]) -> Any:
     return one if number is None or one.node is None else Saved(one, number)
 
 
-class _Once:
+class _Once(Scripted):
     """A backward that cannot be differentiated again."""
 
     __slots__ = ("function",)

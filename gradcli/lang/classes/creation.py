@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.exceptions import ErrorObject
 from gradcli.lang.python.object_protocol import Value
@@ -34,7 +34,7 @@ _EXTENSIONS = {
 }
 
 
-class AbstractMethod:
+class AbstractMethod(Scripted):
     """`abstractmethod(function)`: a subclass has to define the method before it can have instances."""
 
     __slots__ = ("__weakref__", "function")

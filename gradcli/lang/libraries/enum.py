@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
@@ -18,7 +19,7 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue, T
 _NO_MEMBERS = (UserFunction, Property, StaticMethod, ClassMethod, NativeMethod, UserClass)
 
 
-class Auto:
+class Auto(Scripted):
     """`auto()`: the value is the next whole number."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli import limits
-from gradcli.core.autograd.grad_mode import GradMode
+from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Generated, Scripted
@@ -22,12 +22,13 @@ from gradcli.core.tensor.text import tensor_repr
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
+from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import path_of, type_name
-from gradcli.lang.values.user_classes import BoundUserMethod, Super, UserClass, UserObject
+from gradcli.lang.values.user_classes import BoundUserMethod, ClassMethod, NativeMethod, StaticMethod, Super, UserClass, UserObject
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
@@ -182,7 +183,7 @@ def _has_plain_repr(kind: type) -> bool:
 
 
 # the text of a value that core puts into a message by an f-string is the one that the program sees
-for _kind in (*_OWN, Node, Scripted, UserObject, Generator):
+for _kind in (*_OWN, Node, Scripted, UserObject, Instance, Generator, DictView, ClassMethod, StaticMethod, NativeMethod, Decorating):
     if _has_plain_repr(_kind):
         setattr(_kind, "__repr__", repr_text)  # noqa: B010
 
