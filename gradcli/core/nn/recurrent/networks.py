@@ -17,6 +17,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import floating, uniform_parameter
+from gradcli.core.nn.recurrent.packing import PackedSequence, integers, steps_of
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
@@ -156,6 +157,8 @@ class RNNBase(Module, place="rnn"):
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The outputs of the last layer and the last states of all layers."""
+        if type(input) is PackedSequence:
+            return self._run_packed(input, states)
         x, given, batched = self._framed(input, states)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
         if given is None:
@@ -179,6 +182,29 @@ class RNNBase(Module, place="rnn"):
             squeeze = catalog.function("squeeze")
             out, final = squeeze(out, 0 if self.batch_first else 1), tuple(squeeze(s, 1) for s in final)
         return out, final
+
+    def _run_packed(self, packed: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
+        """The same for packed sequences, one after the other; the outputs are packed, too."""
+        if self.dropout and self.training:
+            raise ProgramError("NotImplementedError", "dropout between the layers of packed sequences is not part of gradcli")
+        data, batch_sizes, order, back = packed
+        select = catalog.function("index_select")
+        if states is not None and order is not None:
+            states = tuple(select(state, 1, order) for state in states)
+        places = steps_of(batch_sizes.tolist())
+        outs, finals = [], []
+        for b, rows in enumerate(places):
+            given = None if states is None else tuple(catalog.function("select")(state, 1, b) for state in states)
+            out, final = self.run(select(data, 0, integers(rows)), given)
+            outs.append(out)
+            finals.append(final)
+        narrow = catalog.function("narrow")
+        parts = {int(row): narrow(out, 0, t, 1) for rows, out in zip(places, outs, strict=True) for t, row in enumerate(rows)}
+        joined = catalog.function("cat")([parts[row] for row in sorted(parts)])
+        last = tuple(catalog.function("stack")(one, 1) for one in zip(*finals, strict=True))
+        if back is not None:
+            last = tuple(select(state, 1, back) for state in last)
+        return PackedSequence((joined, batch_sizes, order, back)), last
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         out, final = self.run(input, None if hx is None else (hx,))

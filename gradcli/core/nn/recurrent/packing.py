@@ -25,13 +25,14 @@ def _method(name: str, x: Tensor, *args: Any) -> Any:
     return catalog.method(name).method(x, args, {})
 
 
-def _integers(values: Any) -> Tensor:
+def integers(values: Any) -> Tensor:
+    """A tensor of int64."""
     return Tensor(np.array(values, np.int64), dtypes.int64)
 
 
 def _inverse(order: Tensor | None) -> Tensor | None:
     """The permutation that undoes another."""
-    return None if order is None else _integers(np.argsort(np.asarray(order.array)))
+    return None if order is None else integers(np.argsort(np.asarray(order.array)))
 
 
 def _packed(data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> tuple[object, ...]:
@@ -40,6 +41,12 @@ def _packed(data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unso
 
 PackedSequence = named_tuple("torch.nn.utils.rnn.PackedSequence", _packed, "data", "batch_sizes", "sorted_indices", "unsorted_indices")
 PACKED_SEQUENCE = PackedSequence.SCRIPT_TYPE
+
+
+def steps_of(sizes: Sequence[int]) -> list[Any]:
+    """For each sequence the rows of its steps in the packed data; `sizes` are the numbers of sequences at each step."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return [starts[np.array(sizes) > b] + b for b in range(sizes[0])]
 
 
 @Routine
@@ -79,7 +86,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enf
     """Padded sequences step by step, without the padding. RuntimeError for lengths that do not fit."""
     counts, order = np.array(_lengths(lengths), np.int64), None
     if not enforce_sorted:
-        order = _integers(np.argsort(-counts, kind="stable"))
+        order = integers(np.argsort(-counts, kind="stable"))
         counts = counts[order.array]
         input = _call("index_select", input, 0 if batch_first else 1, order)
     if (np.diff(counts) > 0).any():
@@ -94,7 +101,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enf
         raise runtime_error(f"Expected `len(lengths)` to be equal to batch_size, but got {counts.size} (batch_size={steps.shape[1]})")
     sizes = (counts[None, :] > np.arange(counts[0])[:, None]).sum(1)
     parts = [_call("narrow", step, 0, 0, int(size)) for step, size in zip(_call("unbind", steps), sizes, strict=False)]
-    return PackedSequence(_packed(_call("cat", parts), _integers(sizes), order))
+    return PackedSequence(_packed(_call("cat", parts), integers(sizes), order))
 
 
 @Routine
@@ -121,7 +128,7 @@ def pad_packed_sequence(
         place = _method("narrow", _method("select", out, 0, step), 0, 0, size)
         _method("copy_", place, _call("narrow", data, 0, at, size))
         at += size
-    lengths = _integers((np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0))
+    lengths = integers((np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0))
     out = _call("transpose", out, 0, 1) if batch_first else out
     if order is None:
         return out, lengths
