@@ -53,6 +53,9 @@ MORE = (
     "torch.igammac(x**2, y**2)",
     "torch.special.zeta(x**2 + 2, y**2)",
     "torch.special.zeta(x**2 + 2, 1.5)",
+    "torch.geqrf(m)[0]",
+    "torch.autograd.grad(F.fractional_max_pool2d(m[None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
+    "torch.autograd.grad(F.fractional_max_pool3d(m[None, None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
 )
 INPUTS = {"x": [0.2, -1.5, 2.5], "y": [1.5, 0.7, -2.0], "m": [[0.3, 1.1], [-0.4, 2.0]]}
 
