@@ -205,7 +205,8 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
             return laid_out(result, preserved(first)) if first.shape == result.shape else result
         if layout == "columns":
             return contiguous(result.swapaxes(-1, -2)).swapaxes(-1, -2)
-        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        # an array that is computed later is one in row-major order
+        arrays = [a if isinstance(a, np.ndarray) else np.empty(a.shape, np.bool_) for a in args if len(getattr(a, "shape", ()))]
         return like_operands(result, arrays if layout == "iterated" else arrays[::-1])
 
     return run

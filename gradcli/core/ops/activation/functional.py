@@ -56,11 +56,18 @@ def activation(
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
 
 
-def in_vectors(x: Any) -> Any:
-    """Which elements of an array PyTorch's vector code takes, two vectors at a time. Its scalar code, for the others, may differ."""
+def in_vectors(x: Any, step: int = 64) -> Any:
+    """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ."""
     if not x.flags.c_contiguous:
         return np.False_
-    return (np.arange(x.size) < x.size - x.size % (64 // x.itemsize)).reshape(x.shape)
+    return (np.arange(x.size) < x.size - x.size % (step // x.itemsize)).reshape(x.shape)
+
+
+def nan_in_vectors(x: Any, step: int = 64) -> Any:
+    """Where an array has nan that PyTorch's vector code takes: there comparisons are made the other way round than in its scalar code."""
+    x = np.asarray(x)
+    found = np.isnan(x)
+    return found & in_vectors(x, step) if found.any() else np.False_
 
 
 def is_true(value: Any) -> bool:

@@ -12,7 +12,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, is_true, writing
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO
@@ -202,40 +202,50 @@ RRELU_MEAN = Op(
 
 
 def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
-    _check_bounds(lower, upper)
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise runtime_error(f"rrelu: {name} bound must be finite, got {bound:g}")
+    _check_bounds(lower, upper)
+    return _with_slopes(input, lower, upper, training)
+
+
+def _check_bounds(lower: float, upper: float) -> None:
+    if not lower <= upper:
+        raise runtime_error("Lower bound should be less than or equal to the upper bound")
+
+
+def _with_slopes(input: Tensor, lower: float, upper: float, training: bool) -> Any:
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
         return RRELU_MEAN(input, lower, upper)
+    if not upper - lower <= np.finfo(np.float64).max:
+        raise runtime_error(
+            "Expected to - from <= std::numeric_limits<T>::max() to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
     noise[negative] = generator.default.uniform((int(negative.sum()),), dtypes.float64, lower, upper)
     return RRELU(input, dtypes.cast(noise, input.dtype), lower, upper)
 
 
-def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
-    """leaky_relu with slopes that are drawn for each element from [lower, upper]; in evaluation with their mean."""
-    return _RRELU[is_true(inplace)](input, lower, upper, training)
-
-
-def _check_bounds(lower: float, upper: float) -> None:
-    if lower > upper:
-        raise runtime_error("Lower bound should be less than or equal to the upper bound")
-
-
 def _write_rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+    """The in-place form, which takes infinite bounds too."""
     _check_bounds(lower, upper)
-    return writing(_rrelu)(input, lower, upper, training)
+    return writing(_with_slopes)(input, lower, upper, training)
 
 
 _RRELU = [
     kernel(name, "Tensor input, Number lower, Number upper, bool training", run)
     for name, run in (("rrelu", _rrelu), ("rrelu_", _write_rrelu))
 ]
+
+
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """leaky_relu with slopes that are drawn for each element from [lower, upper]; in evaluation with their mean."""
+    return _RRELU[is_true(inplace)](input, lower, upper, training)
 
 
 # --- elu, selu, celu ---
@@ -251,8 +261,7 @@ def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: fl
 
 def _below(x: Any) -> Any:
     """Where the gradient is that of the exponential branch: at 0, below, and in vector code at nan."""
-    below = np.less_equal(x, 0)
-    return below | np.isnan(x) & in_vectors(x) if np.isnan(x).any() else below
+    return np.less_equal(x, 0) | nan_in_vectors(x, 128)
 
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:

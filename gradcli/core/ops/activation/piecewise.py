@@ -10,7 +10,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, writing
+from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
 from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.tensor import dtypes
@@ -76,7 +76,7 @@ def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -
 _, HARDTANH = activation(
     "Hardtanh",
     lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
-    lambda grad, x, min_val, max_val: _masked(~(np.less_equal(x, min_val) | np.greater_equal(x, max_val)), grad),
+    lambda grad, x, min_val, max_val: _masked(~(np.less_equal(x, min_val) | np.greater_equal(x, max_val) | nan_in_vectors(x)), grad),
     "min_val max_val",
     formula="where((input <= min_val) | (input >= max_val), 0 * grad, grad)",
     note="0 at both edges",
@@ -122,6 +122,11 @@ HARDSIGMOID = Pointwise(
 )
 
 
+def _hardswish_gradient(grad: Any, x: Any) -> Any:
+    bent = np.where((x < 3) | nan_in_vectors(x, 128), grad * (x / 3 + 0.5), grad)
+    return np.where(x <= -3, np.zeros((), np.asarray(grad).dtype), bent)
+
+
 def _hardswish_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
     x = xp.plain(input)
     return xp.where((x > -3) & (x < 3), grad * grad_output / 3, 0.0)
@@ -130,7 +135,7 @@ def _hardswish_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
 _, HARDSWISH = activation(
     "Hardswish",
     lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    lambda grad, x: np.where(x <= -3, np.zeros((), np.asarray(grad).dtype), np.where(x < 3, grad * (x / 3 + 0.5), grad)),
+    _hardswish_gradient,
     formula="where(input <= -3, 0 * grad, where(input < 3, grad * (input / 3 + 0.5), grad))",
     note="0 at -3, 1 at 3",
     second=Rule(_hardswish_second, "where((input > -3) & (input < 3), grad * grad_output / 3, 0 * grad)"),
@@ -139,6 +144,11 @@ hardsigmoid = checked(HARDSIGMOID, require_floating, "hardsigmoid_cpu")
 hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 
 # --- hardshrink, softshrink ---
+
+
+def _unordered(x: Any, lambd: float) -> Any:
+    """Where nothing compares and PyTorch's vector code takes the gradient as 0."""
+    return nan_in_vectors(x) if lambd == lambd else in_vectors(np.asarray(x))
 
 
 def _softshrink(x: Any, lambd: float) -> Any:
@@ -151,7 +161,7 @@ HARDSHRINK, SOFTSHRINK = (
     activation(
         name,
         forward,
-        lambda grad, x, lambd: _masked(~((x >= -lambd) & (x <= lambd)), grad),
+        lambda grad, x, lambd: _masked(~((x >= -lambd) & (x <= lambd) | _unordered(x, lambd)), grad),
         "lambd",
         formula="where((input >= -lambd) & (input <= lambd), 0 * grad, grad)",
         note="0 at both edges",

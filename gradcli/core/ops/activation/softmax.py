@@ -181,6 +181,8 @@ def _functional(name: str) -> Callable[..., Any]:
             warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
             dim = 0 if rank in (0, 1, 3) else 1
         if name == "softmin":
+            if type(input) is not Tensor and not isinstance(input, (int, float)):
+                raise type_error("bad operand type for unary -: '{}'", input)
             input = neg(input) if type(input) is Tensor else -input
         given = {} if dtype is None else {"dtype": dtype}
         return catalog.method(called).method(checks.with_method(input, called), (dim,), given)

@@ -17,7 +17,9 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
+from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.matmul import matmul
@@ -143,6 +145,10 @@ def scaled_dot_product_attention(
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
+    if query.array.ndim == 4 and query.dtype is dtypes.bool_:
+        raise scalar_type_error(dtypes.float32, dtypes.bool_)
+    # PyTorch's kernel takes rows in one piece
+    alike = alike and 0 not in (*shapes[0], *shapes[1]) and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
     if query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad):
         limits.check_work(query.array.size * key.array.shape[-2] * 2)
         both = None if mask is None else mask.array
@@ -159,6 +165,7 @@ def scaled_dot_product_attention(
     root = math.sqrt(abs(factor))
     scores = matmul(scalars.times(traced, query, math.copysign(root, factor)), scalars.times(traced, transpose(key, -2, -1), root))
     if mask is not None:
+        check_into(scores.array, mask.array)
         scores = scores + mask
     shares = SAFE_SOFTMAX(scores, scores.array.ndim - 1)
     if dropout_p:

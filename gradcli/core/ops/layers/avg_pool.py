@@ -27,6 +27,7 @@ from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, 
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -132,7 +133,8 @@ def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
 
 @in_single
 def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
-    pooling_checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
+    if state.dual is None:
+        pooling_checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
     sizes = x.shape[x.ndim - rank :]
     spans = pooling_checks.evenly(sizes, grad.shape[grad.ndim - rank :])
     return window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes))
@@ -208,13 +210,13 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
 
 def _lp(rank: int) -> Callable[..., Any]:
     def run(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-        factor = kernel_size if rank == 1 else math.prod(pair(kernel_size, rank))
+        sizes = kernel_size if rank == 1 else pair(kernel_size, rank)
         if isinstance(norm_type, (int, float)) and math.isinf(norm_type):
-            sizes = catalog.function("abs")(with_method(input, "abs"))
+            magnitudes = catalog.function("abs")(with_method(input, "abs"))
             pool = catalog.function(f"nn.functional.max_pool{rank}d")
             if norm_type > 0:
-                return pool(sizes, kernel_size, stride, 0, 1, ceil_mode)
-            return -pool(-sizes, kernel_size, stride, 0, 1, ceil_mode)
+                return pool(magnitudes, kernel_size, stride, 0, 1, ceil_mode)
+            return -pool(-magnitudes, kernel_size, stride, 0, 1, ceil_mode)
         power, average = catalog.method("pow"), catalog.function(f"nn.functional.avg_pool{rank}d")
         powers = power.method(with_method(input, "pow"), (norm_type,), {})
         if stride is None:
@@ -222,6 +224,7 @@ def _lp(rank: int) -> Callable[..., Any]:
         else:
             means = average(powers, kernel_size, stride, 0, ceil_mode)
         signed = catalog.function("sign")(means) * catalog.function("relu")(catalog.function("abs")(means))
+        factor = sizes if rank == 1 else math.prod(sizes)
         return power.method(catalog.method("mul").method(signed, (factor,), {}), (1.0 / norm_type,), {})
 
     return run

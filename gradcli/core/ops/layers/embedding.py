@@ -31,7 +31,7 @@ def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, 
     if by_frequency:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
     np.add.at(out, flat, values)
-    if padding_idx is not None:
+    if padding_idx is not None and padding_idx < rows:
         out[padding_idx] = 0
     return out
 
@@ -207,6 +207,8 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
 
 def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
     """The form under `torch`, where a negative `padding_idx` means none."""
+    if weight.requires_grad and state.enabled:
+        size(weight, 0)  # which PyTorch notes before it looks at anything
     if sparse and weight.requires_grad and state.enabled:
         raise ProgramError("NotImplementedError", "the gradient of embedding with sparse=True, a sparse tensor, is not part of gradcli")
     return _looked_up(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq)

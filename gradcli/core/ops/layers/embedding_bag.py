@@ -19,7 +19,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
-from gradcli.core.ops.rules import zero
+from gradcli.core.ops.rules import not_differentiable, zero
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -58,6 +58,14 @@ def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, i
 
 def _to_samples(xp: Any, grad: Any, weight: Any, indices: Any, bags: Any) -> Any:
     return xp.sum(xp.call(_ROWS, grad, bags) * xp.call(_ROWS, weight, indices), (1,))
+
+
+_SAMPLES_BACKWARD = not_differentiable(
+    "_embedding_bag_per_sample_weights_backward",
+    lambda grad, weight, indices, bags: (grad[bags] * weight[indices]).sum(1),
+    "grad weight",
+    "indices bags",
+)
 
 
 _ROWS: Op = Op(
@@ -115,7 +123,10 @@ BAG: Op = Op(
         "s = shares if per_sample_weights is None else per_sample_weights; "
         "zeros_like(weight).index_add(0, indices, grad[bags] * s.unsqueeze(1))",
     ),
-    per_sample_weights=Rule(_to_samples, "(grad[bags] * weight[indices]).sum(1)"),
+    per_sample_weights=Rule(
+        lambda xp, grad, weight, indices, bags: xp.call(_SAMPLES_BACKWARD, grad, weight, indices, bags),
+        "(grad[bags] * weight[indices]).sum(1)",
+    ),
 )
 
 
@@ -178,7 +189,7 @@ def _maxima(weight: Array, indices: Array, bags: Array, count: int) -> Array:
 def _two_dimensional(input: Tensor, offsets: Any, per_sample_weights: Any) -> tuple[Any, Any, Any]:
     """Indices, offsets and weights of rows that are a bag each. Raises ValueError for offsets beside them."""
     if offsets is not None:
-        kind = language.type_repr(offsets)
+        kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else language.type_repr(offsets)
         raise shape_error(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
             f"found offsets of type {kind}",

@@ -90,10 +90,11 @@ COL2IM: Op = Op(
 )
 
 
-def _check_windows(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> None:
+def _check_windows(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair, stride_first: bool = False) -> None:
     """Raise RuntimeError for sizes that are not positive and for a negative padding."""
     for name, text, pair, least in (
         ("kernel size", "kernel", kernel, 1),
+        *((("stride", "stride", stride, 1),) if stride_first else ()),
         ("dilation", "dilation", dilation, 1),
         ("padding", "pad", padding, 0),
         ("stride", "stride", stride, 1),
@@ -128,8 +129,8 @@ def _im2col(
             dimension(input, at)
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
-    for at in (1, 2):
-        dimension(input, at)
+    if dimension(input, 1):
+        dimension(input, 2)
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3 :]:
         raise shape_error(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
@@ -162,7 +163,7 @@ def _col2im(
     size, kernel, gaps, border, step = _pairs(
         output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )
-    _check_windows(kernel, gaps, border, step)
+    _check_windows(kernel, gaps, border, step, stride_first=True)
     shape = input.array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise shape_error(

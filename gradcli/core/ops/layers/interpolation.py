@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling import warnings
+from gradcli.core.calling import argument_errors, warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
@@ -23,6 +23,7 @@ from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -167,6 +168,20 @@ def interpolate(
     return _resized(input, wanted, scales, mode, align_corners)
 
 
+def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corners: Any) -> None:
+    """Raise TypeError for sizes that are no whole numbers, as the parser of PyTorch's function of the mode."""
+    if type(wanted[0]) is int:
+        return
+    name = f"_upsample_nearest_exact{rank}d" if mode == "nearest-exact" else f"upsample_{mode}{rank}d"
+    plain = mode in _PLAIN
+    shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
+    own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
+    listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
+    given = (Tensor(np.zeros(()), dtypes.float64), list(wanted), *(() if plain else (align_corners,)), scales)
+    text = argument_errors.describe(listed, given, {}, language.type_name)
+    raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
+
+
 def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corners: Any) -> Any:
     """The image of the sizes `wanted`, after the checks of the mode and the shape."""
     rank = input.array.ndim - 2
@@ -181,10 +196,16 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
             "NotImplementedError",
         )
     shape = input.array.shape
+    _check_whole(wanted, scales, mode, rank, align_corners)
     if any(n <= 0 for n in (*shape[2:], *wanted)):
+        joined = "and " if rank == 1 else ""
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))
-        raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) and output ({after})")
-    require_floating(f"upsample_{mode}{rank}d_channels_last", input.dtype)
+        raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) {joined}output ({after})")
+    kind = "nearest" if "nearest" in mode else "cubic" if mode == "bicubic" else "linear"
+    name = f"compute_indices_weights_{kind}"
+    if rank > 1 and shape[1] == 1 and mode != "trilinear":  # the layout of images of one channel is that of channels last, too
+        name = f"upsample_{mode.removesuffix('-exact')}{rank}d_channels_last"
+    require_floating(name, input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
     return INTERPOLATION[mode, rank].forward(input, wanted, scales, align_corners)
 

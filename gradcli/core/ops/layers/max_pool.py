@@ -27,6 +27,7 @@ from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -50,7 +51,7 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
         return xp.call(VIEW, xp.call(GATHER, _flat(xp, grad, rank), -1, places), indices.shape)
 
     def placed(grad: Array, x: Array, indices: Array) -> Array:
-        if not attrs:
+        if not attrs and state.dual is None:
             pooling_checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
         return window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :])
 
@@ -136,11 +137,11 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
 def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     """`max_pool1d_with_indices`, which PyTorch checks as images of height 1."""
     pooling_checks.check_row_rank(input, "max_pool1d")
-    kernel, border, gaps = (
+    kernel, between, border, gaps = (
         pooling_checks.one_int("max_pool1d", name, value)
-        for name, value in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
+        for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation))
     )
-    step = () if stride in (None, ()) else (1, pooling_checks.one_int("max_pool1d", "stride", stride))
+    step = () if between is None else (1, between)
     made = _max_of_images(2)(unsqueeze(input, -2), (1, kernel), step, (0, border), (1, gaps), ceil_mode)
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 
@@ -173,6 +174,7 @@ def _adaptive_of_images(rank: int) -> Callable[..., Any]:
 
 def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     pooling_checks.check_row_rank(input, "adaptive_max_pool1d")
+    wanted = pooling_checks.one_int("adaptive_max_pool1d", "output_size", output_size)
     shape = input.array.shape
     for at in range(1, len(shape)):
         if not shape[at]:
@@ -180,7 +182,6 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
                 "adaptive_max_pool1d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
                 f"{list(shape)} with dimension {at} being empty"
             )
-    wanted = pooling_checks.one_int("adaptive_max_pool1d", "output_size", output_size)
     made = _adaptive(2, unsqueeze(input, -2), (1, wanted))
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 

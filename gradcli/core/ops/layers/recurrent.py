@@ -69,9 +69,19 @@ _STEPS: dict[str, Step] = {"rnn_tanh": _plain_step("tanh"), "rnn_relu": _plain_s
 _GATES = {"lstm": 4, "gru": 3}
 
 
+def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
+    """Raise RuntimeError for weights that do not have the rows of all gates."""
+    width = size(w_hh, 1)
+    for which, weight in (("ih", w_ih), ("hh", w_hh)):
+        if size(weight, 0) != gates * width:
+            raise shape_error(f"weight_{which} first dim must be {gates} * hidden_size = {gates * width}, but got {size(weight, 0)}")
+
+
 def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """Raise RuntimeError for sizes that do not fit."""
-    if size(input, 1) != size(w_ih, 1):
+    if gates != _GATES["gru"]:  # where PyTorch looks at the input first
+        _check_weights(w_ih, w_hh, gates)
+    if size(w_ih, 1) != size(input, 1):
         raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")
     for number, hidden in enumerate(state):
         if size(input, 0) != size(hidden, 0):
@@ -79,10 +89,7 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
         width = size(w_hh, 1)
         if size(hidden, 1) != width:
             raise shape_error(f"hidden{number} has inconsistent hidden_size: got {size(hidden, 1)}, expected {width}")
-    for which, weight in (("ih", w_ih), ("hh", w_hh)):
-        if size(weight, 0) != gates * width:
-            text = f"weight_{which} first dim must be {gates} * hidden_size = {gates * width}, but got {size(weight, 0)}"
-            raise shape_error(text)
+    _check_weights(w_ih, w_hh, gates)
     for tensor in (input, *state, w_ih, w_hh):
         if tensor.array.ndim != 2:
             raise shape_error(f"a recurrent cell with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 2")
@@ -137,14 +144,15 @@ def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: 
     return stack(outs[::-1] if reverse else outs, 0), state
 
 
-def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool) -> None:
+def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool, gru: bool) -> None:
     """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    gates = 4 if lstm else 1
-    if lstm and any(weight.array.ndim != 2 or weight.array.shape[0] != gates * states[1].array.shape[2] for weight in params[:2]):
-        raise shape_error("an LSTM with weights of other sizes than its state is not part of gradcli")  # PyTorch reads beyond them
+    rows = (4 if lstm else 3) * states[-1].array.shape[2]
+    if (lstm or gru) and any(weight.array.ndim != 2 or weight.array.shape[0] != rows for weight in params[:2]):
+        # PyTorch reads beyond them
+        raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
     each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
     directions = 2 if how.bidirectional else 1
     if len(params) % each:
@@ -162,7 +170,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
 
     Raises RuntimeError for an empty sequence.
     """
-    _check_network(input, states, params, how, name == "lstm")
+    _check_network(input, states, params, how, name == "lstm", name == "gru")
     if not input.array.shape[1 if how.batch_first else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
     _check_dtype(name, input)

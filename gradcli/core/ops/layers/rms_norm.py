@@ -83,7 +83,7 @@ def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any =
     else:
         padded = pad(view(squares, (shape[0], 1, shape[1], shape[2], -1)), (0, 0, 0, 0, before, after))
         means = view(squeeze_dim(catalog.function("nn.functional.avg_pool3d")(padded, (size, 1, 1), 1), 1), shape)
-    return input / catalog.function("pow")(means * alpha + k, beta)
+    return input / catalog.method("pow").method(means * alpha + k, (beta,), {})
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:

@@ -188,8 +188,6 @@ def binary_cross_entropy(
 
 def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Any:
     check_no_gradient("binary_cross_entropy", weight=weight)
-    if moves(weight):
-        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if target.dtype is not input.dtype:
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
@@ -197,6 +195,8 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, redu
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise runtime_error(f"all elements of {name} should be between 0 and 1")
+    if moves(weight):
+        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return BCE(input, target, factor, reduction)
 
@@ -227,6 +227,8 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     """`torch.binary_cross_entropy_with_logits`, whose input and weight may be of any shape that broadcasts to that of the target."""
     check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     require_floating("log_sigmoid_cpu", input.dtype)
+    if moves(weight, pos_weight):
+        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if pos_weight is not None:
         check_into(input.array, np.broadcast_to(False, common_shape([pos_weight.array.shape, target.array.shape])))
     check_into(target.array, input.array)

@@ -133,8 +133,9 @@ def _positive(x: Array) -> Array:
 
 def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Any:
     own = _one_hot(x.shape, target, x.dtype)
-    short = _positive(x.dtype.type(margin) + x - np.where(own == 1, x, 0).sum(-1, keepdims=True)) ** p * (1 - own)
-    return reduced_array(np.asarray((short * _weights(x.shape, target, weight, x.dtype)).sum(-1) / x.shape[-1], x.dtype), reduction)
+    weights = _weights(x.shape, target, weight, x.dtype)
+    short = _positive(x.dtype.type(margin) + x - np.where(own == 1, x, 0).sum(-1, keepdims=True)) ** p
+    return reduced_array(np.asarray(np.where((short > 0) & (own == 0), short * weights, 0).sum(-1) / x.shape[-1], x.dtype), reduction)
 
 
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
@@ -252,7 +253,7 @@ def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
 
 def _labels(x: Array, target: Array, reduction: str) -> Any:
     short, counts = _pairs(x, target)
-    return reduced_array(np.asarray((_positive(short) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
+    return reduced_array(np.asarray(np.where(counts > 0, _positive(short) * counts, 0).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
 
 
 def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) -> Any:
