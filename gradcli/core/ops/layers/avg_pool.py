@@ -178,7 +178,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     if all(n == 1 for n in wanted):
         return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input)
-    if input.array.size and 0 not in wanted:  # PyTorch looks for no kernel otherwise
+    if rank == 3 or (input.array.size and 0 not in wanted):  # PyTorch looks for no kernel of images otherwise
         pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
