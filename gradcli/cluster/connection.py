@@ -19,8 +19,12 @@ from gradcli.plain import Plain
 #: seconds that a scheduler is waited for
 _PATIENCE = 30
 _TALKATIVE = ("distributed", "tornado", "asyncio")
-#: a task that has ended one worker more than this is given up; of a scheduler that runs already its own configuration says it
-_ALLOWED_FAILURES = 2
+#: of local clusters: a task that has ended three workers is given up, and no thread watches what the others do
+_SETTINGS = {
+    "distributed.scheduler.allowed-failures": 2,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.limit": "1 h",
+}
 
 
 class Place(Plain):
@@ -42,7 +46,7 @@ def connected(place: Place) -> Iterator[distributed.Client]:
     for name in [*logging.root.manager.loggerDict, "tornado", "asyncio"]:
         if name.startswith(_TALKATIVE):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES, "distributed.admin.tick.limit": "1 h"}):
+    with dask.config.set(_SETTINGS):
         cluster = _local(place.jobs) if place.scheduler == "local" else None
         client = None
         try:
