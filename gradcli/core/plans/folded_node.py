@@ -66,8 +66,8 @@ class FoldedNode(OpNode):
 
     def outward(self) -> list[Edge]:
         """The edges that lead out of the plan, one for each gradient that leaves it."""
-        edges = self.run[1]
-        return [edges[i] for i in self.run[0].outward]
+        plan, edges = self.run[:2]
+        return edges if plan.outward is None else [edges[i] for i in plan.outward]
 
     # --- backward ---
 
@@ -146,10 +146,16 @@ class FoldedNode(OpNode):
 
 
 def _is_quiet(variable: Tensor, leaves: list[Tensor]) -> bool:
-    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor may share memory with the gradient."""
+    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor shares memory with the gradient."""
     if variable.meta is not None and "after_accumulation" in variable.meta:
         return False
-    return variable.grad is None or not any(np.may_share_memory(variable.grad.array, leaf.array) for leaf in leaves)
+    if variable.grad is not None:
+        written = variable.grad.array
+        for leaf in leaves:
+            array = leaf.array
+            if array is written or ((array.base is not None or written.base is not None) and np.may_share_memory(array, written)):
+                return False
+    return True
 
 
 def _new(template: Template, sequence: int) -> OpNode:

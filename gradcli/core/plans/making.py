@@ -231,7 +231,7 @@ class _Backward:
                 if to < 0:
                     outward.append(-1 - to)
         self.plan.backward = tuple(steps)
-        self.plan.outward = tuple(outward)
+        self.plan.outward = None if outward == list(range(len(self.outer))) else tuple(outward)
         for slot in self.gradients:
             self.content[slot] = None
         self.plan.blank = self.content[count:]

@@ -95,9 +95,10 @@ class Plan:
         #: nodes that the plan stands for, oldest first
         self.nodes: tuple[Template, ...] = ()
         self.count = 0
-        #: the names whose tensors the outer edges lead to; the outer edge of each gradient that leaves the plan
+        #: the names whose tensors the outer edges lead to; the outer edge of each gradient that leaves the plan, None where each edge has
+        #: one gradient in the order of the edges
         self.outer: tuple[int, ...] = ()
-        self.outward: tuple[int, ...] = ()
+        self.outward: tuple[int, ...] | None = None
         #: the slots that backward needs: first those of names, whose tensors are kept
         self.kept: tuple[int, ...] = ()
         self.kept_leaves: tuple[int, ...] = ()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.plans import making
+from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -186,10 +192,68 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return "".join(written).splitlines()
 
 
-@pytest.mark.parametrize("group", range(20))
+@pytest.mark.parametrize("group", range(12))
 def test_random_programs(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(group * 10, group * 10 + 10):
+    for seed in range(group * 5, group * 5 + 5):
         text = program(seed)
         ordinary = output(text, "off", monkeypatch)
         for mode in ("second", "first"):
             assert output(text, mode, monkeypatch) == ordinary, f"seed {seed}, plans {mode}:\n{text.removeprefix(SETUP)}"
+
+
+def run(text: str, monkeypatch: pytest.MonkeyPatch, mode: str = "second") -> Interpreter:
+    monkeypatch.setattr(compile_context, "plans", mode)
+    interpreter = Interpreter(write=lambda _: None, warn=lambda *_: None)
+    interpreter.run(parser.parse_file(Source("<program>", SETUP + text)))
+    return interpreter
+
+
+LOOP = "for i in range(4):\n    y = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("expression", "folded"),
+    [
+        ("((x + 2) * (x + 2) * 2).mean()", True),
+        ("torch.tanh(w @ x + s)", True),
+        ("F.mse_loss(x * w, b)", True),
+        ("x * 2", False),  # one operation
+        ("x * 2 + i", False),  # a number that changes
+        ("x * w.sum().item() + s", False),  # a number that depends on a tensor
+        ("torch.add(x, w, alpha=s.detach()) * 2", False),
+        ("x * x.max() + s", False),  # an operation that is not in the table
+        ("w.t() * 2 + s", False),  # a view
+        ("(x.half() * 2 + 1).sum()", False),
+    ],
+)
+def test_what_has_a_plan(expression: str, folded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = run(LOOP.format(expression), monkeypatch).get("y").node
+    assert node.folded is folded
+    assert not run(LOOP.format(expression), monkeypatch, "off").get("y").node.folded
+
+
+def test_a_folded_node_counts_as_the_nodes_that_it_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = run(LOOP.format("((x + 2) * (x + 2) * 2).mean()"), monkeypatch).get("y").node
+    assert node.stands_for == 5
+    assert node.type_name == "MeanBackward0"
+    assert node.folded
+    nodes = members(node, 5)
+    assert type(node) is OpNode
+    assert nodes[0] is node
+    assert [one.type_name for one in nodes] == ["MeanBackward0", *["MulBackward0"] * 2, *["AddBackward0"] * 2]
+
+
+def test_values_of_changing_kinds_make_few_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    make = making.make
+    monkeypatch.setattr(making, "make", lambda *args: made.append(make(*args)) or made[-1])
+    run("for i in range(1, 60):\n    a = torch.ones(i, requires_grad=True)\n    y = (a * a + a).sum()\n", monkeypatch)
+    assert 0 < len(made) < 20
+
+
+def test_one_evaluation_loads_no_plans() -> None:
+    text = "import sys; from gradcli.__main__ import main; sys.argv[1:] = ['eval', 'mean((x+2)*(x+2)*2)', 'x=1,2,3']\n"
+    text += "try: main()\nexcept SystemExit: pass\nprint([name for name in sys.modules if 'plan' in name and name.startswith('gradcli')])"
+    environment = {name: value for name, value in os.environ.items() if name != "GRADCLI_PLANS"}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "[]"
