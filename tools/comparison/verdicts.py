@@ -35,7 +35,7 @@ KINDS = (
 #: kinds that count as equal or announced
 FINE = ("refused", "digits", "known", "equal")
 
-ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
+ERROR = re.compile(r"_?[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
 REFUSAL = re.compile(
     r"not part of gradcli|not supported by gradcli|gradcli does not|gradcli has no|more than gradcli|"
     r"has no attribute|No module named|cannot import name"
@@ -99,9 +99,10 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
     if any(ERROR.match(facts.get("value", "")) for facts in (mine, other)):
         # of a call that fails there is nothing more to see
         mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
+    scale = max((_largest(other.get(fact, "")) for fact in ("value", "gradient")), default=0.0)
     for fact in dict.fromkeys((*other, *mine)):
         a, b = harness.normalised(other.get(fact, "")), harness.normalised(mine.get(fact, ""))
-        if a != b and (kind := kind_of(fact, a, b)):
+        if a != b and (kind := kind_of(fact, a, b, scale)):
             found.append(Difference(fact, kind, other.get(fact, ""), mine.get(fact, "")))
     if theirs["warnings"] != ours["warnings"] and not any(d.kind in ("refused", "no error", "wrong error") for d in found):
         found.append(Difference("warnings", "warning", "\n".join(theirs["warnings"]), "\n".join(ours["warnings"])))
@@ -134,8 +135,11 @@ def facts(out: str) -> dict[str, str]:
     return made
 
 
-def kind_of(fact: str, theirs: str, ours: str) -> str:
-    """The kind of a difference between two texts of a fact; "" for none that counts."""
+def kind_of(fact: str, theirs: str, ours: str, scale: float = 0.0) -> str:
+    """The kind of a difference between two texts of a fact, "" for none that counts.
+
+    `scale` is the largest number of the value and of the gradient.
+    """
     errors = [bool(ERROR.match(text)) for text in (theirs, ours)]
     if errors[1] and REFUSAL.search(ours) and not REFUSAL.search(theirs):
         return "refused"
@@ -151,43 +155,64 @@ def kind_of(fact: str, theirs: str, ours: str) -> str:
         return _GRAPH[fact] if _near(theirs, ours) != "digits" else "digits"
     # gradients are sums of terms that cancel, whose rounding is that of the largest
     composed = _COMPOSED.get(fact, 0.0)
-    return _near(theirs, ours, composed) or _near_without(theirs, ours, composed)
+    return _near(theirs, ours, composed, scale) or _near_without(theirs, ours, composed, scale)
 
 
-def _near_without(theirs: str, ours: str, composed: float) -> str:
+def _near_without(theirs: str, ours: str, composed: float, scale: float) -> str:
     """The kind of a difference that may be one of grad_fn or dtype in the text of a tensor."""
     for pattern, kind in ((_GRAD_FN, "graph"), (_TENSOR_DTYPE, "dtype")):
         a, b = (re.sub(r"\s+", " ", pattern.sub("", text)) for text in (theirs, ours))
-        if a == b or _near(a, b, composed):
+        if a == b or _near(a, b, composed, scale):
             return kind
     return "wrong value"
 
 
-def _near(theirs: str, ours: str, composed: float = 0.0) -> str:
+def _largest(text: str) -> float:
+    """The largest finite number of a text, without its sign."""
+    return max((abs(n) for n in map(float, NUMBER.findall(text)) if math.isfinite(n)), default=0.0)
+
+
+def _unit(number: str) -> float:
+    """One unit in the last place of a number as it is printed; 0 for nan and infinities."""
+    mantissa, _, exponent = number.partition("e")
+    return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) if mantissa[-1].isdigit() or mantissa[-1] == "." else 0.0
+
+
+#: one unit in the last place of a number of half precision, at most, as a share of the number
+_HALF = {"torch.bfloat16": 1.01 * 2**-7, "torch.float16": 1.01 * 2**-10}
+
+
+def _near(theirs: str, ours: str, composed: float = 0.0, scale: float = 0.0) -> str:
     """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision.
 
-    In a composed result, and in any of half precision, numbers may also differ by `composed` times the rounding of the largest.
+    In a composed result, and in any of half precision, numbers may also differ by `composed` times the rounding of the largest; of a
+    composed result this is the largest of the value and of the gradient too (`scale`), since its terms cancel. A number that is printed
+    with fewer digits than the other may differ by half a unit in its last place.
     """
     shapes = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if shapes[0] != shapes[1]:
         return ""
-    pairs = list(zip(map(float, NUMBER.findall(theirs)), map(float, NUMBER.findall(ours)), strict=True))
-    largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
-    half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
-    units = (half * max(composed, 1) or 1e-6 * composed) * largest
-    kinds = {_apart(a, b, half, largest, units) for a, b in pairs}
+    pairs = list(zip(NUMBER.findall(theirs), NUMBER.findall(ours), strict=True))
+    largest = _largest(theirs)
+    half = next((unit for name, unit in _HALF.items() if name in theirs), 0.0)
+    units = (half * max(composed, 1) or 1e-6 * composed) * max(largest, scale if composed else 0.0)
+    kinds = set()
+    for a, b in pairs:
+        steps = _unit(a), _unit(b)
+        shown = 0.5 * max(steps) if steps[0] != steps[1] else 0.0
+        kinds.add(_apart(float(a), float(b), half, 1e-7 * largest + shown, units))
     if "" in kinds and not harness.differs_in_last_digits_only(ours, theirs):
         return ""
     return next(kind for kind in ("zero sign", "rounding", "digits") if kind in kinds or kind == "digits")
 
 
-def _apart(a: float, b: float, half: float, largest: float, units: float) -> str:
+def _apart(a: float, b: float, half: float, slack: float, units: float) -> str:
     """How two numbers differ: by the sign of zero, by rounding or in the last digits; "" where they are others."""
     if a == b:
         return "equal" if math.copysign(1, a) == math.copysign(1, b) else "zero sign"
     if not (math.isfinite(a) and math.isfinite(b)):
         return "equal" if a != a and b != b else ""
-    apart = abs(a - b) - 1e-7 * max(largest, 1)
+    apart = abs(a - b) - slack
     if apart <= 2e-5 * abs(a) or (not half and apart <= units):
         return "digits"
     return "rounding" if apart <= max(half * abs(a), units if half else 0) else ""

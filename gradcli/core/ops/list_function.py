@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 
 
 def check_tensors(values: Sequence[Any]) -> None:
@@ -20,16 +21,21 @@ def check_tensors(values: Sequence[Any]) -> None:
 class ListFunction(Function):
     """A function whose last positional arguments are tensors, given one by one or as one list."""
 
-    __slots__ = ("lead", "takes_list")
+    __slots__ = ("lead", "takes_list", "keywords")
 
-    def __init__(self, name: str, *overloads: Overload, lead: int = 0, takes_list: bool = True, **more: Any) -> None:
+    def __init__(self, name: str, *overloads: Overload, lead: int = 0, takes_list: bool = True, keywords: bool = True, **more: Any) -> None:
         super().__init__(name, *overloads, **more)
         #: the number of arguments before the tensors
         self.lead = lead
+        #: whether arguments but `out` may be given by name
+        self.keywords = keywords
         #: whether the tensors may be one list
         self.takes_list = takes_list
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        for key in kwargs if not self.keywords else ():
+            if key != "out":
+                raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")
         rest = args[self.lead :]
         if not self.takes_list or len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
             args = (*args[: self.lead], list(rest))

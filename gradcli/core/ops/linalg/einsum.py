@@ -290,6 +290,8 @@ class _Einsum(ListFunction):
     __slots__ = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        for key in kwargs:
+            raise ProgramError("TypeError", f"einsum() got an unexpected keyword argument '{key}'")
         if len(args) < 2:
             raise ProgramError(
                 "ValueError",

@@ -10,11 +10,11 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, reflections
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import TALL
-from gradcli.core.ops.rules import not_differentiable, recorded, refused
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded, refused
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
@@ -31,6 +31,7 @@ def _raw(a: Array) -> tuple[Array, Array]:
 
 _MISSING = ProgramError("NotImplementedError", "the derivative for 'geqrf' is not implemented.")
 GEQRF = Op("GeqrfBackward0", _raw, "input", outputs="a tau", differentiable=2, input=refused(lambda: _MISSING))
+LDL_SOLVE = not_differentiable("linalg_ldl_solve", lambda x, y: y, "LD B")
 LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
 
 
@@ -44,6 +45,7 @@ def _check_reflectors(name: str, A: Tensor, kernel: str) -> None:
 
 def geqrf(input: Tensor) -> Any:
     """R above the diagonal and the reflections of the QR factorisation below it, and their factors tau."""
+    check_no_tangent("geqrf", input)
     _check_reflectors("torch.geqrf", input, "geqrf_cpu")
     return named("geqrf", "a", "tau")(GEQRF(input))
 
@@ -99,6 +101,7 @@ PRODUCT = Op(
     reflections.product,
     "input tau",
     jvp="transpose",
+    layout="columns",
     input=Rule(
         _reflector_rule,
         f"{_EACH}torch.cat([torch.stack([-tau[i] * (D[i] + D[i].T) @ V[:, i] for i in range(k)], 1), zeros(m, n - k)], 1).tril(-1)",
@@ -133,6 +136,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Any:
 
 
 def _factors(A: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    check_no_tangent("aten::linalg_ldl_factor_ex", A)
     check_squares(f"torch.linalg.{name}", A)
     check_floats(f"torch.linalg.{name}", A)
     factors, pivots, info = reflections.symmetric_factors(A.array)
@@ -165,8 +169,12 @@ def _check_blocks(name: str, info: Tensor) -> None:
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
     """The solution X of A @ X = B, from the factors of A."""
+    check_no_tangent("aten::linalg_ldl_solve", LD, B)
+    if B.dtype is not LD.dtype:
+        found = f"b of type {B.dtype.torch_name} and A of type {LD.dtype.torch_name}"
+        raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
     check_squares("torch.linalg.ldl_solve", LD)
-    check_matrices("torch.linalg.ldl_solve", B, "B")
+    wrap_dim(-2, B.array.ndim)
     n, rows = LD.array.shape[-1], B.array.shape[-2]
     if n != rows:
         raise shape_error(
@@ -178,7 +186,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]
     for at in np.ndindex(*batch):
         made[at] = reflections.solved(*(source[at] for source in sources))
-    return wrap(to_column_major(made))
+    return recorded(LDL_SOLVE, wrap(to_column_major(made)), LD, B)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -207,14 +215,14 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "ldl_factor",
-        ("Tensor A, *, bool hermitian=False |outs", ldl_factor),
+        ("Tensor input, *, bool hermitian=False |outs", ldl_factor),
         doc="The factors L and D of a symmetric matrix, packed, and the pivots.",
         samples=(Sample("torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]]))", None),),
         out=True,
     ),
     LinalgFunction(
         "ldl_factor_ex",
-        ("Tensor A, *, bool hermitian=False, bool check_errors=False |outs", ldl_factor_ex),
+        ("Tensor input, *, bool hermitian=False, bool check_errors=False |outs", ldl_factor_ex),
         doc="As ldl_factor, with a number that tells a zero block in place of an error.",
         samples=(Sample("torch.linalg.ldl_factor_ex(tensor([[1., 2.], [2., -1.]])).info", None),),
         out=True,

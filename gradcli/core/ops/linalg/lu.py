@@ -17,7 +17,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
@@ -26,6 +26,7 @@ from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -299,8 +300,10 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from the result of lu_factor. Raises RuntimeError unless the pivots are of dtype int32."""
-    if not LU_data.array.ndim:
-        raise ProgramError("IndexError", "Dimension specified as -1 but tensor has no dimensions")
+    if LU_data.requires_grad and state.enabled:  # the node keeps both sizes
+        if not LU_data.array.ndim:
+            raise ProgramError("IndexError", "Dimension specified as -1 but tensor has no dimensions")
+        wrap_dim(-2, LU_data.array.ndim)
     if LU_data.array.ndim < 2:
         raise shape_error(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.array.shape)} instead")
     if unpack_pivots and LU_pivots.dtype is not dtypes.int32:
@@ -339,7 +342,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
         raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     for symbol, t in (("LU", LU), ("B", B)):
         if t.array.ndim < 2:
-            raise shape_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+            what = f"torch.{name}: The input tensor A" if symbol == "LU" else f"{name}: The input tensor {symbol}"
+            raise shape_error(f"{what} must have at least 2 dimensions.")
     a, b = LU.array.shape, B.array.shape
     if a[-1] != a[-2]:
         raise runtime_error(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")

@@ -210,6 +210,7 @@ FUNCTIONS: tuple[Function, ...] = (
         method=False,
         out=True,
         takes_list=False,
+        keywords=False,
     ),
     LinalgFunction(
         "multi_dot",

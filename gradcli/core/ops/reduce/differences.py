@@ -25,6 +25,8 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _difference(x: Tensor, dim: int) -> Any:
+    if not x.array.ndim:
+        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
     size = x.array.shape[dim]
     if not size:
         return narrow(x, dim, 0, 0)
