@@ -100,10 +100,20 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
     return _times_inverse(xp, grad, A)
 
 
+def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
+    """The trace of the inverse times the tangent; nan where the matrix is singular."""
+    A, sign = inputs[0], outs[0]
+    singular = xp.plain(sign) == 0
+    if singular.any():
+        A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
+    return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0]), 0, -2, -1), -1)
+
+
 SLOGDET: Op = Op(
     "LinalgSlogdetBackward0",
     _sign_and_logarithm,
     "A",
+    jvp=_slogdet_jvp,
     saved="A LU=? pivots=? sign",
     outputs="sign logabsdet",
     differentiable=2,

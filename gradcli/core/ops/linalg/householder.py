@@ -175,6 +175,9 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
         raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
     check_squares("torch.linalg.ldl_solve", LD)
     wrap_dim(-2, B.array.ndim)
+    if LD.array.shape[:-1] != pivots.array.shape:
+        have = f"pivots with shape {list(pivots.array.shape)} instead"
+        raise shape_error(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got {have}")
     n, rows = LD.array.shape[-1], B.array.shape[-2]
     if n != rows:
         raise shape_error(

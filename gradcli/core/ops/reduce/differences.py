@@ -45,10 +45,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     parts = [p for p in (prepend, input, append) if p is not None]
     if any(p.array.ndim != input.array.ndim for p in parts):
         raise shape_error("diff expects prepend or append to be the same dimension as input")
-    if len(parts) > 1:
-        input = cat(parts, dim)
     if n == 0:
         return COPY(input)
+    if len(parts) > 1:
+        input = cat(parts, dim)
     for _ in range(min(n, input.array.shape[dim])):
         input = _difference(input, dim)
     return input

@@ -234,6 +234,11 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
         return NORM_ALL(SIZE(difference), p)  # type: ignore[no-any-return]
     if not difference.dtype.is_floating_point:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
+    if not difference.array.size and (p < 0 or p == math.inf):
+        shown = str(p) if math.isinf(p) else f"{p:g}"
+        raise runtime_error(
+            f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
+        )
     return DIST(input, other, p)  # type: ignore[no-any-return]
 
 
