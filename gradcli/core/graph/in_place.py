@@ -94,7 +94,7 @@ def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
     warnings.emit(
         f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies "
         "to advanced indexing e.g. tensor[mask] = scalar (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:2205.)"
+        f"/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:{2450 if name == 'masked_fill_' else 1913}.)"
     )
     result = compute(Tensor(tensor.array, tensor.dtype))
     check_fits(tensor, result)

@@ -16,6 +16,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
@@ -181,6 +182,10 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """Elements at the positions that `index` gives along dimension `dim`; the result has the shape of the index."""
     check_gather("gather", input, dim, index)
+    if sparse_grad and input.requires_grad and state.enabled:
+        raise runtime_error(
+            "gather with sparse_grad=True of a tensor that requires grad is not part of gradcli, which has no sparse tensors"
+        )
     limits.check_elements(index.array.size, input.dtype.itemsize)
     return GATHER(input, dim, watched(index))  # type: ignore[no-any-return]
 

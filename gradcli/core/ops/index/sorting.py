@@ -210,12 +210,13 @@ def _positions(boundaries: Array, values: Array, right: bool) -> Array:
 
 
 def _warn_of_strides(sequence: Tensor, values: Operand) -> None:
-    for kind, tensor in (("input value", values), ("boundary", sequence)):
+    for kind, tensor, line in (("boundary", sequence, 32), ("input value", values, 38)):
         if type(tensor) is Tensor and not tensor.array.flags.c_contiguous:
             warnings.emit(
                 f"torch.searchsorted(): {kind} tensor is non-contiguous, this will lower the performance due to extra data copy when "
                 f"converting non-contiguous tensor to contiguous, please use contiguous {kind} tensor if possible. This message will only "
-                "appear once per program. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/BucketizationUtils.h:37.)",
+                "appear once per program. (Triggered internally at "
+                f"/__w/pytorch/pytorch/aten/src/ATen/native/BucketizationUtils.h:{line}.)",
                 once=f"searchsorted {kind}",
             )
 
