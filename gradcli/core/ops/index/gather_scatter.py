@@ -43,7 +43,7 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
     if not index.size:
         return made
     if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
-        src = src[tuple(slice(0, n) for n in index.shape)]
+        src = src[tuple(slice(0, n) for n in index.shape)] if index.ndim else src.reshape(-1)[0]
     if not made.ndim:
         given = np.asarray(src).reshape(-1)[: index.size]
         made[...] = made + np.sum(given) if add else given[-1]

@@ -103,7 +103,7 @@ def contiguous(input: Tensor) -> Tensor:
 
 
 def _contiguous(input: Tensor, format: Any) -> Tensor:
-    if format is not None and format.name == "preserve_format":
+    if format is not None and format.name == "preserve_format" and not input.array.flags.c_contiguous:
         raise runtime_error("preserve memory format is unsupported by the contiguous operator")
     return contiguous(input)
 
