@@ -191,11 +191,25 @@ class _Teller:
             return self._steps.gradient_symbol(user)
         rule = user.op.rules[user.op.tensors[0 if user.op.variadic else i]]
         names = {**environment(user), "i": formulas.Number(i)}
+        if user.meta(0)[1].is_complex and not user.op.wirtinger:
+            names |= {name: formulas.Applied("conj", (names[name],)) for name in self._conjugated(user) if name in names}
         grads, arrived = names.get("grads"), self._capture.get(user)
         if isinstance(grads, Listed) and arrived:
             zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
         return _filled(rule, names)
+
+    def _conjugated(self, user: OpNode) -> list[str]:
+        """The names of the values that the rules of a step with a complex output get as conjugates."""
+        saved = self._steps.recorder.saved(user)
+        found = ["out"]
+        for i, name in enumerate(() if user.op.variadic else user.op.tensors):
+            value = saved[i] if i < len(saved) else None
+            parent, number = user.edges[i]
+            dtype = value.dtype if type(value) is Tensor else None if parent is None else parent.meta(number)[1]
+            if type(value) is complex or (dtype is not None and dtype.is_complex):
+                found.append(name)
+        return found
 
     def _written(self, user: CopySlices, i: int) -> Term:
         """The contribution of a write to a part: to the value that was written to, which is input 0, or to the values written."""

@@ -19,11 +19,11 @@ NAMES: dict[str, str] = {
         "UntypedStorage Use Value affine_grid_generator alpha_dropout_ amp ao autocast autocast_decrement_nesting "
         "autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
         "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 "
-        "ccol_indices_copy cdouble cfloat chalf channels_last channels_last_3d choose_qparams_optimized classes classproperty "
-        "clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler complex complex128 complex32 complex64 cond "
-        "conv_tbc cpp cpu crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
-        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm eig "
-        "embedding_bag embedding_renorm_ empty_permuted empty_quantized empty_strided export fbgemm_linear_fp16_weight "
+        "ccol_indices_copy chalf channels_last channels_last_3d choose_qparams_optimized classes classproperty clear_autocast_cache "
+        "col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu crow_indices_copy "
+        "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
+        "cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm eig embedding_bag "
+        "embedding_renorm_ empty_permuted empty_quantized empty_strided export fbgemm_linear_fp16_weight "
         "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
         "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ "
         "float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_dlpack "
@@ -39,7 +39,7 @@ NAMES: dict[str, str] = {
         "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps "
         "mtia multiprocessing native_batch_norm native_dropout native_group_norm native_layer_norm native_norm nested newaxis "
         "nuclear_norm ops ormqr overrides package parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine "
-        "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric polar "
+        "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric "
         "prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis "
         "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization quantize_per_channel "
         "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm "
@@ -52,8 +52,7 @@ NAMES: dict[str, str] = {
         "sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm stft storage svd_lowrank "
         "sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
         "sym_sum symeig testing to_dlpack torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 "
-        "unify_type_list values_copy version view_as_complex view_as_complex_copy view_as_real view_as_real_copy wait while_loop windows "
-        "xpu "
+        "unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop windows xpu "
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -109,8 +108,9 @@ NAMES: dict[str, str] = {
         "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
         "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch "
     ),
+    "fft": ("Tensor common_args factory_common_args torch "),
     "func": ("debug_unwrap functionalize replace_all_batch_norm_modules_ "),
-    "linalg": ("LinAlgError common_notes eig eigvals "),
+    "linalg": ("LinAlgError common_notes "),
     "nn": (
         "Buffer Container CrossMapLRN2d DataParallel LinearCrossEntropyOptions NLLLoss2d RNNCellBase SyncBatchNorm attention common_types "
         "factory_kwargs grad intrinsic modules parallel qat quantizable quantized "
@@ -230,11 +230,11 @@ NAMES: dict[str, str] = {
         "Pareto Poisson Tensor TransformedDistribution Uniform inf register_kl torch total_ordering "
     ),
     "Tensor": (
-        "as_subclass ccol_indices cdouble cfloat chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig "
-        "grad_dtype hash_tensor index indices int_repr ipu is_coalesced is_ipu istft lstsq lu module_load mtia new new_empty_strided "
-        "ormqr pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream "
-        "reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask "
-        "sparse_resize_ sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_mkldnn to_padded_tensor to_sparse to_sparse_bsc "
-        "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
+        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig grad_dtype hash_tensor "
+        "index indices int_repr ipu is_coalesced is_ipu istft lstsq lu module_load mtia new new_empty_strided ormqr pin_memory "
+        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize "
+        "resize_as resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ "
+        "sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr "
+        "to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
     ),
 }

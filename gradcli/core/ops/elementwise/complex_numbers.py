@@ -27,12 +27,13 @@ from gradcli.errors import runtime_error
 
 def _pairs(a: Array) -> Array:
     """Complex numbers of any strides as pairs of real ones, in the same memory."""
-    parts = a.real
+    parts = np.asarray(a).real
     return as_strided(parts, (*parts.shape, 2), (*parts.strides, parts.itemsize), writeable=parts.flags.writeable)
 
 
 def _numbers(a: Array) -> Array:
     """Pairs of real numbers, side by side in memory, as complex ones in the same memory."""
+    a = np.asarray(a)
     a = a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
     kind = np.dtype(np.complex64 if a.itemsize == 4 else np.complex128)
     made: Array = np.ndarray(a.shape[:-1], kind, a, 0, a.strides[:-1])
