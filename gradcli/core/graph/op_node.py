@@ -46,7 +46,8 @@ class Plan:
         self.keep = tuple(sorted(read | tensors))
         self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs) or any(place.kind == "output" for place in saved)
         #: whether tensors are saved that backward frees; the plain arguments that may be such tensors
-        self.frees = bool(tensors) or any(place.kind == "output" for place in saved)
+        elsewhere = any(place.kind == "unknown" and place.always for place in places(op).values())
+        self.frees = elsewhere or bool(tensors) or any(place.kind == "output" for place in saved)
         self.data = tuple(place.at for place in saved if place.kind == "data")
         self.keeps = self.frees or bool(self.data)
         #: the same calls for the fast path of a backward walk; None where the walk has to call `OpNode.gradients`

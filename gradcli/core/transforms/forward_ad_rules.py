@@ -146,7 +146,7 @@ def _transposed(
         others = [None] * (len(node.outputs or probes) - len(probes))  # outputs without a derivative
         back = node.gradients([*probes, *others], True, wanted)
         pulled = [None if back[i] is None else _reduced(as_tensor(back[i]), inputs[i].array.shape) for i in moving]
-    directions = [given[i] for i in moving]
+    directions = [t if t is None or p is None else _like(t, p) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
     needed = graph and any(t.requires_grad for t in (*directions, *inputs) if type(t) is Tensor)
     pushed = vjp(pulled, probes, directions, create_graph=needed)
     return [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]

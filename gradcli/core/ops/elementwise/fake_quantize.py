@@ -37,6 +37,7 @@ def _record(name: str) -> Op:
         "input",
         "scale zero_point quant_min quant_max",
         jvp="elementwise",
+        saved="mask=?!",
         input=Rule(
             passed,
             "q = (input / scale).round() + zero_point; grad * ((q >= quant_min) & (q <= quant_max))",
@@ -96,8 +97,8 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="Numbers rounded to levels: (round(input / scale) + zero_point) clamped, and back.",
         ops=(BY_NUMBERS, BY_TENSORS),
         samples=(
-            Sample("torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)", None, x=_X),
-            Sample("torch.fake_quantize_per_tensor_affine(x, tensor(0.1), tensor(0), 0, 255)", None, x=_X),
+            Sample(f"torch.fake_quantize_per_tensor_affine(tensor({_X}), 0.1, 0, 0, 255)"),
+            Sample(f"torch.fake_quantize_per_tensor_affine(tensor({_X}), tensor(0.1), tensor(0), 0, 255)"),
         ),
         method=False,
     ),
@@ -106,7 +107,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max", _per_channel),
         doc="As fake_quantize_per_tensor_affine, with a scale and a zero point for each slice along a dimension.",
         ops=(BY_CHANNEL,),
-        samples=(Sample("torch.fake_quantize_per_channel_affine(x, tensor([0.1]), tensor([0]), 0, 0, 255)", None, x=[_X]),),
+        samples=(Sample(f"torch.fake_quantize_per_channel_affine(tensor([{_X}]), tensor([0.1]), tensor([0]), 0, 0, 255)"),),
         method=False,
     ),
 )

@@ -98,6 +98,7 @@ CTC = Op(
     lambda x, targets, lengths, blank, zero_infinity: _losses(x, targets, lengths, blank),
     "log_probs",
     _ATTRS,
+    saved="log_probs result0=out result1=? targets=? blank input_lengths target_lengths=? zero_infinity",
     log_probs=Rule(
         lambda xp, grad, log_probs, attrs: xp.call(_BACKWARD, grad, log_probs, *attrs),
         f"{_STEPS}torch.stack([torch.stack(row) for row in g]) * grad.unsqueeze(-1)",
@@ -191,14 +192,14 @@ FUNCTIONS: tuple[Function, ...] = (
         "ctc_loss",
         "Negative log likelihood of label sequences, over all alignments.",
         ops=(CTC,),
-        samples=(Sample("F.ctc_loss(x, tensor([[1, 2]]), (3,), (2,), reduction='sum')", None, x=_SCORES),),
+        samples=(Sample("F.ctc_loss(x.log_softmax(2), tensor([[1, 2]]), (3,), (2,), reduction='sum')", None, x=_SCORES),),
         checked_as="ctc_loss",
     ),
     Function(
         "ctc_loss",
         (_SIGNATURE, lambda p, t, n, m, blank, reduction, zero: ctc_loss(p, t, n, m, blank, reduction_word(reduction), zero)),
         doc="Negative log likelihood of label sequences, over all alignments.",
-        samples=(Sample("torch.ctc_loss(x, tensor([1, 1]), (3,), (2,), 0, 2)", None, x=_SCORES),),
+        samples=(Sample("torch.ctc_loss(x.log_softmax(2), tensor([1, 1]), (3,), (2,), 0, 2)", None, x=_SCORES),),
         method=False,
     ),
 )

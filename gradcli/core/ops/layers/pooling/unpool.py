@@ -45,6 +45,7 @@ def _record(rank: int) -> Op:
         _placed,
         "input",
         "output_size indices",
+        saved="indices",
         input=Rule(gathered, f"grad.flatten(-{rank}).gather(-1, indices.flatten(-{rank})).reshape(indices.shape)"),
     )
 
