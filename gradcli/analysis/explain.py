@@ -197,7 +197,13 @@ class _Teller:
         if isinstance(grads, Listed) and arrived:
             zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
-        return _filled(rule, names)
+        return self._real(_filled(rule, names), user, i)
+
+    def _real(self, term: Term, user: OpNode, i: int) -> Term:
+        """The real part of what a step with a complex output gives its real input."""
+        parent, number = user.edges[i]
+        real = user.meta(0)[1].is_complex and parent is not None and not parent.meta(number)[1].is_complex
+        return formulas.Applied("real", (term,)) if real else term
 
     def _conjugated(self, user: OpNode) -> list[str]:
         """The names of the values that the rules of a step with a complex output get as conjugates."""

@@ -2,8 +2,8 @@
 
 A record whose rules take what PyTorch's formulas take needs no more than its rules: their inputs, outputs and all plain arguments but for
 a dtype are saved. Any other record lists PyTorch's names as `saved`, with `NAME=OWN` or `NAME=OWN[0]` for a value of another name here,
-`NAME=1` for a constant, and `NAME=?` for a value that is not computed here, `NAME=?!` for a tensor that is not. PyTorch leaves out a tensor that only the derivative of one
-input takes, unless that one is wanted; `NAME!` is saved always.
+`NAME=1` for a constant, `NAME=?` for a value that is not computed here and `NAME=?!` for a tensor that is not. PyTorch leaves out a
+tensor that only the derivative of one input takes, unless that one is wanted; `NAME!` is saved always.
 `NAME_sym_sizes`, `NAME_sym_numel`, `NAME_dim`, `NAME_sym_argsize_0` and `NAME_sym_argsize_minus_1` are of the shape of an argument.
 """
 

@@ -43,6 +43,9 @@ INPUTS: dict[str, Any] = {
     "four": _drawn(7, 4),
 }
 MORE = (
+    "torch.fake_quantize_per_tensor_affine(row, 0.1, 0, 0, 9)",
+    "torch.fake_quantize_per_tensor_affine(row, tensor(0.1), tensor(0), 0, 9)",
+    "torch.fake_quantize_per_channel_affine(four.unsqueeze(0), tensor([0.1], dtype=torch.float32), tensor([0]), 0, 0, 9)",
     "F.conv1d(row, kernel, four, groups=2)",
     "F.conv1d(row, kernel, four, 2, 1, 2, 2)",
     "F.conv1d(row, kernel, stride=3, groups=2)",

@@ -81,7 +81,7 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
     return _var_gradient(xp, inner, input, dim, correction, keepdim)
 
 
-_MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); "
+_MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); f = n - correction if dim else max(n - correction, 0); "
 
 
 def _var_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
@@ -110,8 +110,8 @@ def _and_mean(jvp: Any) -> Any:
 
 
 #: over all dimensions and without a degree of freedom, all infinities of PyTorch have the same sign
-_VAR_FORMULA = _MEAN + "d = input - m if dim or n > correction else abs(input - m); {}.reshape(m.shape) * 2 / max(n - correction, 0) * d"
-_STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / max(n - correction, 0) * (input - m)"
+_VAR_FORMULA = _MEAN + "d = input - m if dim or f else abs(input - m); {}.reshape(m.shape) * 2 / f * d"
+_STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / f * (input - m)"
 _MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 VAR = Op(
