@@ -47,7 +47,7 @@ def summary(path: str, value: object) -> str:
 
 def _declared(value: object) -> Any:
     """The declaration behind a bound method, or behind a name such as `sum`, which is torch's or Python's."""
-    if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
+    if isinstance(value, BoundMethod) and type(value.owner) is Tensor and value.name in catalog.METHODS:
         return catalog.method(value.name)
     if isinstance(value, Builtin) and ONE_OFF.get(value.name) is value:
         return catalog.function(value.name)

@@ -389,7 +389,7 @@ def _resolve(scope: Scope, visible: frozenset[str]) -> None:
                 raise LanguageError(f"no binding for nonlocal '{name}' found", span=node.span)
         scope.frees = tuple(sorted(scope.wanted & visible))
         own = [CLASS] if scope.is_class else list(scope.frees)
-        names = [*scope.parameters, *(n for n in scope.bound if n not in scope.parameters), *own]
+        names = list(dict.fromkeys((*scope.parameters, *scope.bound, *own)))
         scope.slots = {name: 1 + at for at, name in enumerate(names)}
         if scope.is_class:
             scope.passed = {name: 1 + len(names) + at for at, name in enumerate(scope.frees)}

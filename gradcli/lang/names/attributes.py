@@ -85,7 +85,7 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     complex: {"conjugate": lambda value: value.conjugate()},
     DType: {"to_real": lambda value: value.real, "to_complex": dtypes.complex_of},
     float: {"is_integer": lambda value: value.is_integer(), "conjugate": lambda value: value},
-    int: {"bit_length": lambda value: value.bit_length(), "conjugate": int},
+    int: {"bit_length": lambda value: value.bit_length(), "conjugate": lambda value: int(value)},
     IteratorValue: dict(generators.METHODS),
 }
 

@@ -14,7 +14,7 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
@@ -138,7 +138,11 @@ def _view_as_complex(input: Tensor) -> Tensor:
 
 def _isreal(input: Tensor) -> Tensor:
     x = input.array
-    return wrap(np.asarray(x.imag == 0) if input.dtype.is_complex else np.ones(x.shape, bool))
+    if input.dtype.is_complex:
+        return wrap(np.asarray(x.imag == 0))
+    made = memory_format.empty(x.shape, memory_format.preserved(x), np.dtype(bool))
+    made.fill(True)
+    return wrap(made)
 
 
 # --- complex tensors of real ones ---

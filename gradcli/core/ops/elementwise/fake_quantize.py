@@ -107,7 +107,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max", _per_channel),
         doc="As fake_quantize_per_tensor_affine, with a scale and a zero point for each slice along a dimension.",
         ops=(BY_CHANNEL,),
-        samples=(Sample(f"torch.fake_quantize_per_channel_affine(tensor([{_X}]), tensor([0.1], dtype=torch.float32), tensor([0]), 0, 0, 255)"),),
+        samples=(Sample(f"torch.fake_quantize_per_channel_affine(tensor([{_X}]), tensor([0.1]).float(), tensor([0]), 0, 0, 255)"),),
         method=False,
     ),
 )
