@@ -9,6 +9,7 @@ from gradcli.analysis.reference.signatures import overloads
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
+from gradcli.core.functions._index import METHODS
 from gradcli.core.functions.function import Function, InplaceFunction, PythonMethod
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.names.builtins import ONE_OFF
@@ -47,7 +48,7 @@ def summary(path: str, value: object) -> str:
 
 def _declared(value: object) -> Any:
     """The declaration behind a bound method, or behind a name such as `sum`, which is torch's or Python's."""
-    if isinstance(value, BoundMethod) and type(value.owner) is Tensor and value.name in catalog.METHODS:
+    if isinstance(value, BoundMethod) and type(value.owner) is Tensor and value.name in METHODS:
         return catalog.method(value.name)
     if isinstance(value, Builtin) and ONE_OFF.get(value.name) is value:
         return catalog.function(value.name)
