@@ -30,10 +30,7 @@ def _narrow(factor: float, array: Array) -> float:
 
 def _product_plus(a: Array, x: Array, y: Array | float, wider: np.dtype[Any]) -> Array:
     """`a + x * y` in a wider dtype, in which the product is exact."""
-    made = x.astype(wider)
-    made *= y
-    made += a
-    return made
+    return np.asarray(x.astype(wider) * y + a)
 
 
 def plus(a: Array, x: Array, factor: float) -> Array:
@@ -48,7 +45,7 @@ def add(a: Array, x: Array, factor: float) -> None:
     """`a += factor * x`."""
     wider = _WIDER.get(a.dtype)
     if a.size <= _FUSED and wider is not None:
-        a[...] = _product_plus(a, x, _narrow(factor, a), wider)
+        a[...] = x.astype(wider) * _narrow(factor, a) + a
     elif factor == 1:
         np.add(a, x, out=a)
     else:
