@@ -191,13 +191,15 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any) -> Any:
         result = forward(*args)
+        if isinstance(result, np.ndarray):
+            return placed(result, args)
         if isinstance(result, tuple):
-            return tuple(placed(part, args) for part in result)
-        return placed(result, args)
+            return tuple(placed(part, args) if isinstance(part, np.ndarray) else part for part in result)
+        return result
 
-    def placed(result: Any, args: tuple[Any, ...]) -> Any:
+    def placed(result: Array, args: tuple[Any, ...]) -> Any:
         first = args[0]
-        if not isinstance(result, np.ndarray) or result.ndim < (1 if layout == "preserved" else 2):
+        if result.ndim < (1 if layout == "preserved" else 2):
             return result
         if layout == "contiguous" or (layout == "columns" and result.ndim < first.ndim):
             return contiguous(result)

@@ -78,10 +78,13 @@ def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all shapes broadcast to. Raises RuntimeError where there is none, for the first shape that does not fit."""
     shape: tuple[int, ...] = ()
     for other in shapes:
-        try:
-            shape = np.broadcast_shapes(shape, other)
-        except ValueError:
-            raise broadcast_error(shape, other) from None
+        if not shape:
+            shape = other
+        elif shape != other:
+            try:
+                shape = np.broadcast_shapes(shape, other)
+            except ValueError:
+                raise broadcast_error(shape, other) from None
     return shape
 
 

@@ -79,7 +79,7 @@ def expand(input: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor
 def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of all tensors, expanded to their common shape."""
     shape = common_shape([t.array.shape for t in tensors])
-    return tuple(t if t.array.shape == shape else expand(t, shape) for t in tensors)
+    return tuple([t if t.array.shape == shape else expand(t, shape) for t in tensors])
 
 
 def broadcast_shapes(shapes: Sequence[Any]) -> Size:
