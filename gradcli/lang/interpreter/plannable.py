@@ -20,13 +20,15 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 #: expressions with more parts have no plan as a whole
 _MOST = 64
+#: a call counts as so many operators, since a plan also saves finding the function; a plan gains only for more than the least
+_CALL, _LEAST = 2, 2
 
 
 def names_of(node: Expr) -> list[Expr] | None:
     """The names in an expression that can have a plan, and the gradients that it reads (`x.grad`); None for any other expression."""
     found: list[Expr] = []
     stack: list[Expr] = [node]
-    parts = operations = 0
+    parts = work = 0
     while stack:
         at = stack.pop()
         parts += 1
@@ -36,7 +38,7 @@ def names_of(node: Expr) -> list[Expr] | None:
         elif kind is Binary:
             if not _OPERATORS.issuperset(at.ops):  # type: ignore[attr-defined]
                 return None
-            operations += len(at.ops)  # type: ignore[attr-defined]
+            work += len(at.ops)  # type: ignore[attr-defined]
             stack += (at.first, *at.rest)  # type: ignore[attr-defined]
         elif kind is Constant:
             if type(at.value) not in _PLAIN:  # type: ignore[attr-defined]
@@ -46,7 +48,7 @@ def names_of(node: Expr) -> list[Expr] | None:
             owner = function.value if type(function) is Attribute else function
             if (function.name if type(function) is Attribute else getattr(function, "id", "")) not in FUNCTIONS:
                 return None
-            operations += 1
+            work += _CALL
             stack += (owner, *at.args, *[keyword.value for keyword in at.keywords])  # type: ignore[attr-defined]
             if any(keyword.name is None for keyword in at.keywords):  # type: ignore[attr-defined]
                 return None
@@ -61,7 +63,7 @@ def names_of(node: Expr) -> list[Expr] | None:
         elif kind is Unary:
             if at.op != "-":  # type: ignore[attr-defined]
                 return None
-            operations += 1
+            work += 1
             stack.append(at.operand)  # type: ignore[attr-defined]
         elif kind is TupleExpr:
             stack += at.items  # type: ignore[attr-defined]
@@ -69,4 +71,4 @@ def names_of(node: Expr) -> list[Expr] | None:
             return None
         if parts > _MOST:
             return None
-    return found if operations > 1 and found else None
+    return found if work > _LEAST and found else None
