@@ -88,8 +88,10 @@ class Walk:
         if fast and len(edges) == 1 and edges[0][0].folded and self._run_alone(edges[0][0], grads[0].array):  # type: ignore[union-attr, arg-type]
             return self.found
         with recording(self.recorded):
-            if self.capture is None and any(gradient.dtype.itemsize == 2 for gradient in grads):
-                self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
+            if self.capture is None:
+                for gradient in grads:
+                    if gradient.dtype.itemsize == 2:
+                        self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)
