@@ -174,7 +174,19 @@ def laid_out(array: Array, strides: Strides) -> Array:
 
 def contiguous(array: Array) -> Array:
     """The array in row-major order, also as its dimensions of size 1 tell: itself, or a copy."""
-    return laid_out(array, contiguous_strides(array.shape)) if array.ndim > 1 else array
+    if array.ndim < 2 or (array.size and _is_row_major(array)):
+        return array
+    return laid_out(array, contiguous_strides(array.shape))
+
+
+def _is_row_major(array: Array) -> bool:
+    """Whether all strides are those of row-major order, also of dimensions of size 1, for an array with elements."""
+    step = array.itemsize
+    for n, stride in zip(array.shape[::-1], array.strides[::-1], strict=True):
+        if stride != step:
+            return False
+        step *= n
+    return True
 
 
 def like_operands(result: Array, operands: Sequence[Array]) -> Array:

@@ -170,7 +170,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise shape_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    _check_dtypes(input, mat1, mat2)
+    if not input.dtype is mat1.dtype is mat2.dtype:
+        _check_dtypes(input, mat1, mat2)
     if mat1.array.shape[1] == mat2.array.shape[0]:
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
     check_product(mat1, mat2)
