@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
@@ -15,6 +17,16 @@ CONJ: Op = Op(
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),
 )
+
+
+def conjugated(xp: Any, x: Any) -> Any:
+    """The conjugate in a rule; real values as they are."""
+    return xp.call(CONJ, x) if xp.plain(x).dtype.kind == "c" else x
+
+
+def adjoint(xp: Any, x: Any) -> Any:
+    """The conjugates of transposed matrices in a rule."""
+    return conjugated(xp, xp.mT(x))
 
 
 def conj(input: Tensor) -> Tensor:

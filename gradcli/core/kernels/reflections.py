@@ -13,7 +13,7 @@ _ALPHA = (1 + 17**0.5) / 8
 
 
 def product(reflectors: Array, tau: Array) -> Array:
-    """The first columns of H_1 @ H_2 @ ..., where H_i = 1 - tau_i * v_i @ v_i.mT and v_i is column i below its one on the diagonal.
+    """The first columns of H_1 @ H_2 @ ..., where H_i = 1 - tau_i * v_i @ v_i.mH and v_i is column i below its one on the diagonal.
 
     The shapes are (..., m, n) and (..., k).
     """
@@ -23,7 +23,7 @@ def product(reflectors: Array, tau: Array) -> Array:
         v = reflectors[..., i:, i : i + 1].copy()
         v[..., 0, :] = 1
         part = made[..., i:, i:]
-        part -= tau[..., i, None, None] * v * np.matmul(v.swapaxes(-1, -2), part)
+        part -= tau[..., i, None, None] * v * np.matmul(v.swapaxes(-1, -2).conj(), part)
     return made
 
 

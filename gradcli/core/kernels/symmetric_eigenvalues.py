@@ -20,8 +20,8 @@ _ITERATIONS = 30
 
 
 def fits(a: Array) -> bool:
-    """Whether this module is for the matrices: small, few and finite."""
-    return 2 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST and bool(np.isfinite(a).all())
+    """Whether this module is for the matrices: real, small, few and finite."""
+    return a.dtype.kind == "f" and 2 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST and bool(np.isfinite(a).all())
 
 
 def eigh(a: Array, lower: bool) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ def _close(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> A
     check_fit(a.array, b.array)
     x, y = a.array, b.array
     close = np.equal(x, y)
-    if not a.dtype.is_floating_point:
+    if not a.dtype.is_differentiable:
         x, y = x.astype(np.float64), y.astype(np.float64)
     elif equal_nan:
         close = close | (np.isnan(x) & np.isnan(y))

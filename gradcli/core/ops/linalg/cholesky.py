@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
 from gradcli.core.ops.checks import not_implemented, require_floating
@@ -38,18 +39,18 @@ def _partial(matrix: Array) -> tuple[Array, int]:
     """The factor up to the first leading minor that is not positive, and the order of that minor, or 0."""
     a = np.tril(matrix)
     for k in range(len(a)):
-        a[k, k] -= a[k, :k] @ a[k, :k]
-        if not a[k, k] > 0:
+        a[k, k] -= a[k, :k] @ a[k, :k].conj()
+        if not a[k, k].real > 0:
             return a, k + 1
         a[k, k] = np.sqrt(a[k, k])
-        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k]) / a[k, k]
+        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k].conj()) / a[k, k]
     return a, 0
 
 
 def _cholesky(a: Array, upper: bool, name: str) -> Array:
     if not a.size:
         return np.empty_like(a)
-    half = a.swapaxes(-1, -2) if upper else a  # numpy reads the lower triangle only
+    half = a.swapaxes(-1, -2).conj() if upper else a  # numpy reads the lower triangle only
     try:
         if not np.isfinite(np.tril(half)).all():
             raise np.linalg.LinAlgError
@@ -62,7 +63,7 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
     # PyTorch returns both triangles column by column in memory
-    return to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower)
+    return to_column_major(lower.swapaxes(-1, -2).conj()) if upper else to_column_major(lower)
 
 
 def _finite_cholesky(matrix: Array) -> None:
@@ -76,22 +77,22 @@ def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
     if n != m:  # of an empty tensor
         n, m = (n, m) if upper else (m, n)
         raise runtime_error(f"linalg.solve_triangular: A must be batches of square matrices, but they are {n} by {m} matrices")
-    lower, gradient = (xp.mT(out), xp.mT(grad)) if upper else (out, grad)
-    phi = xp.matmul(xp.mT(lower), gradient)
+    lower, gradient = (adjoint(xp, out), adjoint(xp, grad)) if upper else (out, grad)
+    phi = xp.matmul(adjoint(xp, lower), gradient)
     half = xp.call(TRIL, phi, 0)
-    both = scalars.times(xp, half + xp.mT(xp.call(TRIL, half, -1)), 0.5)
-    inner = xp.call(TRIANGULAR, xp.mT(lower), both, True, True, False)
+    both = scalars.times(xp, half + adjoint(xp, xp.call(TRIL, half, -1)), 0.5)
+    inner = xp.call(TRIANGULAR, adjoint(xp, lower), both, True, True, False)
     return xp.call(TRIANGULAR, lower, inner, False, False, False)
 
 
 def _cholesky_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Tensor:
     """As in PyTorch, all of the tangent counts, also where it is not symmetric."""
-    lower, tangent = (xp.mT(out) if attrs[0] else out), tangents[0]
+    lower, tangent = (adjoint(xp, out) if attrs[0] else out), tangents[0]
     inner = xp.call(TRIANGULAR, lower, tangent, False, True, False)
-    inner = xp.call(TRIANGULAR, xp.mT(lower), inner, True, False, False)
+    inner = xp.call(TRIANGULAR, adjoint(xp, lower), inner, True, False, False)
     half = scalars.times(xp, xp.call(TRIL, inner, 0) + xp.call(TRIL, inner, -1), 0.5)
     moved: Tensor = xp.matmul(lower, half)
-    return mT(moved) if attrs[0] else moved
+    return conj(mT(moved)) if attrs[0] else moved
 
 
 CHOLESKY: Op = Op(
@@ -100,15 +101,25 @@ CHOLESKY: Op = Op(
     "A",
     "upper name",
     saved="L=out upper",
+    complex=True,
+    wirtinger=True,
     jvp=_cholesky_jvp,
     A=Rule(
         _cholesky_rule,
-        "L = out.mT if upper else out; p = (L.mT @ (grad.mT if upper else grad)).tril(); K = torch.linalg.inv(L); "
-        "K.mT @ (p + p.tril(-1).mT) @ K / 2",
+        "L = out.mH if upper else out; p = (L.mH @ (grad.mH if upper else grad)).tril(); K = torch.linalg.inv(L); "
+        "K.mH @ (p + p.tril(-1).mH) @ K / 2",
     ),
 )
 OLD_CHOLESKY: Op = Op(
-    "CholeskyBackward0", _cholesky, "A", "upper name", saved="result upper", jvp=without_jvp("cholesky"), A=CHOLESKY.rules["A"]
+    "CholeskyBackward0",
+    _cholesky,
+    "A",
+    "upper name",
+    saved="result upper",
+    complex=True,
+    wirtinger=True,
+    jvp=without_jvp("cholesky"),
+    A=CHOLESKY.rules["A"],
 )
 
 
@@ -117,7 +128,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
     Raises RuntimeError for other shapes or dtypes, _LinAlgError for matrices that are not positive definite.
     """
-    check_square_floats("linalg.cholesky", input, "cholesky_cpu")
+    check_square_floats("linalg.cholesky", input, "cholesky_cpu", complex=True)
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
@@ -135,8 +146,9 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
         # PyTorch looks at nothing of an empty input
         return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
     check_squares("cholesky", input)
-    require_floating("cholesky_cpu", input.dtype)
-    check_floats("cholesky", input, "cholesky_cpu")
+    if not input.dtype.is_complex:
+        require_floating("cholesky_cpu", input.dtype)
+    check_floats("cholesky", input, "cholesky_cpu", complex=True)
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 
@@ -145,11 +157,11 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
 
     def unfinished() -> tuple[Array, Array]:
         n = input.array.shape[-1]
-        square = input.array.swapaxes(-1, -2) if upper else input.array
+        square = input.array.swapaxes(-1, -2).conj() if upper else input.array
         parts = [_partial(m) for m in square.reshape(-1, n, n)]
         made = np.stack([m for m, _ in parts]).reshape(square.shape)
         info = np.array([k for _, k in parts], np.int32).reshape(square.shape[:-2])
-        return to_column_major(made.swapaxes(-1, -2) if upper else made), info
+        return to_column_major(made.swapaxes(-1, -2).conj() if upper else made), info
 
     found = with_info(
         lambda: cholesky(input, upper),
@@ -177,12 +189,12 @@ def _inverse(a: Array, upper: bool) -> Array:
             f"cholesky_inverse: {where}The diagonal element {zero + 1} is zero, the inversion could not be completed because the input "
             "matrix is singular.",
         ) from None
-    flipped = inverse.swapaxes(-1, -2)
+    flipped = inverse.swapaxes(-1, -2).conj()
     return to_column_major(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
 
 
 def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
-    common = xp.matmul(xp.matmul(out, grad + xp.mT(grad)), out)
+    common = xp.matmul(xp.matmul(out, grad + adjoint(xp, grad)), out)
     return -xp.matmul(input, common) if upper else -xp.matmul(common, input)
 
 
@@ -191,14 +203,16 @@ CHOLESKY_INVERSE = Op(
     _inverse,
     "input",
     "upper",
-    input=Rule(_inverse_rule, "common = out @ (grad + grad.mT) @ out; -(input @ common) if upper else -(common @ input)"),
+    complex=True,
+    wirtinger=True,
+    input=Rule(_inverse_rule, "common = out @ (grad + grad.mH) @ out; -(input @ common) if upper else -(common @ input)"),
 )
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
     """The inverse of L @ L.mT. Raises RuntimeError for other shapes or dtypes, _LinAlgError for a zero on the diagonal."""
     check_squares("cholesky_inverse", input)
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex:
         raise not_implemented("cholesky_inverse_out_cpu", input.dtype)
     return CHOLESKY_INVERSE(input, upper)
 
@@ -208,14 +222,15 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
 
 def _solved(b: Array, a: Array, upper: bool) -> Array:
     """x of L @ L.mT @ x = b; `a` holds L, or with `upper` its transpose."""
-    lower, other = (a.swapaxes(-1, -2), a) if upper else (a, a.swapaxes(-1, -2))
+    flipped = a.swapaxes(-1, -2).conj()
+    lower, other = (flipped, a) if upper else (a, flipped)
     first = substitution.solved(lower, b, False, False, True)
     return to_column_major(substitution.solved(other, first, True, False, True))
 
 
 def _factor_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:
-    inner = xp.matmul(xp.call(CHOLESKY_SOLVE, grad, input2, upper), xp.mT(out))
-    common = inner + xp.mT(inner)
+    inner = xp.matmul(xp.call(CHOLESKY_SOLVE, grad, input2, upper), adjoint(xp, out))
+    common = inner + adjoint(xp, inner)
     return -xp.matmul(input2, common) if upper else -xp.matmul(common, input2)
 
 
@@ -223,8 +238,8 @@ def _solved_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Te
     """As in PyTorch, all of the factor and of its tangent count, also outside the triangle."""
     right, moved = tangents
     if moved is not None:
-        half = xp.matmul(xp.mT(moved), inputs[1]) if attrs[0] else xp.matmul(moved, xp.mT(inputs[1]))
-        pushed = xp.matmul(half + xp.mT(half), out)
+        half = xp.matmul(adjoint(xp, moved), inputs[1]) if attrs[0] else xp.matmul(moved, adjoint(xp, inputs[1]))
+        pushed = xp.matmul(half + adjoint(xp, half), out)
         right = -pushed if right is None else right - pushed
     return CHOLESKY_SOLVE(right, inputs[1], *attrs)  # type: ignore[no-any-return]
 
@@ -234,12 +249,14 @@ CHOLESKY_SOLVE: Op = Op(
     _solved,
     "input input2",
     "upper",
+    complex=True,
+    wirtinger=True,
     jvp=_solved_jvp,
     saved="input2 result self upper",
     input=Rule(lambda xp, grad, input2, upper: xp.call(CHOLESKY_SOLVE, grad, input2, upper), "torch.cholesky_solve(grad, input2, upper)"),
     input2=Rule(
         _factor_rule,
-        "inner = torch.cholesky_solve(grad, input2, upper) @ out.mT; common = inner + inner.mT; "
+        "inner = torch.cholesky_solve(grad, input2, upper) @ out.mH; common = inner + inner.mH; "
         "-(input2 @ common) if upper else -(common @ input2)",
     ),
 )
@@ -256,7 +273,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
         raise shape_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
     check_matrices("cholesky_solve", input2)
     check_sizes("cholesky_solve", input, input2)
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex:
         raise not_implemented("cholesky_solve_cpu", input.dtype)
     return CHOLESKY_SOLVE(input, input2, upper)
 

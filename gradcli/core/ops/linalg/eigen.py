@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.conjugate import CONJ
+from gradcli.core.graph.conjugate import CONJ, adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
@@ -38,21 +38,34 @@ def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
 def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     values, vectors = grads
     V = eigenvectors
+    VH = adjoint(xp, V)
     if vectors is None:
-        return xp.matmul(V * xp.expand_dims(values, -2), xp.mT(V))
-    inner = xp.matmul(xp.mT(V), vectors)
-    core = scalars.times(xp, inner - xp.mT(inner), 0.5) / differences(xp, eigenvalues)
+        return xp.matmul(V * xp.expand_dims(values, -2), VH)
+    inner = xp.matmul(VH, vectors)
+    _check_phases(xp, "linalg_eigh_backward", xp.call(DIAGONAL, inner, 0, -2, -1))
+    core = scalars.times(xp, inner - adjoint(xp, inner), 0.5) / differences(xp, eigenvalues)
     if values is not None:
         core = core + xp.call(DIAG_EMBED, values, 0, -2, -1)
-    return xp.matmul(V, xp.matmul(core, xp.mT(V)))
+    return xp.matmul(V, xp.matmul(core, VH))
+
+
+def _check_phases(xp: Any, name: str, along: Any) -> None:
+    """Refuse gradients that depend on the phases of complex eigenvectors. Raises RuntimeError."""
+    if np.abs(xp.plain(along).imag).max(initial=0) > 1e-2:
+        raise runtime_error(
+            f"{name}: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
+            "function depends on this quantity, so it is ill-defined."
+        )
 
 
 def _eigh_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> tuple[Tensor, Tensor]:
     """As in PyTorch, all of the tangent counts, also where it is not symmetric."""
     values, V = outs
-    inner = xp.matmul(xp.mT(V), xp.matmul(tangents[0], V))
+    inner = xp.matmul(adjoint(xp, V), xp.matmul(tangents[0], V))
     diagonal = xp.diagonal(inner, 0, -2, -1)
-    return diagonal, xp.matmul(V, (inner - xp.call(DIAG_EMBED, diagonal, 0, -2, -1)) / differences(xp, values))
+    return REAL(diagonal) if diagonal.dtype.is_complex else diagonal, xp.matmul(
+        V, (inner - xp.call(DIAG_EMBED, diagonal, 0, -2, -1)) / differences(xp, values)
+    )
 
 
 EIGH: Op = Op(
@@ -63,11 +76,13 @@ EIGH: Op = Op(
     saved="eigenvalues eigenvectors",
     outputs="eigenvalues eigenvectors",
     differentiable=2,
+    complex=True,
+    wirtinger=True,
     jvp=_eigh_jvp,
     A=Rule(
         _eigh_rule,
-        "V = eigenvectors; p = V.mT @ grads[1]; a = (p - p.mT) / 2; d = eigenvalues[..., None, :] - eigenvalues[..., None]; "
-        "V @ (torch.diag_embed(grads[0]) + (a / d).where(a != 0, 0)) @ V.mT",
+        "V = eigenvectors; p = V.mH @ grads[1]; a = (p - p.mH) / 2; d = eigenvalues[..., None, :] - eigenvalues[..., None]; "
+        "V @ (torch.diag_embed(grads[0]) + (a / d).where(a != 0, 0)) @ V.mH",
     ),
 )
 
@@ -76,9 +91,9 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     check_squares("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if not A.dtype.is_floating_point:
+    if not A.dtype.is_differentiable:
         raise not_implemented("linalg_eigh_cpu", A.dtype)
-    check_floats("linalg.eigh", A, "linalg_eigh_cpu")
+    check_floats("linalg.eigh", A, "linalg_eigh_cpu", complex=True)
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
 
@@ -112,11 +127,7 @@ def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
         return xp.call(SOLVE, VH, xp.expand_dims(values, -1) * VH)
     inner = xp.matmul(VH, vectors)
     along = xp.call(DIAGONAL, inner, 0, -2, -1)
-    if np.abs(xp.plain(along).imag).max(initial=0) > 1e-2:
-        raise runtime_error(
-            "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss "
-            "function depends on this quantity, so it is ill-defined."
-        )
+    _check_phases(xp, "linalg_eig_backward", along)
     scaled = V * xp.expand_dims(xp.call(REAL, along), -2)
     core = (inner - xp.matmul(VH, scaled)) / xp.call(CONJ, differences(xp, eigenvalues))
     if values is not None:
@@ -167,7 +178,7 @@ FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "eigh",
         ("Tensor input, str UPLO='L' |outs", eigh),
-        doc="Eigenvalues, ascending, and eigenvectors of symmetric matrices.",
+        doc="Eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices.",
         ops=(EIGH,),
         samples=(
             Sample("torch.linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),
@@ -178,7 +189,7 @@ FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "eigvalsh",
         ("Tensor input, str UPLO='L'", eigvalsh),
-        doc="Eigenvalues of symmetric matrices, ascending.",
+        doc="Eigenvalues of symmetric or Hermitian matrices, ascending.",
         samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),),
         out=True,
     ),

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, reflections
 from gradcli.core.ops.checks import not_implemented, wrap_dim
@@ -35,11 +36,12 @@ LDL_SOLVE = not_differentiable("linalg_ldl_solve", lambda x, y: y, "LD B")
 LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
 
 
-def _check_reflectors(name: str, A: Tensor, kernel: str) -> None:
+def _check_reflectors(name: str, A: Tensor, kernel: str, complex: bool = False) -> None:
     if A.array.ndim < 2:
         raise shape_error(f"{name}: input must have at least 2 dimensions.")
     check_matrices(name, A)
-    if A.dtype not in (dtypes.float32, dtypes.float64):
+    if A.dtype not in (dtypes.float32, dtypes.float64) and not (complex and A.dtype.is_complex):
+        check_floats(name, A, kernel)
         raise not_implemented(kernel, A.dtype)
 
 
@@ -57,6 +59,11 @@ def _columns(xp: Any, x: Any, start: int, end: int) -> Any:
     return xp.call(SLICE, x, -1, start, end, 1)
 
 
+def _weighted(xp: Any, t: Any, first: Any, second: Any) -> Any:
+    """`first` times the conjugate of t, and `second` times t."""
+    return conjugated(xp, t) * first + t * second if xp.plain(t).dtype.kind == "c" else t * (first + second)
+
+
 def _through(xp: Any, grad: Any, input: Any, tau: Any) -> tuple[list[Any], list[Any]]:
     """The gradients of the reflectors and of tau: G_1 is that of the product, and G_{i+1} = H_i @ G_i."""
     m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
@@ -66,15 +73,15 @@ def _through(xp: Any, grad: Any, input: Any, tau: Any) -> tuple[list[Any], list[
     t = [xp.call(VIEW, _columns(xp, tau, i, i + 1), (*tau.shape[:-1], 1, 1)) for i in range(k)]
     later = [as_data(input, np.broadcast_to(ones, input.shape).copy())]
     for i in reversed(range(k)):
-        later.append(later[-1] - xp.matmul(t[i] * v[i], xp.matmul(xp.mT(v[i]), later[-1])))
+        later.append(later[-1] - xp.matmul(t[i] * v[i], xp.matmul(adjoint(xp, v[i]), later[-1])))
     of_vectors, of_tau = [], []
     for i in range(k):
         after = later[k - 1 - i]
-        seen = xp.matmul(xp.mT(v[i]), grad)
-        known = xp.matmul(xp.mT(v[i]), after)
-        of_tau.append(-xp.matmul(seen, xp.mT(known)))
-        of_vectors.append(-(t[i] * (xp.matmul(grad, xp.mT(known)) + xp.matmul(after, xp.mT(seen)))))
-        grad = grad - xp.matmul(t[i] * v[i], seen)
+        seen = xp.matmul(adjoint(xp, v[i]), grad)
+        known = xp.matmul(adjoint(xp, v[i]), after)
+        of_tau.append(-xp.matmul(seen, adjoint(xp, known)))
+        of_vectors.append(-_weighted(xp, t[i], xp.matmul(grad, adjoint(xp, known)), xp.matmul(after, adjoint(xp, seen))))
+        grad = grad - xp.matmul(conjugated(xp, t[i]) * v[i], seen)
     return of_vectors, of_tau
 
 
@@ -93,21 +100,24 @@ def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any) -> Any:
 
 _EACH = (
     "m, n = input.shape; k = len(tau); V = input.tril(-1) + eye(m, n, dtype=grad.dtype); I = eye(m, dtype=grad.dtype); "
-    "H = [I - tau[i] * outer(V[:, i], V[:, i]) for i in range(k)]; "
-    "D = [torch.linalg.multi_dot([I, *H[:i], I]).T @ grad @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :n]]).T for i in range(k)]; "
+    "H = [I - tau[i] * outer(V[:, i], V[:, i].conj()) for i in range(k)]; "
+    "D = [torch.linalg.multi_dot([I, *H[:i], I]).mH @ grad @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :n]]).mH for i in range(k)]; "
 )
 PRODUCT = Op(
     "LinalgHouseholderProductBackward0",
     reflections.product,
     "input tau",
     saved="input result tau",
+    complex=True,
+    wirtinger=True,
     jvp="transpose",
     layout="columns",
     input=Rule(
         _reflector_rule,
-        f"{_EACH}torch.cat([torch.stack([-tau[i] * (D[i] + D[i].T) @ V[:, i] for i in range(k)], 1), zeros(m, n - k)], 1).tril(-1)",
+        f"{_EACH}c = [-(tau[i].conj() * D[i] + tau[i] * D[i].mH) @ V[:, i] for i in range(k)]; "
+        "torch.cat([torch.stack(c, 1), zeros(m, n - k)], 1).tril(-1)",
     ),
-    tau=Rule(_tau_rule, f"{_EACH}torch.stack([-V[:, i] @ D[i] @ V[:, i] for i in range(k)])"),
+    tau=Rule(_tau_rule, f"{_EACH}torch.stack([-V[:, i].conj() @ D[i] @ V[:, i] for i in range(k)])"),
 )
 
 
@@ -129,7 +139,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Any:
         raise shape_error(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {batch}")
     if tau.dtype is not input.dtype:
         raise runtime_error(f"{name}: tau dtype {tau.dtype.torch_name} does not match input dtype {input.dtype.torch_name}")
-    _check_reflectors(name, input, "orgqr_cpu")
+    _check_reflectors(name, input, "orgqr_cpu", complex=True)
     return PRODUCT(input, tau)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import require_floating
@@ -53,10 +54,10 @@ def _pinv(a: Array, absolute: Any, relative: Any, hermitian: bool) -> Array:
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
         values, vectors = EIGH.forward(a, True)
-        left, right, sizes = vectors, vectors.swapaxes(-1, -2), np.abs(values)
+        left, right, sizes = vectors, vectors.swapaxes(-1, -2).conj(), np.abs(values)
     else:
         u, values, vh = SVD.forward(a, False)
-        left, right, sizes = vh.swapaxes(-1, -2), u.swapaxes(-1, -2), values
+        left, right, sizes = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj(), values
     kept = sizes > _bound(sizes.max(-1, keepdims=True), (absolute, relative))
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
     return np.asarray(np.matmul(left, inverse[..., None] * right))
@@ -65,15 +66,15 @@ def _pinv(a: Array, absolute: Any, relative: Any, hermitian: bool) -> Array:
 def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
     """The gradient of the pseudo-inverse (G. Golub and V. Pereyra, 1973), by products of the smaller side."""
     m, n = A.shape[-2:]
-    ph, gh = xp.mT(out), xp.mT(grad)
+    ph, gh = adjoint(xp, out), adjoint(xp, grad)
     if m <= n:
         k = xp.matmul(gh, out)
         kp = xp.matmul(k, ph)
-        first = -xp.mT(xp.matmul(out, k)) + kp
+        first = -adjoint(xp, xp.matmul(out, k)) + kp
         return first - xp.matmul(xp.matmul(A, out), kp) + xp.matmul(xp.matmul(ph, out), gh - xp.matmul(k, A))
     k = xp.matmul(out, gh)
     pk = xp.matmul(ph, k)
-    first = -xp.mT(xp.matmul(k, out)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), out), ph)
+    first = -adjoint(xp, xp.matmul(k, out)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), out), ph)
     return first + pk - xp.matmul(xp.matmul(pk, out), A)
 
 
@@ -84,7 +85,9 @@ PINV: Op = Op(
     "absolute relative hermitian",
     layout="contiguous",
     saved="result self=A",
-    A=Rule(_pinv_rule, "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)"),
+    complex=True,
+    wirtinger=True,
+    A=Rule(_pinv_rule, "g = grad.mH; -out.mH @ g.mH @ out.mH + (g - A @ out @ g) @ out @ out.mH + out.mH @ out @ (g - g @ out @ A)"),
 )
 
 
@@ -93,7 +96,7 @@ def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitia
 
     Raises RuntimeError for other shapes or dtypes.
     """
-    if input.array.ndim < 2 or input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.array.ndim < 2 or (input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex):
         raise shape_error(
             f"linalg.pinv({input.dtype.torch_name}{{{list(input.array.shape)}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types",
@@ -118,7 +121,7 @@ def _pinv_of_rcond(input: Tensor, rcond: Tolerance, hermitian: bool = False) -> 
 
 
 def _check_epsilon(A: Tensor) -> None:
-    if A.dtype not in (dtypes.float32, dtypes.float64):
+    if A.dtype not in (dtypes.float32, dtypes.float64) and not A.dtype.is_complex:
         raise runtime_error("This function doesn't handle types other than float and double")
 
 
@@ -130,9 +133,9 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
     if not input.array.size:
         return wrap(np.zeros(input.array.shape[:-2], np.int64))
     name = "eigh" if hermitian else "svd"
-    if hermitian:
+    if hermitian and not input.dtype.is_complex:
         require_floating("linalg_eigh_cpu", input.dtype)
-    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu")
+    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu", complex=True)
     if hermitian:
         check_squares("linalg.eigh", input)
         values = np.abs(np.linalg.eigvalsh(input.array))
@@ -241,6 +244,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     vector = _check_system(name, input, b)
     if method not in ("gels", "gelsy", "gelsd", "gelss"):
         raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    check_floats(name, input)
     _check_epsilon(input)
     if rcond is None or method == "gels":  # which takes the matrix to have full rank
         rcond = float(np.finfo(input.dtype.np).eps) * max(input.array.shape[-2:])

@@ -47,7 +47,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     """
     name = "linalg.matrix_norm"
     check_matrices(name, A)
-    if not A.dtype.is_floating_point:
+    if not A.dtype.is_differentiable:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     first, second = _two_dims(name, A, dim)
     if dtype is not None:
@@ -63,7 +63,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
             first, second = second, first
         sums = vector_norm(A, 1, (first,), keepdim)
         return largest(sums, (second - (not keepdim and second > first),), keepdim)
-    check_floats(name, A)
+    check_floats(name, A, complex=True)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
     values = svdvals(permute(A, (*rest, first, second)))
     result = sum_mean.sum(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)

@@ -9,13 +9,15 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, singular_values
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.eigen import differences
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first_failure, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.shape.diagonal import DIAG_EMBED
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor.tensor import Tensor
@@ -56,30 +58,58 @@ def _svd_rule(xp: Any, grads: Any, U: Any, S: Any, Vh: Any) -> Any:
             return xp.matmul(u, xp.expand_dims(gs, -1) * vh)
         return xp.matmul(u * xp.expand_dims(gs, -2), vh)
     core: Any = None
+    uh = adjoint(xp, u)
+    turned = _turned(xp, uh, gu, vh, gvh)
     if gu is not None:
-        inner = xp.matmul(xp.mT(u), gu)
-        core = (inner - xp.mT(inner)) * xp.expand_dims(S, -2)
+        inner = xp.matmul(uh, gu)
+        core = (inner - adjoint(xp, inner)) * xp.expand_dims(S, -2)
     if gvh is not None:
-        inner = xp.matmul(vh, xp.mT(gvh))
-        part = xp.expand_dims(S, -1) * (inner - xp.mT(inner))
+        inner = xp.matmul(vh, adjoint(xp, gvh))
+        part = xp.expand_dims(S, -1) * (inner - adjoint(xp, inner))
         core = part if core is None else core + part
     core = core / differences(xp, S * S)
     if gs is not None:
         core = core + xp.call(DIAG_EMBED, gs, 0, -2, -1)
+    if turned is not None:
+        core = core + xp.call(DIAG_EMBED, turned / scalars.times(xp, S, 2.0), 0, -2, -1)
     if gu is not None and m > k:
         scaled = gu / xp.expand_dims(S, -2)
-        return xp.matmul(xp.matmul(u, core) + scaled - xp.matmul(u, xp.matmul(xp.mT(u), scaled)), vh)
+        return xp.matmul(xp.matmul(u, core) + scaled - xp.matmul(u, xp.matmul(uh, scaled)), vh)
     if gvh is not None and n > k:
         scaled = gvh / xp.expand_dims(S, -1)
-        return xp.matmul(u, xp.matmul(core, vh) + scaled - xp.matmul(xp.matmul(scaled, xp.mT(vh)), vh))
+        return xp.matmul(u, xp.matmul(core, vh) + scaled - xp.matmul(xp.matmul(scaled, adjoint(xp, vh)), vh))
     return xp.matmul(u, xp.matmul(core, vh)) if m >= n else xp.matmul(xp.matmul(u, core), vh)
+
+
+def _turned(xp: Any, uh: Any, gu: Any, vh: Any, gvh: Any) -> Any:
+    """The imaginary diagonal of U.mH @ grad - its adjoint, where U and V of complex matrices have gradients; else None.
+
+    Raises RuntimeError where the gradient depends on the phases of the singular vectors.
+    """
+    if xp.plain(uh).dtype.kind != "c":
+        return None
+    parts = [
+        None if g is None else _diagonal_skew(xp, a, b) for g, a, b in ((gu, uh, gu), (gvh, vh, None if gvh is None else adjoint(xp, gvh)))
+    ]
+    total = sum(xp.plain(part).imag for part in parts if part is not None)
+    if np.abs(total).max(initial=0) > 1e-2:
+        raise runtime_error(
+            "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss "
+            "function depends on this phase term, making it ill-defined."
+        )
+    return parts[0] if parts[1] is not None else None
+
+
+def _diagonal_skew(xp: Any, a: Any, b: Any) -> Any:
+    inner = xp.matmul(a, b)
+    return xp.call(DIAGONAL, inner - adjoint(xp, inner), 0, -2, -1)
 
 
 _SVD = (
     "k = S.shape[-1]; u = U[..., :k]; v = Vh[..., :k, :]; s = S[..., None, :]; gu = grads[0][..., :k]; gv = grads[2][..., :k, :]; "
-    "a = u.mT @ gu; b = v @ gv.mT; t = (a - a.mT) * s + s.mT * (b - b.mT); "
+    "a = u.mH @ gu; b = v @ gv.mH; t = (a - a.mH) * s + s.mT * (b - b.mH); "
     "core = torch.diag_embed(grads[1]) + (t / (s**2 - s.mT**2)).where(t != 0, 0); "
-    "left = (gu - u @ a) / s @ v if U.shape[-2] > k else 0; right = u @ ((gv - b.mT @ v) / s.mT) if Vh.shape[-1] > k else 0; "
+    "left = (gu - u @ a) / s @ v if U.shape[-2] > k else 0; right = u @ ((gv - b.mH @ v) / s.mT) if Vh.shape[-1] > k else 0; "
     "u @ core @ v + left + right"
 )
 SVD: Op = Op(
@@ -91,6 +121,8 @@ SVD: Op = Op(
     saved="S U Vh S_sym_argsize_minus_1=? full_matrices",
     outputs="U S Vh",
     differentiable=3,
+    complex=True,
+    wirtinger=True,
     A=Rule(_svd_rule, _SVD),
 )
 
@@ -98,7 +130,7 @@ SVD: Op = Op(
 def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes, and for a `driver`."""
     check_matrices("linalg.svd", A)
-    check_floats("linalg.svd", A, "linalg_svd_cpu")
+    check_floats("linalg.svd", A, "linalg_svd_cpu", complex=True)
     if driver is not None and A.array.size:
         raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
@@ -119,7 +151,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
         limits.check_room(2 * square_bytes(input.array))
         zeros = [Tensor(np.zeros((*input.array.shape[:-2], k, k), input.dtype.np), input.dtype) for k in (m, n)]
         return named("svd", "U", "S", "V")((zeros[0], s, zeros[1]))
-    return named("svd", "U", "S", "V")((u, s, mT(vh)))
+    return named("svd", "U", "S", "V")((u, s, conj(mT(vh))))
 
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:

@@ -51,6 +51,7 @@ TRIANGULAR: Op = Op(
     "A B",
     "upper left unitriangular",
     saved="result self=A left unitriangular upper",
+    complex=True,
     A=Rule(
         _matrix_rule,
         f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
@@ -68,8 +69,9 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
         shown = "AX = B" if left else "XA = B"
         text = f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         raise shape_error(text)
-    require_floating("triangular_solve_cpu", A.dtype)
-    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
+    if not A.dtype.is_complex:
+        require_floating("triangular_solve_cpu", A.dtype)
+    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu", complex=True)
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 
