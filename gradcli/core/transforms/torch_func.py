@@ -33,12 +33,14 @@ _NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved ten
 class Level:
     """The stand-ins of one call. Inside `with` they require grad and everything is recorded."""
 
-    __slots__ = ("before", "own", "recording", "start")
+    __slots__ = ("before", "own", "given", "recording", "start")
 
     def __init__(self) -> None:
         self.before = state.enabled
         #: leaves of this level, by identity
         self.own: dict[int, Tensor] = {}
+        #: stand-ins and the inputs they stand for, by the identity of the stand-in
+        self.given: dict[int, tuple[Tensor, Tensor]] = {}
         self.start = state.sequence
         self.recording = recording(True)
 
@@ -64,9 +66,9 @@ class Level:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
-        if value.requires_grad and self.before:
-            return stand_in(value)
-        return self.leaf(detach(value))
+        made = stand_in(value) if value.requires_grad and self.before else self.leaf(detach(value))
+        self.given[id(made)] = made, value
+        return made
 
     def matters_outside(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` would reach anything but this level's own leaves."""
@@ -90,12 +92,17 @@ class Level:
         return False
 
     def leave(self, value: Any) -> Any:
-        """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached."""
+        """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached.
+
+        A stand-in is the input again.
+        """
         return map_leaves(self._left, value)
 
     def _left(self, value: Any) -> Tensor:
         if type(value) is not Tensor:
             raise runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
+        if id(value) in self.given:
+            return self.given[id(value)][1]
         if not value.requires_grad or self.matters_outside(value):
             return value
         return detach(value)
