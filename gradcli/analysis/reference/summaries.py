@@ -50,6 +50,7 @@ _ROUTINES = {
     "autograd.forward_ad.make_dual": "A tensor that carries a tangent: what is computed from it carries J times the tangent.",
     "autograd.forward_ad.unpack_dual": "The value and the tangent of a dual tensor.",
     "autograd.forward_ad.UnpackedDualTensor": "The type of what unpack_dual returns.",
+    "func.functionalize": "The function itself: nothing is compiled, so that writes need no replacement.",
     "func.linearize": "A function's value, and a function that computes J times tangents.",
     "func.stack_module_state": "The parameters and buffers of several modules, stacked under their names.",
     "accelerator.is_available": "False: tensors live on the cpu.",

@@ -375,6 +375,23 @@ def hessian(func: Any, argnums: Any = 0) -> Routine:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+def functionalize(func: Any, *, remove: Any = "mutations") -> Routine:
+    """`functionalize(f)(*args)`: what f returns. What is written to tensors inside stays as it is, for nothing compiles f here."""
+    if not isinstance(remove, str) or remove not in ("mutations", "mutations_and_views"):
+        raise runtime_error(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={formatted(remove)}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+            "out-of-place equivalents.\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their "
+            "non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return call(func, args, kwargs)
+
+    return Routine(wrapped, qualified_name_of(func))
+
+
 GRAD = Routine(grad)
 GRAD_AND_VALUE = Routine(grad_and_value)
 VJP = Routine(vjp)
@@ -383,3 +400,4 @@ LINEARIZE = Routine(linearize)
 JACREV = Routine(jacrev)
 JACFWD = Routine(jacfwd)
 HESSIAN = Routine(hessian)
+FUNCTIONALIZE = Routine(functionalize)

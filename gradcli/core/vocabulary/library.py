@@ -94,6 +94,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.hessian": (_FUNC, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
     "func.linearize": (_FUNC, "LINEARIZE"),
+    "func.functionalize": (_FUNC, "FUNCTIONALIZE"),
     "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_ANOMALY, "SET_DETECT_ANOMALY"),
     "autograd.detect_anomaly": (_ANOMALY, "DETECT_ANOMALY"),

@@ -136,3 +136,5 @@ OS: dict[str, Value] = {
     "linesep": "\n",
     "name": "posix",
 }
+#: modules that programs import and seldom use: none of their names is here
+UNUSED: dict[str, Value] = {}

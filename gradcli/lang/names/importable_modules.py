@@ -109,6 +109,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.libraries.system", "OS"),
+    **dict.fromkeys(("argparse", "gc", "inspect", "logging"), ("gradcli.lang.libraries.system", "UNUSED")),
     "os.path": ("gradcli.lang.libraries.system", "PATH"),
     "matplotlib": ("gradcli.lang.plotting.pyplot", "MATPLOTLIB"),
     "matplotlib.pyplot": ("gradcli.lang.plotting.pyplot", "MEMBERS"),

@@ -16,4 +16,5 @@ def is_left_out(place: str, name: str) -> bool:
 def text(place: str, name: str) -> str:
     """What errors say of such a name."""
     owner = place if place == TENSOR else f"torch.{place}" if place else "torch"
-    return f"{owner}.{name} is not part of gradcli"
+    reason = ": programs read and write no files" if not place and name in ("load", "save") else ""
+    return f"{owner}.{name} is not part of gradcli{reason}"

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented
@@ -73,6 +74,25 @@ def _eye(n: int, m: int, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
     limits.check_elements(n * m, wanted.itemsize)
     return np.eye(n, m, dtype=wanted.np), wanted
+
+
+def _strided(size: tuple[int, ...], stride: tuple[int, ...], wanted: DType) -> Made:
+    if len(size) != len(stride):
+        raise shape_error(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    check_sizes(size, wanted)
+    if any(s < 0 for s in stride):
+        raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    needed = strided.extent(size, stride)
+    limits.check_elements(needed, wanted.itemsize)
+    return strided.seen(np.zeros(needed, wanted.np), (size, stride, 0)), wanted
+
+
+def _empty_strided(size: tuple[int, ...], stride: tuple[int, ...], dtype: DType | None) -> Made:
+    return _strided(size, stride, dtype or dtypes.get_default())
+
+
+def _new_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], dtype: DType | None) -> Made:
+    return _strided(size, stride, dtype or input.dtype)
 
 
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
@@ -142,6 +162,20 @@ FUNCTIONS = (
     Function("new_zeros", _new_filled(0), doc="Zeros of the same dtype.", function=False),
     Function("new_ones", _new_filled(1), doc="Ones of the same dtype.", function=False),
     Function("new_empty", _new_filled(0), doc="Uninitialised in PyTorch; zeros here.", function=False),
+    Function(
+        "empty_strided",
+        making("ints size, ints stride, *", _empty_strided),
+        doc="Of these strides. Uninitialised in PyTorch; zeros here.",
+        samples=(Sample("torch.empty_strided((2, 3), (1, 2)).stride()"),),
+        method=False,
+    ),
+    Function(
+        "new_empty_strided",
+        making("Tensor input, ints size, ints stride, *", _new_strided),
+        doc="Of these strides and of the same dtype. Uninitialised in PyTorch; zeros here.",
+        samples=(Sample("tensor([1.]).new_empty_strided((2, 3), (1, 2)).stride()"),),
+        function=False,
+    ),
     Function(
         "new_full", making("Tensor input, ints size, Number fill_value, *", _new_full), doc="One number in the same dtype.", function=False
     ),

@@ -93,17 +93,30 @@ def _resolve_conj(input: Tensor) -> Tensor:
     return CLONE(input) if input.property_of("conj") else input
 
 
+def _resolve_neg(input: Tensor) -> Tensor:
+    return CLONE(input) if input.property_of("neg") else input
+
+
 # --- parts ---
 
 
 def _real(input: Tensor) -> Tensor:
-    return SELECT(VIEW_AS_REAL(input), -1, 0) if input.dtype.is_complex else input
+    return _part(input, 0) if input.dtype.is_complex else input
+
+
+def _part(input: Tensor, index: int) -> Tensor:
+    """The real or the imaginary part, which is no conjugate; of a conjugate, PyTorch negates the imaginary part when it is read."""
+    made: Tensor = SELECT(VIEW_AS_REAL(input), -1, index)
+    if input.property_of("conj"):
+        made.set_property("conj", False)
+        made.set_property("neg", bool(index))
+    return made
 
 
 def _imag(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         raise runtime_error("imag is not implemented for tensors with non-complex dtypes.")
-    return SELECT(VIEW_AS_REAL(input), -1, 1)  # type: ignore[no-any-return]
+    return _part(input, 1)
 
 
 def _view_as_real(input: Tensor) -> Tensor:
@@ -259,12 +272,12 @@ FUNCTIONS = (
     ),
     Function(
         "is_neg",
-        ("Tensor input", lambda t: False),
-        doc="Whether the negation is still to be done: never here.",
+        ("Tensor input", lambda t: bool(t.property_of("neg"))),
+        doc="Whether the tensor is the imaginary part of a conjugate, which PyTorch negates when it is read.",
         samples=(Sample("tensor(1.).is_neg()"),),
     ),
     _same("resolve_conj", "The tensor itself, or a copy of a conjugate.", run=_resolve_conj),
-    _same("resolve_neg", "The tensor itself: there is no negation to be done."),
+    _same("resolve_neg", "The tensor itself, or a copy of the imaginary part of a conjugate.", run=_resolve_neg),
     _same(
         "conj_physical",
         "The conjugate; a real tensor itself.",
