@@ -203,6 +203,8 @@ def _unnamed(text: str) -> str:
 
 def _close(theirs: str, ours: str) -> bool:
     """Whether the numbers of equal texts differ by one unit of five digits at most, or little beside the largest of them and 1."""
+    # the imaginary part of a complex number is a number of its own
+    theirs, ours = (re.sub(r"(?<=[\d.])(?:\+|(-))([\d.]+(?:e[+-]\d+)?)j", r" \1\2 j", text) for text in (theirs, ours))
     shapes = [re.sub(r"\s+", " ", verdicts.NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if len(set(shapes)) > 1:
         return False

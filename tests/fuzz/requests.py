@@ -9,7 +9,7 @@ import gc
 import itertools
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -203,16 +203,16 @@ def differences(sequence: list[str]) -> Iterator[str]:
         child.end()
 
 
-def pairs() -> list[str]:
+def pairs(nasty: Sequence[str]) -> list[str]:
     """A sequence in which every request follows every request, itself too, once."""
-    size = len(NASTY)
+    size = len(nasty)
     left = [list(range(size)) for _ in range(size)]
     path, found = [0], []
     while path:  # a closed walk over all pairs
         if left[path[-1]]:
             path.append(left[path[-1]].pop())
         else:
-            found.append(NASTY[path.pop()])
+            found.append(nasty[path.pop()])
     return found
 
 

@@ -12,9 +12,10 @@ from tests.fuzz import requests
 
 @pytest.mark.slow
 def test_every_pair_of_requests() -> None:
+    """Of some requests; `python -m tests.fuzz.requests COUNT SEED` makes sequences of all."""
     requests.answered("1")
-    sequence = requests.pairs()
-    assert len(sequence) == len(requests.NASTY) ** 2 + 1
+    sequence = requests.pairs(random.Random(7).sample(requests.NASTY, 14))
+    assert len(sequence) == 14**2 + 1
     assert list(requests.differences(sequence)) == []
 
 
