@@ -42,6 +42,7 @@ WEIGHT_NORM = Op(
     "v g",
     "dim",
     jvp="transpose",
+    saved="v g result1=? dim",
     v=Rule(_to_direction, f"{_OF}g / n * (grad - v * s / n**2)"),
     g=Rule(_to_size, f"{_OF}s / n"),
 )
