@@ -13,7 +13,7 @@ from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import Number, expand, f, f_special, smallest, together
-from gradcli.core.distributions.multivariate import MultivariateNormal, linear
+from gradcli.core.distributions.multivariate import MATRICES, MultivariateNormal, linear, one_matrix
 from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes
@@ -23,7 +23,6 @@ from gradcli.errors import ProgramError
 
 #: how often PyTorch draws again
 _TRIES = 10
-_MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
 def _diagonal(x: Tensor) -> Tensor:
@@ -39,7 +38,7 @@ class Wishart(MultivariateNormal):
         "scale_tril": constraints.lower_cholesky,
         "df": constraints.greater_than(0),
     }
-    ARGUMENTS = {"df": REQUIRED, **dict.fromkeys(_MATRICES), "validate_args": None}
+    ARGUMENTS = {"df": REQUIRED, **dict.fromkeys(MATRICES), "validate_args": None}
     SUPPORT = constraints.positive_definite
     mean = property(lambda self: self._df() * self.covariance_matrix)
 
@@ -48,11 +47,7 @@ class Wishart(MultivariateNormal):
         return dict(self.PARAMETERS) | {"df": constraints.greater_than(self.event_shape[-1] - 1)}
 
     def keep(self, given: dict[str, Any]) -> None:
-        held = {name: given[name] for name in _MATRICES if given[name] is not None}
-        if len(held) != 1:
-            text = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            raise ProgramError("AssertionError", text)
-        ((name, matrix),) = held.items()
+        name, matrix = one_matrix(given, "AssertionError")
         if matrix.dim() < 2:
             text = "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
             raise ProgramError("ValueError", text)

@@ -14,7 +14,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-_MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
+MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
 def linear(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -51,6 +51,14 @@ def _of_precision(precision: Tensor) -> Tensor:
     return linear("solve_triangular", f.transpose(flipped, -2, -1), f.eye(precision.shape[-1], dtype=precision.dtype), upper=False)
 
 
+def one_matrix(given: dict[str, Any], error: str) -> tuple[str, Any]:
+    """The name and the value of the one matrix that is given. Raises the `error` of this name for none, and for several."""
+    held = [(name, given[name]) for name in MATRICES if given[name] is not None]
+    if len(held) != 1:
+        raise ProgramError(error, "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+    return held[0]
+
+
 class MultivariateNormal(Distribution):
     """The normal distribution of vectors, by its covariance, the inverse of it, or its lower triangular root."""
 
@@ -60,7 +68,7 @@ class MultivariateNormal(Distribution):
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    ARGUMENTS = {"loc": REQUIRED, **dict.fromkeys(_MATRICES), "validate_args": None}
+    ARGUMENTS = {"loc": REQUIRED, **dict.fromkeys(MATRICES), "validate_args": None}
     DERIVED = {
         "scale_tril": lambda self: self.matrix(self.root),
         "covariance_matrix": lambda self: self.matrix(f.matmul(self.root, f.transpose(self.root, -2, -1))),
@@ -75,11 +83,7 @@ class MultivariateNormal(Distribution):
         loc = given["loc"]
         if loc.dim() < 1:
             raise ProgramError("ValueError", "loc must be at least one-dimensional.")
-        held = {name: given[name] for name in _MATRICES if given[name] is not None}
-        if len(held) != 1:
-            text = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            raise ProgramError("ValueError", text)
-        ((name, matrix),) = held.items()
+        name, matrix = one_matrix(given, "ValueError")
         if matrix.dim() < 2:
             named = f"{name} matrix" if name == "scale_tril" else name
             raise ProgramError("ValueError", f"{named} must be at least two-dimensional, with optional leading batch dimensions")

@@ -11,7 +11,6 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.namespaces import Numeric
 from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, XP, OpNode
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import freed_error
 from gradcli.core.tensor.tensor import Tensor
 
 
@@ -51,21 +50,13 @@ class ComplexNode(OpNode):
 
     __slots__ = ()
 
-    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
-        if self.freed:
-            raise freed_error()
-        op, plan = self.op, self.plan
-        kept = [conjugate(value) for value in self._kept(traced)]
-        outs = None if self.kept_out is None else [conjugate(self._output(one, traced)) for one in self.kept_out]
-        first: Any = grads if op.many else grads[0]
-        if op.variadic:
-            _, function, needs = plan.calls[0]
-            return list(function(*[self.argument(need, first, traced, kept, outs) for need in needs]))
-        result: list[Any] = [None] * len(self.edges)
-        for i, function, needs in plan.calls:
-            if wanted[i]:
-                result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
-        return result
+    in_blocks = False
+
+    def _kept(self, traced: bool) -> Sequence[Any]:
+        return [conjugate(value) for value in super()._kept(traced)]
+
+    def _outs(self, traced: bool) -> list[Any]:
+        return [conjugate(value) for value in super()._outs(traced)]
 
     def argument(self, need: tuple[int, int], first: Any, traced: bool, kept: Sequence[Any], outs: list[Any] | None) -> Any:
         kind = need[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -173,6 +173,9 @@ class OpNode(Node):
 
     __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
 
+    #: whether rules of elementwise records on large arrays are carried out in blocks
+    in_blocks: ClassVar[bool] = True
+
     def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: Plan, attrs: tuple[Any, ...]) -> None:
         # one of these is made for every operation: the base class's assignments are repeated here to save a call
         self.edges = edges
@@ -272,9 +275,9 @@ class OpNode(Node):
             raise freed_error()
         op, plan = self.op, self.plan
         kept = self._kept(traced)
-        outs = None if self.kept_out is None else [self._output(one, traced) for one in self.kept_out]
+        outs = None if self.kept_out is None else self._outs(traced)
         first: Any = grads if op.many else grads[0]
-        if op.elementwise and not traced and first.size >= blocks.threshold:
+        if op.elementwise and self.in_blocks and not traced and first.size >= blocks.threshold:
             first = blocks.defer(first)
         if op.variadic:
             _, function, needs = plan.calls[0]
@@ -284,6 +287,10 @@ class OpNode(Node):
             if wanted[i]:
                 result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
         return result
+
+    def _outs(self, traced: bool) -> list[Any]:
+        """The saved outputs: tensors when `traced`, else arrays. Raises RuntimeError for one that was written to."""
+        return [self._output(one, traced) for one in self.kept_out or ()]
 
     def _kept(self, traced: bool) -> Sequence[Any]:
         """The saved inputs: tensors when `traced`, else arrays. Raises RuntimeError for a tensor that was written to."""
