@@ -84,14 +84,14 @@ class Walk:
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
+        if self.capture is None:
+            for gradient in grads:
+                if gradient.dtype.itemsize == 2:
+                    self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
         fast = self.simple and targets is None and not self.traced and not state.anomaly
         if fast and len(edges) == 1 and edges[0][0].folded and self._run_alone(edges[0][0], grads[0].array):  # type: ignore[union-attr, arg-type]
             return self.found
         with recording(self.recorded):
-            if self.capture is None:
-                for gradient in grads:
-                    if gradient.dtype.itemsize == 2:
-                        self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)
