@@ -125,7 +125,7 @@ class Walk:
         """Whether this walk comes to a node."""
         for one in self.order:
             if one.folded:
-                one.next_functions  # noqa: B018
+                one.next_functions  # noqa: B018  reading it unfolds the node
         if self.capturing and type(node) is AccumulateGrad and node in self.waiting:
             raise runtime_error(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
