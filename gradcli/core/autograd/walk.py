@@ -458,6 +458,9 @@ def reachable(edges: Sequence[Edge], folded: dict[Node, int] | None = None) -> t
             else:
                 seen.add(nxt)
                 order.append(nxt)  # type: ignore[arg-type]
+    if folded and not all(one.folded for one in folded):  # reading another of its nodes has unfolded one
+        folded.clear()
+        return reachable(edges, folded)
     order.sort(key=_newest_first, reverse=True)
     return order, sinks
 

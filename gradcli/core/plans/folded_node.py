@@ -1,8 +1,10 @@
-"""The node of a whole plan. It unfolds into the nodes that the ordinary way makes as soon as anything else than a walk reads it."""
+"""The nodes of a plan. They unfold into those that the ordinary way makes as soon as anything else than a walk reads one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 from numpy import ndarray
@@ -15,16 +17,73 @@ from gradcli.core.tensor.tensor import Tensor, Version
 if TYPE_CHECKING:
     from gradcli.core.plans.plan import Plan, Template
 
+#: a result with a name before the last one: its node; and, if it is kept, its tensor and the counter of its versions. References are
+#: weak, since the node keeps the FoldedNode
+Part = tuple["ref[PartNode] | None", "ref[Tensor] | None", Version | None]
+
 #: what a folded node keeps: the plan, the outer edges, the tensors that are kept with their versions, the slots that backward needs
-#: (None after they have been freed), and the version counter of the output, if the output is kept
-Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None]
+#: (None after they have been freed), the version counter of the output, if the output is kept, and the results before the last one
+Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None, Sequence[Part]]
 
 
-class FoldedNode(OpNode):
+class Lazy(OpNode):
+    """A node that has empty slots; reading one of them makes it an OpNode. The slot `plan` keeps what that takes."""
+
+    __slots__ = ()
+
+    def unfold(self) -> None:
+        """Become an OpNode, with all the nodes of the evaluation."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        self.unfold()
+        return getattr(self, name)
+
+    @property
+    def plan(self) -> Any:  # type: ignore[override]
+        """That of the node's own step."""
+        self.unfold()
+        return self.plan
+
+    def release(self) -> None:
+        self.unfold()
+        self.release()
+
+
+class PartNode(Lazy):
+    """The node of a result before the last one. It unfolds with the FoldedNode `whole[0]`, among whose nodes its number is `whole[1]`."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def whole(self) -> tuple[FoldedNode, int]:
+            """What is kept."""
+
+        @whole.setter
+        def whole(self, value: tuple[FoldedNode, int]) -> None: ...
+
+    else:
+        whole = OpNode.plan
+
+    def unfold(self) -> None:
+        self.whole[0].unfold()
+
+    @property
+    def stands_for(self) -> int:
+        """None: the FoldedNode stands for this one too."""
+        return 0
+
+    @property
+    def type_name(self) -> str:
+        whole, number = self.whole
+        return whole.run[0].nodes[number].op.grad_fn
+
+
+class FoldedNode(Lazy):
     """The nodes of one evaluation by a plan, newest of them by name; they have consecutive sequence numbers, this one the last.
 
-    The slots of an OpNode are empty here, except those that every node has and `plan`, which has the `run`. Reading an empty one calls
-    `__getattr__`, which makes the nodes: this one becomes the OpNode of the last step, so that all that refers to it is right.
+    The slots that every node has are not empty. It becomes the OpNode of the last step when it unfolds, so that all that refers to it is right.
     """
 
     __slots__ = ()
@@ -41,24 +100,10 @@ class FoldedNode(OpNode):
     else:
         run = OpNode.plan
 
-    def __getattr__(self, name: str) -> Any:
-        self.unfold()
-        return getattr(self, name)
-
-    @property
-    def plan(self) -> Any:  # type: ignore[override]
-        """The last step's; the slot itself is `run`."""
-        self.unfold()
-        return self.plan
-
     @property
     def stands_for(self) -> int:
         """The number of nodes that this one will unfold into."""
         return self.run[0].count
-
-    def release(self) -> None:
-        self.unfold()
-        self.release()
 
     @property
     def type_name(self) -> str:
@@ -77,14 +122,16 @@ class FoldedNode(OpNode):
         None where the nodes have to be visited one by one: where one of them or a leaf has hooks, or what is kept has been freed,
         written to, or may be written to by a gradient that is added to a leaf, and where a rule fails.
         """
-        plan, edges, leaves, versions, kept, counter = self.run
+        plan, edges, leaves, versions, kept, counter, parts = self.run
         if kept is None or not self.plain or type(grad) is not ndarray or (plan.keep_out and counter.count):  # type: ignore[union-attr]
             return None
         for leaf, version, array in zip(leaves, versions, kept, strict=False):
             if leaf.array is not array or (leaf.version is not None and leaf.version.count != version):
                 return None
+        if parts and not _are_untouched(plan, parts, kept):
+            return None
         for node, _ in edges:
-            if type(node) is AccumulateGrad and (node.hooks is not None or not _is_quiet(node.variable, leaves)):
+            if type(node) is AccumulateGrad and (node.hooks is not None or not _is_quiet(node.variable, kept, plan.exposed)):
                 return None
         slots = kept + plan.blank
         slots[plan.root] = grad
@@ -108,14 +155,14 @@ class FoldedNode(OpNode):
             return None
         if not keep and plan.frees:
             self.freed = True
-            self.run = (plan, edges, [], [], None, None)
+            self.run = (plan, edges, [], [], None, None, parts)
         return found
 
     # --- the nodes themselves ---
 
-    def unfold(self) -> list[Node]:
+    def unfold(self) -> None:
         """Make the nodes, oldest first; this one becomes the last of them."""
-        plan, edges, leaves, versions, kept, counter = self.run
+        plan, edges, leaves, versions, kept, counter, parts = self.run
         self.__class__ = OpNode  # type: ignore[assignment]
         tensors: dict[int, Tensor] = {}
         expected: dict[int, int] = {}
@@ -123,14 +170,27 @@ class FoldedNode(OpNode):
             tensors = {slot: Tensor(array, plan.dtype) for slot, array in zip(plan.kept, kept, strict=True)}
             for slot, leaf, version in zip(plan.kept, leaves, versions, strict=False):
                 tensors[slot], expected[slot] = leaf, version
+        known: dict[int, PartNode | None] = {}
+        for named, (node_ref, tensor_ref, version_counter) in zip(plan.named, parts, strict=True):
+            if named.number is not None and node_ref is not None:
+                known[named.number] = node_ref()
+            if tensor_ref is not None and kept is not None:
+                tensor = tensor_ref()
+                if tensor is None:
+                    tensors[named.slot].version = version_counter
+                else:
+                    tensors[named.slot] = tensor
         made: list[Node] = []
         for k, template in enumerate(plan.nodes):
-            node: OpNode = self if k == plan.count - 1 else _new(template, self.sequence - plan.count + 1 + k)
+            node: OpNode = self
+            if k < plan.count - 1:
+                node = known.get(k) or _new()
+                _begin(node, template, self.sequence - plan.count + 1 + k)
             made.append(node)
             node.edges = tuple([_edge(to, made, edges) for to in template.edges])
             node.op, node.plan, node.attrs = template.op, template.keeping, template.attrs
             own = tensors.get(template.slot)
-            if own is not None:
+            if own is not None and own.node is None:
                 own.node, own.requires_grad = node, True
             node.freed = kept is None and template.keeping.frees
             node.saved = node.versions = node.kept_out = None
@@ -142,30 +202,42 @@ class FoldedNode(OpNode):
                 saved = Saved(own, 0)
                 saved.expected = 0
                 node.kept_out = [saved]
-        return made
 
 
-def _is_quiet(variable: Tensor, leaves: list[Tensor]) -> bool:
-    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor shares memory with the gradient."""
+def _are_untouched(plan: Plan, parts: Sequence[Part], kept: list[Any]) -> bool:
+    """Whether no result before the last one has been written to."""
+    for named, (_, tensor_ref, counter) in zip(plan.named, parts, strict=True):
+        if tensor_ref is not None:
+            tensor = tensor_ref()
+            if counter.count or (tensor is not None and tensor.array is not kept[named.place]):  # type: ignore[union-attr, index]
+                return False
+    return True
+
+
+def _is_quiet(variable: Tensor, kept: list[Any], exposed: int) -> bool:
+    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor of a name shares memory with it."""
     if variable.meta is not None and "after_accumulation" in variable.meta:
         return False
     if variable.grad is not None:
         written = variable.grad.array
-        for leaf in leaves:
-            array = leaf.array
+        for array in kept[:exposed]:
             if array is written or ((array.base is not None or written.base is not None) and np.may_share_memory(array, written)):
                 return False
     return True
 
 
-def _new(template: Template, sequence: int) -> OpNode:
-    """A node with what every node has."""
+def _new() -> OpNode:
     node = OpNode.__new__(OpNode)
+    node.plain = True
+    return node
+
+
+def _begin(node: OpNode, template: Template, sequence: int) -> None:
+    """Give a node what every node has, except `plain`, which may be False already."""
+    node.__class__ = OpNode
     node.shape, node.dtype, node.origin = template.shape, template.dtype, template.origin
     node.sequence = sequence
     node.outputs = node.hooks = node.retained = None
-    node.plain = True
-    return node
 
 
 def _edge(to: int | None, made: list[Node], edges: list[Edge]) -> Edge:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode
-from gradcli.core.plans.plan import Back, Kind, Plan, Step, Template
+from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -25,15 +25,25 @@ class _NoPlanError(Exception):
     """The expression has no plan."""
 
 
-def make(values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], result: Any) -> Plan | None:
-    """The plan of an expression.
+class Result(NamedTuple):
+    """What an assignment gave."""
+
+    value: Any
+    #: how often it stands in the assignments that follow
+    uses: int
+    #: whether its name has it in the end
+    stays: bool
+
+
+def make(values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], results: Sequence[Result]) -> Plan | None:
+    """The plan of an expression, or of assignments that follow each other.
 
     `values` are those of its names, each of which stands in it as often as `occurrences` says; `ran` are the operations that gave
-    `result`. None where no plan can be made.
+    the `results`. None where no plan can be made.
     """
     try:
-        forward = _Forward(values, occurrences, ran, result)
-        if result.node is not None:
+        forward = _Forward(values, occurrences, ran, results)
+        if forward.nodes:
             _Backward(forward)
         return forward.plan
     except _NoPlanError:
@@ -48,11 +58,17 @@ def _need(holds: bool) -> None:
 class _Forward:
     """Numbers the slots, of names, constants and results in this order, and makes the forward steps."""
 
-    def __init__(self, values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], result: Any) -> None:
-        _need(len(ran) > 1 and type(result) is Tensor and result is ran[-1].outs[0])
-        _need(result.view is None and result.meta is None and result.dtype.is_plain)
+    def __init__(self, values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], results: Sequence[Result]) -> None:
+        result = results[-1].value
+        _need(len(ran) > 1 and result is ran[-1].outs[0])
+        for one in results:
+            _need(type(one.value) is Tensor and one.value.view is None and one.value.meta is None and one.value.dtype.is_plain)
+            _need(one.value.node is None or result.node is not None)
         self.values = values
         self.ran = ran
+        self.results = results
+        #: whether the result has a node
+        self.nodes = result.node is not None
         self.plan = Plan()
         self.plan.dtype = result.dtype
         self.plan.shape = result.array.shape
@@ -64,6 +80,8 @@ class _Forward:
         self._check_uses(occurrences)
         self._constants()
         self.plan.steps = tuple([self._step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
+        named = [self.slots[id(one.value)] for one in results[:-1] if one.stays]
+        self.plan.named = tuple([Named(slot, None, None) for slot in named])
 
     def _leaf(self, value: Any) -> Kind:
         at = len(self.content)
@@ -87,8 +105,10 @@ class _Forward:
         uses = Counter(id(one) for ran in self.ran for one in ran.inputs if type(one) is Tensor)
         for value, count in zip(self.values, occurrences, strict=True):
             _need(type(value) is not Tensor or uses[id(value)] == count)
+        expected = {id(one.value): one.uses for one in self.results}
+        _need(len(expected) == len(self.results) and expected.keys() <= {id(ran.outs[0]) for ran in self.ran})
         for ran in self.ran[:-1]:
-            _need(uses[id(ran.outs[0])] == 1)
+            _need(uses[id(ran.outs[0])] == expected.get(id(ran.outs[0]), 1))
 
     def _constants(self) -> None:
         """Number the constants, and the results behind them."""
@@ -203,14 +223,17 @@ class _Backward:
         return -1 - self.outer.setdefault(slot, len(self.outer))
 
     def _keep(self) -> None:
-        """Number the slots that backward needs: those of names first."""
+        """Number the slots that backward needs: those of names first, then those of results with names."""
         kept = {place[0] for one in self.templates for place in one.saved or () if place is not None and place[0] >= 0}
         kept |= {one.slot for one in self.templates if one.keeping.keep_out}
         names = len(self.forward.values)
         self.plan.kept_leaves = tuple(sorted(slot for slot in kept if slot < names))
-        self.plan.kept = tuple(sorted(kept))
+        named = [one.slot for one in self.plan.named]
+        self.plan.kept = tuple(sorted(kept, key=lambda slot: (slot >= names, slot not in named, slot)))
         self.plan.keep_out = self.templates[-1].keeping.keep_out
         self.places = {slot: i for i, slot in enumerate(self.plan.kept)}
+        self.plan.named = tuple([Named(slot, self.numbers.get(slot), self.places.get(slot)) for slot in named])
+        self.plan.exposed = sum(slot < names or slot in named for slot in kept)
         #: the values of the slots of the backward pass
         self.content: list[Any] = [self.forward.content[slot] for slot in self.plan.kept]
 

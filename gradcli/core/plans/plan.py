@@ -4,7 +4,8 @@ An expression such as `((x + 2) * (x + 2) * 2).mean()` finds out, each time it i
 its rules need, which node comes next, where a gradient must be summed over broadcast dimensions. None of this changes from one
 evaluation to the next as long as the names have values of the same kind. So the second evaluation is watched (`watching.py`): which
 records ran, on which inputs, with which plain arguments, and which nodes came of it. What was seen becomes a `Plan` (`making.py`),
-which is a list of forward functions, and for each node a list of gradient functions, over slots.
+which is a list of forward functions, and for each node a list of gradient functions, over slots. A plan may also stand for several
+assignments that follow each other, each of which uses the names before it; what it gives are the values of all of these names.
 
 A plan holds for values of the same kind: tensors with the same dtype, shape, strides and `requires_grad`, numbers that are equal,
 functions that are the same object. It holds in one state: grad mode as it was, nobody watching, no hooks on saved tensors, no forward
@@ -17,6 +18,7 @@ is carried out once more and compared with what the ordinary way has given.
 
 The result has one node in the graph, a `FoldedNode` (`folded_node.py`). A walk without hooks, targets or recording goes through it in
 straight steps. Whatever else reads the node finds attributes missing, and that unfolds it into the nodes that the ordinary way makes.
+The tensor of a name in between has a `PartNode`, which unfolds with the node of the result.
 
 The rest of the core asks a node whether it is `folded`, and knows nothing else about plans.
 """
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy import ndarray
@@ -33,7 +36,7 @@ from gradcli import limits
 from gradcli.core.graph.op_node import Plan as Keeping
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.plans.folded_node import FoldedNode
+from gradcli.core.plans.folded_node import FoldedNode, Part, PartNode
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge
 from gradcli.core.tensor.state import state
@@ -70,12 +73,22 @@ class Template(NamedTuple):
     slot: int
 
 
+class Named(NamedTuple):
+    """A result before the last one, which has a name."""
+
+    slot: int
+    #: the number of its node, None without one
+    number: int | None
+    #: its place among the slots that are kept, None where it is not
+    place: int | None
+
+
 class Plan:
-    """The steps of one expression, for values of certain kinds in one state."""
+    """The steps of one expression, or of several assignments, for values of certain kinds in one state."""
 
     __slots__ = (
-        *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "frees", "keep_out", "kept", "kept_leaves"),
-        *("kinds", "largest", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
+        *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "exposed", "frees", "keep_out", "kept", "kept_leaves"),
+        *("kinds", "largest", "named", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
     )
 
     def __init__(self) -> None:
@@ -99,9 +112,13 @@ class Plan:
         #: one gradient in the order of the edges
         self.outer: tuple[int, ...] = ()
         self.outward: tuple[int, ...] | None = None
-        #: the slots that backward needs: first those of names, whose tensors are kept
+        #: the results before the last one
+        self.named: tuple[Named, ...] = ()
+        #: the slots that backward needs: first those of names, whose tensors are kept, and those of `named`
         self.kept: tuple[int, ...] = ()
         self.kept_leaves: tuple[int, ...] = ()
+        #: how many of the slots that are kept the program can write to
+        self.exposed = 0
         #: whether a node says after a walk that what it kept has been freed
         self.frees = False
         #: whether the last node keeps its output
@@ -112,8 +129,8 @@ class Plan:
         self.root = 0
         self.backward: tuple[Back, ...] = ()
 
-    def run(self, values: Sequence[Any]) -> Tensor | None:
-        """The expression's value from those of its names; None where the plan does not hold. Raises no error."""
+    def run(self, values: Sequence[Any]) -> list[Tensor] | None:
+        """The results, that of the whole expression last, from the values of names; None where the plan does not hold. Raises no error."""
         if (
             state.enabled is not self.enabled
             or state.observed
@@ -169,13 +186,15 @@ class Plan:
         except Exception:  # the ordinary way raises it with its place
             return None
         state.origin = self.origin
-        made = Tensor(slots[-1], self.dtype)
+        made = [Tensor(slots[one.slot], self.dtype) for one in self.named]
+        result = Tensor(slots[-1], self.dtype)
+        made.append(result)
         if self.count:
-            made.node = self._node(made, values, edges, slots)
-            made.requires_grad = True
+            result.node = self._node(made, values, edges, slots)
+            result.requires_grad = True
         return made
 
-    def _node(self, made: Tensor, values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
+    def _node(self, made: list[Tensor], values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
         node = FoldedNode.__new__(FoldedNode)
         node.shape = self.shape
         node.dtype = self.dtype
@@ -192,6 +211,20 @@ class Plan:
             leaves,
             [0 if leaf.version is None else leaf.version.count for leaf in leaves],
             [slots[i] for i in self.kept],
-            made.counter() if self.keep_out else None,
+            made[-1].counter() if self.keep_out else None,
+            [_part(node, one, tensor) for one, tensor in zip(self.named, made, strict=False)] if self.named else (),
         )
         return node
+
+
+def _part(whole: FoldedNode, named: Named, tensor: Tensor) -> Part:
+    """Give the tensor of a result before the last one its node."""
+    node = None
+    if named.number is not None:
+        part = PartNode.__new__(PartNode)
+        part.plain = True
+        part.whole = whole, named.number
+        tensor.node = part
+        tensor.requires_grad = True
+        node = ref(part)
+    return (node, None, None) if named.place is None else (node, ref(tensor), tensor.counter())

@@ -25,10 +25,11 @@ plans = os.environ.get("GRADCLI_PLANS", "second")
 class Tables:
     """The function that compiles each type of expression, and of statement.
 
-    `again` gives the tables for what may be evaluated more than once; those lead to these for the parts of an expression that has a plan.
+    `again` gives the tables for what may be evaluated more than once; those lead to these for the parts of an expression that has a plan,
+    and their `block` compiles statements that follow each other.
     """
 
-    __slots__ = ("again", "expressions", "once", "statements")
+    __slots__ = ("again", "block", "expressions", "once", "statements")
 
     def __init__(
         self,
@@ -36,11 +37,13 @@ class Tables:
         statements: Mapping[type, Compile],
         again: Callable[[], Tables] | None = None,
         once: Tables | None = None,
+        block: Callable[[tuple[Stmt, ...], Context], list[Run]] | None = None,
     ) -> None:
         self.expressions = expressions
         self.statements = statements
         self.again = again or (lambda: self)
         self.once = once or self
+        self.block = block
 
 
 class Context:
@@ -91,3 +94,8 @@ class Context:
     def statement(self, node: Stmt) -> Run:
         """The closure of a statement."""
         return self.tables.statements[type(node)](node, self)
+
+    def block(self, nodes: tuple[Stmt, ...]) -> list[Run]:
+        """Closures that carry out statements one after the other."""
+        together = self.tables.block
+        return [self.statement(node) for node in nodes] if together is None else together(nodes, self)

@@ -1,16 +1,21 @@
-"""Expressions that may be evaluated again: those that can have a plan are watched from their second evaluation on.
+"""What may be evaluated again: expressions and assignments that can have a plan are watched from their second evaluation on.
 
 What a plan is, `gradcli/core/plans/plan.py` tells; `planned.py`, which is loaded by the first second evaluation, makes and runs them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
+from gradcli.lang.interpreter.compile_names import direct_key
 from gradcli.lang.interpreter.plannable import names_of
-from gradcli.lang.syntax.nodes import Expr
+from gradcli.lang.syntax.nodes import Assign, Attribute, Expr, Name, Stmt
+
+#: at most so many assignments have one plan
+_MOST = 16
 
 
 def repeated(ordinary: Compile) -> Compile:
@@ -21,20 +26,82 @@ def repeated(ordinary: Compile) -> Compile:
         if names is None:
             return ordinary(node, context)
         inner = context.once()
-        return _beginning(ordinary(node, inner), names, inner)
+        run = ordinary(node, inner)
+
+        def plan() -> Run:
+            from gradcli.lang.interpreter.planned import planned
+
+            return planned(run, names, inner)
+
+        return _beginning(run, plan)
 
     return compiled
 
 
-def _beginning(run: Run, names: list[Expr], context: Context) -> Run:
-    """The ordinary way for the first evaluation, and what takes plans from the second on."""
+def repeated_block(statements: tuple[Stmt, ...], context: Context) -> list[Run]:
+    """The closures of statements; assignments each of whose results a later one uses have one closure, which takes a plan."""
+    runs: list[Run] = []
+    at = 0
+    while at < len(statements):
+        count = _length(statements[at : at + _MOST], context)
+        together = statements[at : at + count]
+        runs.append(context.statement(together[0]) if count == 1 else _assignments(together, context))  # type: ignore[arg-type]
+        at += count
+    return runs
+
+
+def _length(statements: tuple[Stmt, ...], context: Context) -> int:
+    """How many of the first of some statements can have one plan."""
+    made: list[str] = []
+    #: for each assignment, the earlier ones whose results it uses
+    uses: list[set[int]] = []
+    for statement in statements:
+        names = _names(statement, context)
+        if names is None or any(isinstance(name, Attribute) and name.value.id in made for name in names):  # type: ignore[attr-defined]
+            break
+        last = {name: i for i, name in enumerate(made)}
+        uses.append({last[name.id] for name in names if isinstance(name, Name) and name.id in last})
+        made.append(statement.targets[0].id)  # type: ignore[attr-defined]
+    for count in range(len(made), 1, -1):
+        if set().union(*uses[:count]) == set(range(count - 1)):
+            return count
+    return 1
+
+
+def _names(statement: Stmt, context: Context) -> list[Expr] | None:
+    """The names that an assignment to a plain name uses; None where it can have no plan."""
+    if type(statement) is not Assign or len(statement.targets) > 1 or statement.annotation is not None or context.scope.is_class:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, Name) or direct_key(target.id, context) is None:
+        return None
+    return names_of(statement.value, 0)
+
+
+def _assignments(statements: tuple[Assign, ...], context: Context) -> Run:
+    runs = [context.statement(statement) for statement in statements]
+
+    def run(frame: Frame) -> None:
+        for one in runs:
+            one(frame)
+
+    def plan() -> Run:
+        from gradcli.lang.interpreter.planned import Parts, planned_block
+
+        targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
+        names = [names_of(statement.value, 0) or [] for statement in statements]
+        return planned_block(run, Parts(runs, names, targets, [direct_key(name, context) for name in targets]), context.once())
+
+    return _beginning(run, plan)
+
+
+def _beginning(run: Run, plan: Callable[[], Run]) -> Run:
+    """The ordinary way for the first evaluation, and `plan()` from the second on."""
     current: Run = run
 
     def second(frame: Frame) -> Any:
         nonlocal current
-        from gradcli.lang.interpreter.planned import planned
-
-        current = planned(run, names, context)
+        current = plan()
         return current(frame)
 
     def first(frame: Frame) -> Any:

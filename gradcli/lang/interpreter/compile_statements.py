@@ -53,7 +53,7 @@ _SIMPLE = (ExprStmt, Assign, Delete, Assert, Import, ImportFrom, Global, Nonloca
 
 def block(statements: tuple[Stmt, ...], context: Context) -> Run:
     """Statements one after the other, until one gives a signal that is not None."""
-    runs = tuple([context.statement(s) for s in statements])
+    runs = tuple(context.block(statements))
     if len(runs) == 1:
         return runs[0]
     if len(runs) == 2:

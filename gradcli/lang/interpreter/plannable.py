@@ -24,8 +24,11 @@ _MOST = 64
 _CALL, _LEAST = 2, 2
 
 
-def names_of(node: Expr) -> list[Expr] | None:
-    """The names in an expression that can have a plan, and the gradients that it reads (`x.grad`); None for any other expression."""
+def names_of(node: Expr, least: int = _LEAST) -> list[Expr] | None:
+    """The names in an expression that can have a plan, and the gradients that it reads (`x.grad`); None for any other expression.
+
+    Expressions of no more than `least` operators have none.
+    """
     found: list[Expr] = []
     stack: list[Expr] = [node]
     parts = work = 0
@@ -71,4 +74,4 @@ def names_of(node: Expr) -> list[Expr] | None:
             return None
         if parts > _MOST:
             return None
-    return found if work > _LEAST and found else None
+    return found if work > least and found else None

@@ -1,12 +1,14 @@
-"""Evaluating an expression by a plan where one holds, else in the ordinary way, which is watched to make the next plan."""
+"""Evaluating by a plan where one holds, else in the ordinary way, which is watched to make the next plan."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.functions.function import Function
 from gradcli.core.plans import making
+from gradcli.core.plans.making import Result
 from gradcli.core.plans.plan import Plan
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
@@ -27,19 +29,60 @@ _MODULES = frozenset(("torch", "torch.nn", "torch.nn.functional"))
 _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
 
 
+class Parts:
+    """What a plan is made for: one expression, or assignments that follow each other, each of whose results a later one uses."""
+
+    def __init__(self, runs: Sequence[Run], names: Sequence[list[Expr]], targets: Sequence[str | None], keys: Sequence[Any]) -> None:
+        self.runs = runs
+        #: for each assignment, how often its result stands in those that follow, and whether its name has it in the end
+        self.uses = [0] * len(runs)
+        self.stays = [target not in targets[i + 1 :] for i, target in enumerate(targets)]
+        self.keys = keys
+        #: the keys of the results that stay
+        self.kept = [key for key, stays in zip(keys, self.stays, strict=True) if stays]
+        #: the names that come from outside, and how often each stands there
+        self.count: Counter[str] = Counter()
+        self.first: dict[str, Expr] = {}
+        made: dict[str | None, int] = {}
+        for i, found in enumerate(names):
+            for name in found:
+                key = _key(name)
+                if key in made:
+                    self.uses[made[key]] += 1
+                else:
+                    self.count[key] += 1
+                    self.first.setdefault(key, name)
+            made[targets[i]] = i
+
+    def run(self, frame: Frame) -> list[Result]:
+        """Carry out the assignments in the ordinary way."""
+        results: list[Result] = []
+        for run, key, uses, stays in zip(self.runs, self.keys, self.uses, self.stays, strict=True):
+            run(frame)
+            results.append(Result(frame[key], uses, stays))
+        return results
+
+
 def planned(run: Run, names: list[Expr], context: Context) -> Run:
     """The closure of an expression from its second evaluation on; `run` is the ordinary one."""
-    count = Counter(_key(name) for name in names)
-    first: dict[str, Expr] = {}
-    for name in names:
-        first.setdefault(_key(name), name)
-    loads = [_load(name, context) for name in first.values()]
-    occurrences = list(count.values())
+    parts = Parts([run], [names], [None], [None])
+    return _planned(run, parts, lambda frame: [Result(run(frame), 0, True)], context)
+
+
+def planned_block(run: Run, parts: Parts, context: Context) -> Run:
+    """The closure of assignments from their second time on; `run` carries them out in the ordinary way."""
+    return _planned(run, parts, parts.run, context)
+
+
+def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context) -> Run:
+    loads = [_load(name, context) for name in parts.first.values()]
+    occurrences = list(parts.count.values())
+    keys = parts.kept if parts.keys[0] is not None else None
     plans: list[Plan] = []
     tries, misses = _TRIES, 0
     current: Run = run
     # calls of bare `sum` and its like are noted at the prompt
-    is_noted = context.one_off and not builtins.ONE_OFF.keys().isdisjoint(first)
+    is_noted = context.one_off and not builtins.ONE_OFF.keys().isdisjoint(parts.first)
 
     def evaluate(frame: Frame) -> Any:
         if is_noted and execution.choices is not None:
@@ -51,8 +94,12 @@ def planned(run: Run, names: list[Expr], context: Context) -> Run:
         for plan in plans:
             made = plan.run(values)
             if made is not None:
-                return made
+                return made[0] if keys is None else store(frame, made)
         return without(frame, values)
+
+    def store(frame: Frame, made: list[Tensor]) -> None:
+        for key, tensor in zip(keys, made, strict=True):  # type: ignore[arg-type]
+            frame[key] = tensor
 
     def without(frame: Frame, values: list[Any]) -> Any:
         nonlocal current, tries, misses
@@ -62,17 +109,16 @@ def planned(run: Run, names: list[Expr], context: Context) -> Run:
         if not tries or not may_watch() or not all(map(_may_be_planned, values)):
             return run(frame)
         tries -= 1
-        result, ran = watch(lambda: run(frame))
-        plan = None if ran is None else making.make(values, occurrences, ran, result)
-        if plan is None:
-            return result
-        if len(plans) == _KEPT:
-            del plans[0]
-        plans.append(plan)
-        if compile_context.plans != "first":
-            return result
-        again = plan.run(values)
-        return result if again is None else again
+        results, ran = watch(lambda: watched(frame))
+        plan = None if ran is None else making.make(values, occurrences, ran, results)
+        if plan is not None:
+            if len(plans) == _KEPT:
+                del plans[0]
+            plans.append(plan)
+            again = plan.run(values) if compile_context.plans == "first" else None
+            if again is not None:
+                return again[0] if keys is None else store(frame, again)
+        return None if keys is not None else results[0].value
 
     current = evaluate
     return lambda frame: current(frame)

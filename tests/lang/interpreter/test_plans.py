@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -177,6 +179,31 @@ def program(seed: int) -> str:
     return SETUP + "".join(lines)
 
 
+def block_program(seed: int) -> str:
+    """A loop whose body has several assignments that follow each other, and in some rounds does something odd with one of their names."""
+    rng = random.Random(seed)
+    lines = [f"for i in range({rng.randint(4, 7)}):\n    print('round', i)\n"]
+    for _ in range(rng.randint(1, 2)):
+        first = expression(rng, rng.randint(1, 2))
+        second = rng.choice(["t * x", "t + w", "t.exp()", "t * t", "x - t", "t ** 2", "t * k"])
+        third = rng.choice(["u.mean()", "u * u - t", "(u + t).sum()", "u.tanh()", "torch.sum(u * x)", "u * w", "u ** 2"])
+        names = rng.choice([("t", "u", "y"), ("t", "u", "y"), ("t", "t", "y"), ("t", "y", "y")])
+        body = f"{names[0]} = {first}\n{names[1]} = {second}\n{names[2]} = " + re.sub(r"\bu\b", names[1], third)
+        shows = "".join(f"\nshow({name!r}, {name})" for name in dict.fromkeys(names)) if rng.random() < 0.6 else ""
+        steps = [body + shows]
+        for _ in range(rng.randint(1, 3)):
+            odd = (rng.choice(STEPS) if rng.random() < 0.7 else rng.choice(BLOCKS).format(first)).replace("; ", "\n")
+            name = rng.choice(names)
+            if rng.random() < 0.6:
+                odd = re.sub(r"\by\b", name, odd)
+            at = rng.choice(["True", "True", "i == 3", "i > 2", "i % 2"])
+            steps.append(f"if {at}:\n" + indented(odd, 4).rstrip("\n"))
+        steps += ["show('gx', x.grad)", "show('gw', w.grad)", "show('gs', s.grad)", "tree(y.grad_fn, 0)"]
+        for step in steps:
+            lines.append("    try:\n" + indented(step, 8) + "    except Exception as error:\n        print(type(error).__name__, error)\n")
+    return SETUP + "".join(lines)
+
+
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a program prints and warns, and the error that it ends with."""
     monkeypatch.setattr(compile_context, "plans", mode)
@@ -192,10 +219,11 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return "".join(written).splitlines()
 
 
-@pytest.mark.parametrize("group", range(12))
-def test_random_programs(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [program, block_program])
+@pytest.mark.parametrize("group", range(3))
+def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
-        text = program(seed)
+        text = make(seed)
         ordinary = output(text, "off", monkeypatch)
         for mode in ("second", "first"):
             assert output(text, mode, monkeypatch) == ordinary, f"seed {seed}, plans {mode}:\n{text.removeprefix(SETUP)}"
