@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.summation import in_order
 
 #: beyond this size, or for more elements in all, the order no longer shows in printed digits
 LARGEST_SIDE = 8
@@ -76,10 +77,10 @@ def substituted(a: Array, rows: list[int], right: Array, singular: float | None 
         if best != k:
             x[[k, best]] = x[[best, k]]
     for i in range(1, n):
-        x[i] -= np.add.accumulate(a[i, :i, None] * x[:i], axis=0)[-1]
+        x[i] -= in_order(a[i, :i, None] * x[:i])
     for i in range(n - 1, -1, -1):
         if i + 1 < n:
-            x[i] -= np.add.accumulate((a[i, i + 1 :, None] * x[i + 1 :])[::-1], axis=0)[-1]
+            x[i] -= in_order((a[i, i + 1 :, None] * x[i + 1 :])[::-1])
         x[i] *= _ONE / pivots[i]
     return np.asfortranarray(x)
 
@@ -91,10 +92,10 @@ def substituted_transposed(a: Array, rows: list[int], right: Array, singular: fl
     n = len(a)
     for i in range(n):
         if i:
-            x[i] -= np.add.accumulate(a[:i, i, None] * x[:i], axis=0)[-1]
+            x[i] -= in_order(a[:i, i, None] * x[:i])
         x[i] *= _ONE / pivots[i]
     for i in range(n - 2, -1, -1):
-        x[i] -= np.add.accumulate((a[i + 1 :, i, None] * x[i + 1 :])[::-1], axis=0)[-1]
+        x[i] -= in_order((a[i + 1 :, i, None] * x[i + 1 :])[::-1])
     for k in range(n - 1, -1, -1):
         if rows[k] != k:
             x[[k, rows[k]]] = x[[rows[k], k]]

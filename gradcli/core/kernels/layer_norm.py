@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.elementary import fused
+from gradcli.core.kernels.summation import in_order
 
 _LANES = 8
 #: longer rows are added in several levels, and beyond these sizes the order no longer shows in printed digits
@@ -61,7 +62,7 @@ def _product_sum(a: Array, b: Array) -> Array:
         return np.add.accumulate(a * b, axis=1)[:, -1:]
     whole = columns - columns % _LANES
     terms = a[:, :whole] * b[:, :whole]
-    lanes = np.add.accumulate(terms.reshape(len(a), -1, _LANES), axis=1)[:, -1].copy()
+    lanes: Array = in_order(terms.reshape(len(a), -1, _LANES), 1)
     rest = columns - whole
     if rest:
         lanes[:, :rest] = fused(a[:, whole:], b[:, whole:], lanes[:, :rest])

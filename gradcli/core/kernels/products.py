@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.summation import in_order
 
 _LANES = 4
 #: beyond this many multiplications the order no longer shows in printed digits
@@ -31,7 +32,7 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 2 and b.ndim == 1 and a.shape[1] == len(b):
         return _by_terms(a, b[:, None], None)[:, 0]
     if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1]:
-        return np.asarray(_added(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")) + _ZERO)
+        return np.asarray(in_order(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")) + _ZERO)
     return np.asarray(np.matmul(a, b))
 
 
@@ -45,10 +46,6 @@ def matmul_onto(start: Array, a: Array, b: Array) -> Array:
     return _by_terms(a, b, np.broadcast_to(start, (rows, columns)))
 
 
-def _added(terms: Array) -> Any:
-    return np.add.accumulate(terms, axis=0)[-1]
-
-
 def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
     """The product of matrices, added up term by term; `start` is the first term.
 
@@ -59,7 +56,7 @@ def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if start is not None:
         terms = np.concatenate([start[None], terms])
-    made: Array = _added(terms)
+    made: Array = in_order(terms)
     if start is None:
         made += _ZERO
     side_by_side = a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous
@@ -73,7 +70,7 @@ def _in_lanes(terms: Array) -> Any:
     """Sum along axis 1: in four lanes, folded in halves, then what is left over."""
     count = terms.shape[1]
     whole = count - count % _LANES
-    lanes = np.add.accumulate(terms[:, :whole].reshape(len(terms), -1, _LANES, terms.shape[2]), axis=1)[:, -1]
+    lanes = in_order(terms[:, :whole].reshape(len(terms), -1, _LANES, terms.shape[2]), 1)
     made = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
     for k in range(whole, count):
         made = made + terms[:, k]
@@ -85,7 +82,7 @@ def _dot(a: Array, b: Array) -> Any:
     terms = a * b
     count = len(terms)
     if count < _LANES:
-        return _added(terms) + _ZERO  # the sum begins with 0: it is never -0
+        return in_order(terms) + _ZERO  # the sum begins with 0: it is never -0
     vectors = count // _LANES
     lanes = terms[: vectors * _LANES].reshape(-1, _LANES)
     runs = np.zeros((4, _LANES), _FLOAT32)
@@ -96,5 +93,5 @@ def _dot(a: Array, b: Array) -> Any:
             at += width
     for term in terms[vectors * _LANES :]:
         runs[0, 0] += term
-    first, second, third, fourth = _added(runs)
+    first, second, third, fourth = in_order(runs)
     return (first + third) + (second + fourth)

@@ -7,6 +7,7 @@ from top to bottom, in four interleaved runs where fewer than 32 stand side by s
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,17 @@ def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     return result
 
 
+def in_order(x: Array, axis: int = 0) -> Any:
+    """Sum along an axis that is not the last one, entry after entry, as an accumulation ends; -0 stays -0.
+
+    numpy reduces such an axis of a contiguous array in this order unless what it runs over innermost has one element, and does so much
+    faster than it accumulates.
+    """
+    if x.flags.c_contiguous and x.shape[axis] and math.prod(x.shape[axis + 1 :]) > 1:
+        return _reduce(x, axis=axis, initial=-0.0)
+    return _accumulate(x, axis=axis).take(-1, axis=axis)
+
+
 def lanes_sum(x: Array) -> Array:
     """Sum along the last axis, kept as 1, as PyTorch's vector helpers add (ATen/cpu/vec/functional.h).
 
@@ -69,9 +81,8 @@ def lanes_sum(x: Array) -> Array:
     if count < _WIDE:
         return np.add.accumulate(x, axis=-1)[..., -1:]
     whole = count - count % _WIDE
-    lanes = np.add.accumulate(x[..., :whole].reshape(*x.shape[:-1], -1, _WIDE), axis=-2)[..., -1, :]
+    lanes: Array = in_order(x[..., :whole].reshape(*x.shape[:-1], -1, _WIDE), x.ndim - 1)
     if whole < count:
-        lanes = lanes.copy()
         lanes[..., : count - whole] += x[..., whole:]
     while lanes.shape[-1] > 1:
         half = lanes.shape[-1] // 2
@@ -157,7 +168,7 @@ def _runs(x: Array) -> Array:
     count = len(x)
     quarter = count // _RUNS
     if quarter == 0:
-        return _in_order(x)
+        return _from_zero(x)
     partial: Any = _one_run(x[: quarter * _RUNS].reshape(quarter, _RUNS, *x.shape[1:]))
     first: Array = partial[0]
     for extra in x[quarter * _RUNS :]:
@@ -170,12 +181,12 @@ def _runs(x: Array) -> Array:
 def _one_run(x: Array) -> Array:
     """Sum over axis 0 from top to bottom, in levels of 16 rows."""
     if len(x) <= _STEP:
-        return _in_order(x)
+        return _from_zero(x)
     return _levels(x)
 
 
-def _in_order(x: Array) -> Array:
-    return np.add.accumulate(x, axis=0)[-1] + _ZERO if len(x) else np.zeros(x.shape[1:], x.dtype)
+def _from_zero(x: Array) -> Array:
+    return in_order(x) + _ZERO if len(x) else np.zeros(x.shape[1:], x.dtype)
 
 
 def _levels(x: Array) -> Array:
@@ -186,7 +197,7 @@ def _levels(x: Array) -> Array:
     levels = [np.zeros(x.shape[1:], x.dtype) for _ in range(4)]
     at = 0
     while at + step <= count:
-        levels[0] = np.add.accumulate(np.concatenate([levels[0][None], x[at : at + step]]), axis=0)[-1]
+        levels[0] = _from_zero(x[at : at + step])
         at += step
         for j in range(1, 4):
             levels[j] = levels[j] + levels[j - 1]

@@ -83,7 +83,8 @@ class PartNode(Lazy):
 class FoldedNode(Lazy):
     """The nodes of one evaluation by a plan, newest of them by name; they have consecutive sequence numbers, this one the last.
 
-    The slots that every node has are not empty. It becomes the OpNode of the last step when it unfolds, so that all that refers to it is right.
+    The slots that every node has are not empty. When it unfolds, it becomes the OpNode of the last step, so that all that refers to it is
+    right.
     """
 
     __slots__ = ()

@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
+from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
@@ -67,7 +68,7 @@ def _weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[int, ..
 
 def _bias_rule(grad: Any, normalized_shape: tuple[int, ...]) -> Any:
     columns = _columns(grad, normalized_shape)
-    return np.add.accumulate(grad.reshape(-1, columns), axis=0)[-1].reshape(normalized_shape) if columns else grad
+    return in_order(grad.reshape(-1, columns)).reshape(normalized_shape) if columns else grad
 
 
 LAYER_NORM = Op(
