@@ -13,6 +13,7 @@ import pytest
 
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.plans import making
+from gradcli.core.plans.folded_node import PartNode
 from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter import compile_context
@@ -220,7 +221,7 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("make", [program, block_program])
-@pytest.mark.parametrize("group", range(3))
+@pytest.mark.parametrize("group", range(8))
 def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
         text = make(seed)
@@ -258,6 +259,32 @@ def test_what_has_a_plan(expression: str, folded: bool, monkeypatch: pytest.Monk
     node = run(LOOP.format(expression), monkeypatch).get("y").node
     assert node.folded is folded
     assert not run(LOOP.format(expression), monkeypatch, "off").get("y").node.folded
+
+
+@pytest.mark.parametrize(
+    ("block", "together"),
+    [
+        ("t = x * w + s; u = t - b; y = (u ** 2).mean()", True),
+        ("t = x * w; t = t + s; y = t.exp()", True),  # one name twice
+        ("t = x * w; u = t.detach(); y = (u * x + s)", False),  # an operation that is not in the table
+        ("t = x * w; u = x + s; y = (u * u - x)", False),  # a result that none of the others uses
+        ("t = x * w; u = t.grad; y = (t * x + s)", False),  # a gradient that the plan has not made
+    ],
+)
+def test_which_assignments_have_one_plan(block: str, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "for i in range(4):\n" + indented(block.replace("; ", "\n"), 4)
+    interpreter = run(text, monkeypatch)
+    first, last = interpreter.get("t").node, interpreter.get("y").node
+    assert (type(first) is PartNode) is together
+    assert first.type_name in ("MulBackward0", "AddBackward0")
+    nodes = members(last, last.stands_for)
+    assert (first in nodes) is together
+    assert type(first) is not PartNode
+
+
+def test_nodes_of_one_plan_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreter = run("for i in range(4):\n    t = x * w\n    u = t + s\n    y = u.mean()\n", monkeypatch)
+    assert [interpreter.get(name).node.stands_for for name in "tuy"] == [0, 0, 3]
 
 
 def test_a_folded_node_counts_as_the_nodes_that_it_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
