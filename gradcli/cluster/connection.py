@@ -19,10 +19,11 @@ from gradcli.plain import Plain
 #: seconds that a scheduler is waited for
 _PATIENCE = 30
 _TALKATIVE = ("distributed", "tornado", "asyncio")
-#: of local clusters: a task that has ended three workers is given up, and no thread watches what the others do
+#: of local clusters: a task that has ended three workers is given up, and nothing watches what the threads do
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": 2,
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1 s",
     "distributed.admin.tick.limit": "1 h",
 }
 
