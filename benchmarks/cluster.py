@@ -1,5 +1,5 @@
-"""Batches on a local cluster beside --jobs: lines a second and processor time without the start, and what a block costs client and
-scheduler.
+"""Batches on a local cluster beside --jobs: lines a second and processor time while all are at work, and what a block costs client
+and scheduler.
 
 python benchmarks/cluster.py [--lines 20000] [--turns 3]
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 WAYS = {
@@ -41,34 +42,45 @@ def write(path: Path, lines: int) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in made))
 
 
-def processor(process: int) -> dict[int, float]:
-    """Seconds of processor time of a process and of those below it."""
+def processes(process: int, below: str = "") -> dict[int, tuple[str, float]]:
+    """What a process and those below it do, and their seconds of processor time."""
     try:
         cells = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        below = [int(one) for path in Path(f"/proc/{process}/task").glob("*/children") for one in path.read_text().split()]
+        words = Path(f"/proc/{process}/cmdline").read_bytes()
+        children = [int(one) for path in Path(f"/proc/{process}/task").glob("*/children") for one in path.read_text().split()]
     except OSError:
         return {}
-    found = {process: (int(cells[11]) + int(cells[12])) / os.sysconf("SC_CLK_TCK")}
-    for one in below:
-        found |= processor(one)
+    role = "requests" if below else "client"
+    if below == "client" and b"multiprocessing" in words:
+        role = "workers"
+    if below == "workers":
+        role = "beside workers"
+    found = {process: (role, (int(cells[11]) + int(cells[12])) / os.sysconf("SC_CLK_TCK"))}
+    for one in children:
+        found |= processes(one, role)
     return found
 
 
-def measured(source: Path, words: list[str]) -> tuple[float, float]:
-    """Seconds, and seconds of processor time, between the first answer and the end, for the whole of the file."""
+def measured(source: Path, words: list[str], lines: int) -> tuple[float, dict[str, float]]:
+    """Lines a second, and microseconds of processor time for a line by role, while a tenth to nine tenths of the lines are answered."""
     out = source.with_name("out.jsonl")
     out.unlink(missing_ok=True)
     process = subprocess.Popen([sys.executable, "-m", "gradcli", "batch", str(source), "-o", str(out), *words])
-    while not (out.exists() and out.stat().st_size):
-        time.sleep(0.002)
-    begun, size, before = time.perf_counter(), out.stat().st_size, processor(process.pid)
-    used = dict(before)
+    moments: list[tuple[float, int, dict[int, tuple[str, float]]]] = []
     while process.poll() is None:
-        used |= processor(process.pid)
-        time.sleep(0.02)
-    rest = 1 - size / out.stat().st_size
-    taken = sum(used.values()) - sum(before.values())
-    return (time.perf_counter() - begun) / rest, taken / rest
+        size = out.stat().st_size if out.exists() else 0
+        if size != (moments[-1][1] if moments else 0):
+            moments.append((time.perf_counter(), size, processes(process.pid)))
+        time.sleep(0.1)
+    whole = out.stat().st_size
+    middle = [one for one in moments if 0.1 * whole < one[1] < 0.9 * whole]
+    begun, end = middle[0], middle[-1]
+    given = (end[1] - begun[1]) / whole * lines
+    used = Counter[str]()
+    for number in {number for one in middle for number in one[2]}:
+        last = next(one[2][number] for one in reversed(middle) if number in one[2])
+        used[last[0]] += last[1] - begun[2].get(number, ("", 0.0))[1]
+    return given / (end[0] - begun[0]), {role: seconds / given * 1e6 for role, seconds in used.items()}
 
 
 def main() -> None:
@@ -80,13 +92,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, script = Path(folder) / "q.jsonl", Path(folder) / "blocks.py"
         write(source, options.lines)
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
+        found: dict[str, list[tuple[float, dict[str, float]]]] = {name: [] for name in WAYS}
         for _ in range(options.turns):
             for name, words in WAYS.items():
-                found[name].append(measured(source, words))
+                found[name].append(measured(source, words, options.lines))
         for name, turns in found.items():
-            rate, used = (statistics.median(options.lines / turn[at] for turn in turns) for at in (0, 1))
-            print(f"{name:16}{rate:8,.0f} lines a second, {used:6,.0f} in a second of processor time", flush=True)
+            rate = statistics.median(turn[0] for turn in turns)
+            whole = statistics.median(sum(turn[1].values()) for turn in turns)
+            parts = ", ".join(f"{role} {statistics.median(turn[1].get(role, 0.0) for turn in turns):.0f}" for role in turns[0][1])
+            print(f"{name:16}{rate:8,.0f} lines a second, {whole:4.0f} us of processor time for a line: {parts}", flush=True)
         script.write_text(BLOCKS)
         taken = {}
         for size in (16, 512):

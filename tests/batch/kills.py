@@ -1,7 +1,7 @@
 """Kills `gradcli batch` at random moments until it has answered everything, and compares the answers with those of a quiet run.
 
 python -m tests.batch.kills --requests 200000 --moments 200
-python -m tests.batch.kills --requests 1000000 --moments 20 --cluster
+python -m tests.batch.kills --requests 1000000 --moments 20 --cluster --slow 0.1
 
 Without --cluster the parent, a worker, or both are killed by SIGKILL, and --resume goes on. With it a scheduler and two workers run
 beside the client: a worker is killed at each moment, the scheduler and the client once each.
@@ -189,13 +189,14 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=200_000)
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--slow", type=float, default=0.5, help="how many of 100 requests are slow: each takes some 0.1 s")
     parser.add_argument("--cluster", action="store_true")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source, quiet = folder / "q.jsonl", folder / "quiet.jsonl"
-        source.write_text("".join(requests(options.requests, options.seed)))
+        source.write_text("".join(requests(options.requests, options.seed, options.slow)))
         begun = time.monotonic()
         subprocess.run([*COMMAND, str(source), "-o", str(quiet), "--jobs", "1"], env=ENVIRON, check=True)
         taken = time.monotonic() - begun

@@ -37,14 +37,14 @@ SLOW: tuple[Draw, ...] = (
     lambda rng, i: {"id": i, "script": "for i in range(20000): x = ones(1)\nprint(i)"},
     lambda rng, i: {"id": i, "expr": "(ones(400, 400) @ ones(400, 400)).sum()"},
 )
-#: how often each kind is drawn
-KINDS = ((VALID, 80), (INVALID, 14), (HOSTILE, 5.5), (SLOW, 0.5))
+#: how often each kind but the slow one is drawn, in 100 lines
+KINDS = ((VALID, 80), (INVALID, 14), (HOSTILE, 5.5))
 
 
-def requests(count: int, seed: int = 0) -> Iterator[str]:
-    """So many lines, with their newlines."""
+def requests(count: int, seed: int = 0, slow: float = 0.5) -> Iterator[str]:
+    """So many lines, with their newlines; `slow` of 100 lines are slow."""
     rng = random.Random(seed)
-    kinds, weights = zip(*KINDS, strict=True)
+    kinds, weights = zip(*KINDS, (SLOW, slow), strict=True)
     for i in range(count):
         (kind,) = rng.choices(kinds, weights)
         made = rng.choice(kind)(rng, i)

@@ -120,7 +120,7 @@ def hints(name: str, variables: dict[str, Value]) -> list[str]:
         return [f"did you mean {', '.join(dict.fromkeys(close))}?"]
     if len(name) < 3:
         return []
-    places = [place for place in library.MODULES if place and name in library.members(place)]
+    places = [place for place in library.MODULES if place and (library.has(whole := f"{place}.{name}") or whole in library.MODULES)]
     places.sort(key=lambda place: place.startswith("distributions"))  # constraints have names of functions
     return [f"did you mean torch.{places[0]}.{name}?"] if places else []
 
