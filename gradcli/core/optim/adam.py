@@ -46,6 +46,7 @@ class Adam(Optimizer, place="adam"):
     OPTIONS = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
     CHECKED = "lr eps betas weight_decay"
     STATE = "exp_avg exp_avg_sq"
+    ELEMENTWISE = True
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         super().begin(group, param, state)
@@ -102,6 +103,7 @@ class Adamax(Optimizer, place="adamax"):
     OPTIONS = "lr betas eps weight_decay foreach maximize differentiable capturable"
     CHECKED = "lr eps betas weight_decay"
     STATE = "exp_avg exp_inf"
+    ELEMENTWISE = True
 
     def kernel(self, group: Group) -> Kernel:
         (beta1, beta2), lr = map(checks.number, group["betas"]), checks.number(group["lr"])

@@ -21,7 +21,7 @@ _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float64): np.dtype(np.longdouble),
 }
 #: larger arrays are added in their own precision
-_FUSED = 1 << 12
+FUSED = 1 << 12
 
 
 def _narrow(factor: float, array: Array) -> float:
@@ -36,7 +36,7 @@ def _product_plus(a: Array, x: Array, y: Array | float, wider: np.dtype[Any]) ->
 def plus(a: Array, x: Array, factor: float) -> Array:
     """`a + factor * x`, a new array."""
     wider = _WIDER.get(a.dtype)
-    if a.size <= _FUSED and wider is not None:
+    if a.size <= FUSED and wider is not None:
         return _product_plus(a, x, _narrow(factor, a), wider).astype(a.dtype)
     return np.asarray(a + x * factor)
 
@@ -44,7 +44,7 @@ def plus(a: Array, x: Array, factor: float) -> Array:
 def add(a: Array, x: Array, factor: float) -> None:
     """`a += factor * x`."""
     wider = _WIDER.get(a.dtype)
-    if a.size <= _FUSED and wider is not None:
+    if a.size <= FUSED and wider is not None:
         a[...] = x.astype(wider) * _narrow(factor, a) + a
     elif factor == 1:
         np.add(a, x, out=a)
@@ -72,7 +72,7 @@ def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
     if factor != 1:
         x = np.asarray(x * _narrow(factor, a))
     wider = _WIDER.get(a.dtype)
-    if a.size <= _FUSED and wider is not None:
+    if a.size <= FUSED and wider is not None:
         a[...] = _product_plus(a, x, y, wider)
     else:
         np.add(a, x * y, out=a)

@@ -17,6 +17,7 @@ from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ord
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
+from gradcli.core.optim.row import Row, row_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -46,6 +47,8 @@ class Optimizer(DeclaredArguments):
     STATE = ""
     #: whether the state of a parameter counts its steps
     COUNTS_STEPS = True
+    #: whether the update treats each element by itself, with no state but STATE and the count of steps
+    ELEMENTWISE = False
 
     #: classes of programs may derive from optimisers
     BASE_OF = "optimizers"
@@ -185,12 +188,18 @@ class Optimizer(DeclaredArguments):
         move: Kernel | None = None
         state: State = {}
         step = 0.0
-        for param in group["params"]:
+        row = row_of(group["params"], self.state.table) if self.ELEMENTWISE else None
+        params: list[Tensor] = group["params"] if row is None else [row.param]
+        for param in params:
             gradient = param.grad
             if gradient is None:
                 continue
             grad = gradient.array
-            if counts:
+            if row is not None:
+                state = row.state
+                move = self._advance_row(group, row)
+                step = row.states[0]["step"].array.item()
+            elif counts:
                 state, step = self.advance(group, param)
             if maximize:
                 grad = np.asarray(np.negative(grad))
@@ -204,6 +213,16 @@ class Optimizer(DeclaredArguments):
             move = move or self.kernel(group)
             move(param, grad, state, step)
             written(param, state)
+        if row is not None:
+            row.spread()
+
+    def _advance_row(self, group: Group, row: Row) -> Kernel:
+        """The update, and one step more for each parameter of a row; an invalid option is found when the first one has been counted."""
+        self.advance(group, row.params[0])
+        move = self.kernel(group)
+        for param in row.params[1:]:
+            self.advance(group, param)
+        return move
 
     def advance(self, group: Group, param: Tensor) -> tuple[State, float]:
         """The state of a parameter, which the first step makes, and the number of the step."""
