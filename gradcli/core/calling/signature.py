@@ -126,7 +126,9 @@ class Parameter:
         if not self.has_default:
             return text
         default = self.default
-        if type(default) is str:
+        if self.name == "reduction" and self.type == "int":
+            default = "at::Reduction::Mean"  # what PyTorch declares; its parser takes it as 0
+        elif type(default) is str:
             default = f'"{default}"'
         elif type(default) is tuple and default:
             default = f"{{{','.join(map(str, default))}}}"

@@ -16,14 +16,16 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, without_jvp
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -62,9 +64,23 @@ def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Arra
     return np.asarray(shares * (slopes - (shares * slopes).sum(-1, keepdims=True)) * query.dtype.type(scale))
 
 
+def _by_rows(x: Array) -> Array:
+    """The same numbers with the heads of a row next to each other in memory, as PyTorch's kernel leaves its gradients."""
+    batch, heads, rows, features = x.shape
+    strides = memory_format.contiguous_strides((batch, rows, heads, features))
+    made = memory_format.empty(x.shape, (strides[0], strides[2], strides[1], strides[3]), x.dtype)
+    made[...] = x
+    return made
+
+
 def _rule(gradient: Callable[..., Array], formula: str) -> Rule:
     """The rule of an operand; the derivative of its gradient is one that PyTorch does not have."""
-    op = not_differentiable("_scaled_dot_product_flash_attention_for_cpu_backward", gradient, "grad query key value", "attn_mask scale")
+    op = not_differentiable(
+        "_scaled_dot_product_flash_attention_for_cpu_backward",
+        lambda *values: _by_rows(gradient(*values)),
+        "grad query key value",
+        "attn_mask scale",
+    )
     return Rule(lambda xp, grad, query, key, value, attrs: xp.call(op, grad, query, key, value, *attrs), formula)
 
 
@@ -139,16 +155,20 @@ def scaled_dot_product_attention(
     if enable_gqa:
         raise ProgramError("NotImplementedError", "scaled_dot_product_attention with enable_gqa=True is not part of gradcli")
     _check(query, key, value, attn_mask)
+    if not key.array.shape[-2] or 0 in (*query.array.shape[:-1], value.array.shape[-1]):
+        return _of_nothing(query, key, value)
     mask = None if attn_mask is None else additive(attn_mask, query)
     width = query.array.shape[-1]
     factor = (1.0 / math.sqrt(width) if width else math.inf) if scale is None else scale
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
-    if query.array.ndim == 4 and query.dtype is dtypes.bool_:
-        raise scalar_type_error(dtypes.float32, dtypes.bool_)
+    if query.array.ndim == 4 and not query.dtype.is_differentiable:
+        raise scalar_type_error(dtypes.float32, query.dtype)
     # PyTorch's kernel takes rows in one piece
-    alike = alike and 0 not in (*shapes[0], *shapes[1]) and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
+    alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
+    if query.array.ndim == 4 and alike and dropout_p < 0:
+        raise runtime_error("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
     if query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad):
         limits.check_work(query.array.size * key.array.shape[-2] * 2)
         both = None if mask is None else mask.array
@@ -158,6 +178,21 @@ def scaled_dot_product_attention(
             causal = _causal(query, key).array
             both = causal if both is None else both + causal
         return ATTENTION(query, key, value, both, factor)
+    return _by_steps(query, key, value, mask, dropout_p, is_causal, factor)
+
+
+def _of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Zeros, which depend on the sums of all operands."""
+    zeros = np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.dtype.np)
+    total = sum_all(query) + sum_all(key) + sum_all(value)
+    return Tensor(zeros, query.dtype) + total * 0  # type: ignore[no-any-return]
+
+
+def _by_steps(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float) -> Tensor:
+    """As operations of their own, in float32 for half precision."""
+    dtype = query.dtype
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        query, key, value = (to_dtype(t, dtypes.float32) for t in (query, key, value))
     if is_causal:
         if mask is not None:
             raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -168,9 +203,9 @@ def scaled_dot_product_attention(
         check_into(scores.array, mask.array)
         scores = scores + mask
     shares = SAFE_SOFTMAX(scores, scores.array.ndim - 1)
-    if dropout_p:
+    if dropout_p > 0:
         shares = drop(shares, dropout_p, True)
-    return matmul(shares, value)
+    return to_dtype(matmul(shares, value), dtype)
 
 
 _Q, _K, _V = [[[[0.5, -1.0], [0.2, 0.3]]]], [[[[1.0, 0.4], [-0.3, 0.8]]]], [[[[0.7, -0.6], [0.9, 0.1]]]]

@@ -29,7 +29,7 @@ from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _grid(lengths: Sequence[Array], dtype: Any) -> Array:
@@ -211,6 +211,8 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
 def _lp(rank: int) -> Callable[..., Any]:
     def run(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
         sizes = kernel_size if rank == 1 else pair(kernel_size, rank)
+        if rank == 3 and len(sizes) < 3:
+            raise ProgramError("ValueError", f"not enough values to unpack (expected 3, got {len(sizes)})")
         if isinstance(norm_type, (int, float)) and math.isinf(norm_type):
             magnitudes = catalog.function("abs")(with_method(input, "abs"))
             pool = catalog.function(f"nn.functional.max_pool{rank}d")

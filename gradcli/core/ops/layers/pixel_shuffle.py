@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -88,6 +89,7 @@ CHANNEL_SHUFFLE: Op = Op(
     ),
     complex=True,
 )
+NATIVE_CHANNEL_SHUFFLE = not_differentiable("native_channel_shuffle", _in_turns, "input", "groups")
 
 
 def _check_image(name: str, input: Tensor, factor: int, parameter: str) -> None:
@@ -127,6 +129,18 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
     Raises RuntimeError for sizes that do not divide.
     """
+    _check_groups(input, groups)
+    return CHANNEL_SHUFFLE(input, groups)  # type: ignore[no-any-return]
+
+
+def _native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """As `channel_shuffle`; PyTorch has no derivative of it."""
+    check_no_tangent("aten::native_channel_shuffle", input)
+    _check_groups(input, groups)
+    return NATIVE_CHANNEL_SHUFFLE(input, groups)  # type: ignore[no-any-return]
+
+
+def _check_groups(input: Tensor, groups: int) -> None:
     shape = list(input.array.shape)
     if len(shape) <= 2:
         raise shape_error(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
@@ -134,7 +148,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise runtime_error(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:
         raise runtime_error(f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups.")
-    return CHANNEL_SHUFFLE(input, groups)  # type: ignore[no-any-return]
 
 
 def _declared(name: str, run: Callable[..., Tensor], parameter: str, doc: str, op: Op, x: Any) -> Function:
@@ -166,9 +179,9 @@ FUNCTIONS: tuple[Function, ...] = (
     _declared("channel_shuffle", channel_shuffle, "groups", "The channels of groups in turns.", CHANNEL_SHUFFLE, [_CHANNELS]),
     Function(
         "native_channel_shuffle",
-        ("Tensor input, int groups", channel_shuffle),
-        doc="The channels of groups in turns.",
-        samples=(Sample("torch.native_channel_shuffle(x, 2)", None, x=[_CHANNELS]),),
+        ("Tensor input, int groups", _native_channel_shuffle),
+        doc="The channels of groups in turns, without a derivative.",
+        samples=(Sample(f"torch.native_channel_shuffle(tensor([{_CHANNELS}]), 2)"),),
         method=False,
         aliases=("nn.functional.native_channel_shuffle",),
     ),

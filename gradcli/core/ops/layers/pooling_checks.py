@@ -149,6 +149,17 @@ def check_dtype(name: str, input: Tensor, whole: tuple[DType, ...] = ()) -> None
         raise not_implemented(name, input.dtype)
 
 
+def check_not_empty(name: str, input: Tensor, gap: str = " ") -> None:
+    """Check that every dimension behind the first has elements."""
+    shape = list(input.array.shape)
+    for at in range(1, len(shape)):
+        if not shape[at]:
+            raise shape_error(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{gap}{shape} with dimension {at} being "
+                "empty."
+            )
+
+
 # --- one dimension ---
 
 

@@ -79,7 +79,7 @@ def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
 
 def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """Raise RuntimeError for sizes that do not fit."""
-    if gates != _GATES["gru"]:  # where PyTorch looks at the input first
+    if gates == 1:  # the other cells look at the input first
         _check_weights(w_ih, w_hh, gates)
     if size(w_ih, 1) != size(input, 1):
         raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.conjugate import CONJ, adjoint
@@ -18,7 +19,10 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.linalg.solve import SOLVE
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -135,6 +139,16 @@ def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return xp.call(SOLVE, VH, xp.matmul(core, VH))
 
 
+def _eig_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> tuple[Tensor, Tensor]:
+    """The tangents of eigenvectors keep their lengths: no part of one lies along the real direction of its vector."""
+    values, V = outs
+    inner = xp.call(SOLVE, V, xp.matmul(to_dtype(tangents[0], V.dtype), V))
+    diagonal = xp.diagonal(inner, 0, -2, -1)
+    moved = xp.matmul(V, (inner - xp.call(DIAG_EMBED, diagonal, 0, -2, -1)) / differences(xp, values))
+    along = REAL(xp.diagonal(xp.matmul(adjoint(xp, V), moved), 0, -2, -1))
+    return diagonal, moved - V * xp.expand_dims(along, -2)
+
+
 EIG: Op = Op(
     "LinalgEigBackward0",
     _eig,
@@ -144,7 +158,7 @@ EIG: Op = Op(
     differentiable=2,
     complex=True,
     wirtinger=True,
-    jvp="transpose",
+    jvp=_eig_jvp,
     A=Rule(
         _eig_rule,
         "V = eigenvectors; p = V.mH @ grads[1]; d = (eigenvalues[..., None, :] - eigenvalues[..., None]).conj(); "
@@ -154,11 +168,13 @@ EIG: Op = Op(
 )
 
 
-def _checked_eig(A: Tensor) -> tuple[Tensor, Tensor]:
-    check_squares("linalg.eig", A)
+def _checked_eig(A: Tensor, name: str = "linalg.eig") -> tuple[Tensor, Tensor]:
     if not A.dtype.is_differentiable:
         raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
-    check_floats("linalg.eig", A, "linalg_eig_out_cpu", complex=True)
+    if A.dtype is dtypes.float16:  # whose eigenvalues PyTorch wants to hold as complex32
+        warnings.emit("ComplexHalf support is experimental and many operators don't support it yet.", once="complex32")
+    check_squares(name, A)
+    check_floats(name, A, "linalg_eig_out_cpu", complex=True)
     if not np.isfinite(A.array).all():
         raise runtime_error("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return EIG(A)  # type: ignore[no-any-return]
@@ -171,7 +187,7 @@ def eig(A: Tensor) -> Any:
 
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises RuntimeError for other shapes or dtypes."""
-    return _checked_eig(A)[0]
+    return _checked_eig(A, "linalg.eig" if A.requires_grad and state.enabled else "linalg.eigvals")[0]
 
 
 FUNCTIONS: tuple[Function, ...] = (

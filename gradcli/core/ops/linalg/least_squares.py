@@ -12,7 +12,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -96,18 +96,21 @@ def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitia
 
     Raises RuntimeError for other shapes or dtypes.
     """
-    if input.array.ndim < 2 or (input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex):
-        raise shape_error(
-            f"linalg.pinv({input.dtype.torch_name}{{{list(input.array.shape)}}}): expected a tensor with 2 or more dimensions of float, "
-            "double, cfloat or cdouble types",
-        )
-    check_matrices("linalg.pinv", input)
     for name, given in (("atol", atol), ("rtol", rtol)):
         if type(given) is Tensor and given.requires_grad:
             raise runtime_error(
                 f"The function 'linalg_pinv' is not differentiable with respect to argument '{name}'. This input cannot have "
                 "requires_grad True."
             )
+    if isinstance(atol, float) and rtol is None:  # the usual relative tolerance is computed first
+        wrap_dim(-2, input.array.ndim)
+        _check_epsilon(input)
+    if input.array.ndim < 2 or (input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex):
+        raise shape_error(
+            f"linalg.pinv({input.dtype.torch_name}{{{list(input.array.shape)}}}): expected a tensor with 2 or more dimensions of float, "
+            "double, cfloat or cdouble types",
+        )
+    check_matrices("linalg.pinv", input)
     if hermitian:
         check_squares("linalg.eigh", input)
     return PINV(input, *_tolerances(input, atol, rtol), hermitian)  # type: ignore[no-any-return]
@@ -244,8 +247,11 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     vector = _check_system(name, input, b)
     if method not in ("gels", "gelsy", "gelsd", "gelss"):
         raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    check_floats(name, input)
-    _check_epsilon(input)
+    if rcond is None:
+        _check_epsilon(input)
+    elif not input.dtype.is_floating_point and not input.dtype.is_complex:
+        raise not_implemented("linalg_lstsq_cpu", input.dtype)
+    check_floats(name, input, "linalg_lstsq_cpu")
     if rcond is None or method == "gels":  # which takes the matrix to have full rank
         rcond = float(np.finfo(input.dtype.np).eps) * max(input.array.shape[-2:])
     rank, values = _rank(input.array, rcond)

@@ -13,9 +13,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise.where import WHERE
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, reduction_word
+from gradcli.core.ops.loss.loss_reduction import reduction_number
 from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
-from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -110,10 +110,10 @@ CTC = Op(
 # --- arguments ---
 
 
-def _lengths(value: Any) -> Lengths:
-    if type(value) is Tensor:
-        return tuple(int(n) for n in value.array.reshape(-1))
-    return tuple(value) if isinstance(value, (tuple, list)) else (int(value),)
+def _integral(name: str, lengths: Tensor) -> Lengths:
+    if lengths.dtype.is_differentiable or lengths.dtype is dtypes.bool_:
+        raise runtime_error(f"{name} must be integral")
+    return tuple(int(n) for n in lengths.array.reshape(-1))
 
 
 _WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
@@ -122,11 +122,11 @@ _WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 def _labels(targets: Tensor, lengths: Lengths) -> Labels:
     """The labels of each sample, from rows with padding or from one row of all. RuntimeError for sizes that do not fit."""
     rows = targets.array
+    wanted = sum(lengths) if rows.ndim == 1 else len(lengths)
+    if rows.shape[0] != wanted:
+        have = f"Expected tensor to have size {wanted} at dimension 0, but got size {rows.shape[0]}"
+        raise shape_error(f"{have} for argument #2 'targets'{_WHILE}")
     if rows.ndim == 1:
-        wanted = sum(lengths)
-        if rows.shape[0] != wanted:
-            have = f"Expected tensor to have size {wanted} at dimension 0, but got size {rows.shape[0]}"
-            raise shape_error(f"{have} for argument #2 'targets'{_WHILE}")
         ends = np.cumsum(lengths)
         return tuple(tuple(int(c) for c in rows[end - n : end]) for end, n in zip(ends, lengths, strict=True))
     if rows.shape[1] < max(lengths, default=0):
@@ -135,71 +135,102 @@ def _labels(targets: Tensor, lengths: Lengths) -> Labels:
     return tuple(tuple(int(c) for c in row[:n]) for row, n in zip(rows, lengths, strict=True))
 
 
-def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Any:
-    """The negative logarithm of the probability of the labels. log_probs is (steps, batch, classes), or (steps, classes).
-
-    Raises RuntimeError for sizes that do not fit, ValueError for an unknown reduction.
-    """
-    checked_reduction(reduction)
-    single = log_probs.array.ndim == 2
-    if single:
-        log_probs = unsqueeze(log_probs, 1)
-        targets = targets if targets.array.ndim != 1 else Tensor(targets.array[None], targets.dtype)
+def _checked(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Lengths, blank: int) -> Labels:
+    """The labels of each sample. RuntimeError for what does not fit, NotImplementedError for other dtypes."""
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("ctc_loss_cpu", log_probs.dtype)
+    if not log_probs.array.size:
+        raise shape_error("log_probs tensor must not be empty")
+    if (rank := log_probs.array.ndim) != 3:
+        raise shape_error(f"Expected 3-dimensional tensor, but got {rank}-dimensional tensor for argument #1 'log_probs'{_WHILE}")
+    if (rank := targets.array.ndim) not in (1, 2):
+        raise shape_error(f"Expected 1 to 2 dimensions, but got {rank}-dimensional tensor for argument #2 'targets'{_WHILE}")
     steps, batch, classes = log_probs.array.shape
-    given, wanted = _lengths(input_lengths), _lengths(target_lengths)
     if not 0 <= blank < classes:
         raise runtime_error("blank must be in label range")
     for name, found in (("input_lengths", given), ("target_lengths", wanted)):
         if len(found) != batch:
             raise runtime_error(f"{name} must be of size batch_size")
-        if any(type(n) is not int or n < 0 for n in found):
-            raise runtime_error(f"{name} must be non-negative integers")
-    if max(given, default=0) > steps:
-        raise runtime_error(f"Expected input_lengths to have value at most {steps}, but got value {max(given)}{_WHILE}")
+    for name, found in (("input_lengths", given), ("target_lengths", wanted)):
+        if min(found) < 0:
+            raise runtime_error(f"Expected {name} to have value at least 0, but got value {min(found)}{_WHILE}")
     labels = _labels(targets, wanted)
+    if max(given) > steps:
+        raise runtime_error(f"Expected input_lengths to have value at most {steps}, but got value {max(given)}{_WHILE}")
     limits.check_work(40.0 * steps * sum(2 * len(row) + 50 for row in labels))
     if any(not 0 <= label < classes for row in labels for label in row):
-        raise runtime_error("ctc_loss: a label is not the number of a class")
-    losses = CTC(log_probs, labels, given, blank, zero_infinity)
-    if zero_infinity:
+        raise runtime_error("ctc_loss of a label that is not the number of a class is not supported by gradcli")
+    return labels
+
+
+def _of_lengths(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Lengths, blank: int, reduction: int, zero: bool) -> Tensor:
+    """The losses, reduced; `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
+    check_no_tangent("_ctc_loss", log_probs)
+    single = log_probs.array.ndim != 3
+    if single:
+        log_probs = unsqueeze(log_probs, 1)
+        targets = targets if targets.array.ndim != 1 else Tensor(targets.array[None], targets.dtype)
+    labels = _checked(log_probs, targets, given, wanted, blank)
+    losses: Tensor = CTC(log_probs, labels, given, blank, zero)
+    if zero:
         zeros = Tensor(np.zeros((), log_probs.dtype.np), log_probs.dtype)
         losses = WHERE(zeros, losses, np.asarray(losses.array == np.inf))
-    if reduction == "mean":
+    if reduction == 1:
         divisors = np.maximum(np.array(wanted), 1).astype(log_probs.dtype.np)
         return mean_all(losses / Tensor(divisors, log_probs.dtype))
-    if reduction == "sum":
+    if reduction == 2:
         return sum_all(losses)
     return squeeze_dim(losses, 0) if single else losses
 
 
+def _of_tensors(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int, reduction: int, zero: bool
+) -> Tensor:
+    """As `_of_lengths`, with both lengths as tensors."""
+    given, wanted = _integral("input_lengths", input_lengths), _integral("target_lengths", target_lengths)
+    return _of_lengths(log_probs, targets, given, wanted, blank, reduction, zero)
+
+
 _SIGNATURE = (
-    "Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, int reduction=1, bool zero_infinity=False"
+    "Tensor log_probs, Tensor targets, {0} input_lengths, {0} target_lengths, int blank=0, int reduction=0, bool zero_infinity=False"
 )
 _SCORES = [[[-0.5, -1.5, -2.0]], [[-1.0, -0.7, -2.5]], [[-2.0, -1.0, -0.4]]]
+_DOC = "Negative log likelihood of label sequences, over all alignments."
+TORCH_CTC_LOSS = Function(
+    "ctc_loss",
+    (_SIGNATURE.format("ints"), _of_lengths),
+    (_SIGNATURE.format("Tensor"), _of_tensors),
+    doc=_DOC,
+    samples=(Sample("torch.ctc_loss(x.log_softmax(2), tensor([1, 1]), (3,), (2,), 0, 2)", None, x=_SCORES),),
+    method=False,
+)
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: Any = 0,
+    reduction: str = "mean",
+    zero_infinity: Any = False,
+) -> Any:
+    """The negative logarithm of the probability of the labels. log_probs is (steps, batch, classes), or (steps, classes).
+
+    Raises RuntimeError for sizes that do not fit, ValueError for an unknown reduction.
+    """
+    number = reduction_number(None, None, reduction)
+    return TORCH_CTC_LOSS(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         ctc_loss,
         "ctc_loss",
-        "Negative log likelihood of label sequences, over all alignments.",
+        _DOC,
         ops=(CTC,),
         samples=(Sample("F.ctc_loss(x.log_softmax(2), tensor([[1, 2]]), (3,), (2,), reduction='sum')", None, x=_SCORES),),
-        checked_as="ctc_loss",
+        unchecked=True,
     ),
-    Function(
-        "ctc_loss",
-        (_SIGNATURE, lambda p, t, n, m, blank, reduction, zero: ctc_loss(p, t, n, m, blank, reduction_word(reduction), zero)),
-        doc="Negative log likelihood of label sequences, over all alignments.",
-        samples=(Sample("torch.ctc_loss(x.log_softmax(2), tensor([1, 1]), (3,), (2,), 0, 2)", None, x=_SCORES),),
-        method=False,
-    ),
+    TORCH_CTC_LOSS,
 )

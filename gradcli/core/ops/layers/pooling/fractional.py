@@ -11,8 +11,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.checks import size
+from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.max_pool import pooled, records_of_maxima
 from gradcli.core.ops.layers.samples import IMAGE, VOLUME
 from gradcli.core.random import generator
@@ -38,6 +41,8 @@ def _places(x: Array, kernel: tuple[int, ...], counts: tuple[int, ...], samples:
     """The places of the maxima in the flattened last dimensions; the first of equal ones, or the last nan."""
     rank = len(kernel)
     sizes = x.shape[x.ndim - rank :]
+    if not x.size:
+        return np.zeros((*x.shape[: x.ndim - rank], *counts), np.int64)
     flat = x.reshape(-1, math.prod(sizes))
     order = range(rank) if rank == 3 else (1, 0)  # of an image PyTorch places the columns first
     numbers = samples.reshape(-1, rank)
@@ -56,9 +61,13 @@ def _places(x: Array, kernel: tuple[int, ...], counts: tuple[int, ...], samples:
 
 def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[int, ...]) -> None:
     name = f"fractional_max_pool{rank}d"
+    for what, given in (("kernel_size", kernel), ("output_size", counts)):
+        if len(given) != rank:
+            raise runtime_error(f"{name}: {what} must either be a single Int or tuple of Ints")
     sizes = input.array.shape[input.array.ndim - rank :]
     if input.array.ndim not in (rank + 1, rank + 2):
         raise shape_error(f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(input.array.shape)}")
+    pooling_checks.check_not_empty(name if rank == 2 else f"{name}_out", input, "")
     for what, n, k, m in zip(_LETTERS[rank], sizes, kernel, counts, strict=True):
         if m + k - 1 > n:
             raise shape_error(f"{name}(): pool {what} {k} too large relative to input {what} {n}")
@@ -67,11 +76,46 @@ def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[in
     limits.check_work(4.0 * room)
 
 
+def _check_samples(rank: int, input: Tensor, samples: Tensor) -> None:
+    """Raise RuntimeError unless there are `rank` numbers for each plane, of the input's dtype."""
+    if samples.dtype is not input.dtype:
+        raise runtime_error("Expect _random_samples to have the same dtype as input")
+    shape = samples.array.shape
+    if len(shape) != 3:
+        raise shape_error(f"Expect _random_samples to have 3 dimensions, got {len(shape)}")
+    if shape[0] < (1 if input.array.ndim == rank + 1 else input.array.shape[0]):
+        raise shape_error("Expect _random_samples.size(0) no less then input batch size.")
+    if shape[1] != input.array.shape[-rank - 1]:
+        raise shape_error("Expect _random_samples.size(1) equals to input channel size.")
+    if shape[2] != rank:
+        raise shape_error(f"Expect _random_samples.size(2) equals to {rank}; got {shape[2]}.")
+
+
 def _sizes(value: Any, rank: int) -> tuple[Any, ...]:
     return (value,) * rank if isinstance(value, (int, float)) else tuple(value)
 
 
+def _each(size: Any, rank: int) -> Any:
+    """A size for each dimension, where a number stands for all; what is neither stays as it is, for the error."""
+    return (size,) * rank if type(size) is int else size
+
+
+def _pooled(rank: int, input: Tensor, window: Sizes, counts: Sizes, random_samples: Tensor) -> tuple[Tensor, Tensor]:
+    """What PyTorch's kernel does: the maxima and their places."""
+    _checked(rank, input, window, counts)
+    _check_samples(rank, input, random_samples)
+    if input.array.size:
+        pooling_checks.check_dtype(f"fractional_max_pool{rank}d_out_frame", input)
+    samples = random_samples.array[: input.array.shape[0] if input.array.ndim == rank + 2 else 1]
+    return pooled(FRACTIONAL[rank], input, _places(input.array, window, counts, samples), window, counts)
+
+
 def _pool(rank: int, always: bool) -> Callable[..., Any]:
+    name = f"fractional_max_pool{rank}d"
+    run_kernel = kernel(
+        name, "Tensor input, ints kernel_size, ints output_size, Tensor random_samples", lambda *given: _pooled(rank, *given)
+    )
+
     def run(
         input: Tensor,
         kernel_size: Any,
@@ -81,25 +125,19 @@ def _pool(rank: int, always: bool) -> Callable[..., Any]:
         _random_samples: Any = None,
     ) -> Any:
         if output_size is None and output_ratio is None:
-            text = f"fractional_max_pool{rank}d requires specifying either an output_size or an output_ratio"
-            raise ProgramError("ValueError", text)
-        shape, dtype = input.array.shape, input.dtype
-        if output_size is None and rank == 2 and isinstance(output_ratio, (int, float)):
-            raise ProgramError("TypeError", f"object of type '{language.type_name(output_ratio)}' has no len()")
+            raise ProgramError("ValueError", f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:
-            output_size = tuple(int(n * r) for n, r in zip(shape[-rank:], _sizes(output_ratio, rank), strict=False))
-        batch = 1 if len(shape) == rank + 1 else shape[0]
+            if rank == 2 and isinstance(output_ratio, (int, float)):
+                raise ProgramError("TypeError", f"object of type '{language.type_name(output_ratio)}' has no len()")
+            ratios = _sizes(output_ratio, rank)
+            if rank == 2 and len(ratios) > 2:
+                raise ProgramError("ValueError", f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+            output_size = tuple(int(size(input, d - rank) * ratios[d]) for d in range(rank))
         if _random_samples is None:
-            if len(shape) <= rank:
-                bounds = f"[-{len(shape)}, {len(shape) - 1}]"
-                raise shape_error(f"Dimension out of range (expected to be in range of {bounds}, but got -{rank + 1})", "IndexError")
-            values = generator.default.uniform((batch, shape[-rank - 1], rank), dtype)
-            _random_samples = Tensor(values, dtype)
-        kernel, counts = _sizes(kernel_size, rank), _sizes(output_size, rank)
-        _checked(rank, input, kernel, counts)
-        if _random_samples.dtype is not dtype:
-            raise runtime_error("Expect _random_samples to have the same dtype as input")
-        made = pooled(FRACTIONAL[rank], input, _places(input.array, kernel, counts, _random_samples.array), kernel, counts)
+            batch = 1 if input.array.ndim == rank + 1 else size(input, 0)
+            values = generator.default.uniform((batch, size(input, -rank - 1), rank), input.dtype)
+            _random_samples = Tensor(values, input.dtype)
+        made = run_kernel(input, *(_each(given, rank) for given in (kernel_size, output_size)), _random_samples)
         return made if return_indices or always else made[0]
 
     return run
@@ -111,8 +149,8 @@ _DOC = "The largest element of each of so many windows, whose places are random.
 def _functions(rank: int, *samples: Sample) -> tuple[PythonFunction, ...]:
     name = f"fractional_max_pool{rank}d"
     return (
-        PythonFunction(_pool(rank, False), name, _DOC, ops=FRACTIONAL[rank], samples=samples),
-        PythonFunction(_pool(rank, True), f"{name}_with_indices", _DOC),
+        PythonFunction(_pool(rank, False), name, _DOC, ops=FRACTIONAL[rank], samples=samples, reads="dim", python=f"_{name}"),
+        PythonFunction(_pool(rank, True), f"{name}_with_indices", _DOC, reads="dim"),
     )
 
 
