@@ -200,7 +200,7 @@ def _polar_jvp(xp: Any, inputs: Any, tangents: Any, out: Tensor) -> Any:
     turned = None if angle is None else angle * (out * 1j)
     if size is None:
         return turned
-    grown = size * DIRECTION(out)
+    grown = size * POLAR(wrap(np.ones_like(inputs[0].array)), inputs[1])
     return grown if turned is None else grown + turned
 
 

@@ -10,7 +10,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import require_floating, size
+from gradcli.core.ops.rules import check_no_gradient, check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
@@ -18,12 +19,12 @@ from gradcli.errors import runtime_error
 
 def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
     inverse = x.dtype.type(1) / np.asarray(scale, x.dtype)
-    return np.rint(x * inverse) + np.asarray(zero_point, x.dtype)
+    return np.rint(x * inverse + np.asarray(zero_point, x.dtype))
 
 
 def _rounded(x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
     point = np.asarray(zero_point, x.dtype)
-    return ((np.clip(_levels(x, scale, zero_point), low, high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
+    return ((np.fmin(np.fmax(_levels(x, scale, zero_point), low), high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
 
 
 def _record(name: str) -> Op:
@@ -36,7 +37,6 @@ def _record(name: str) -> Op:
         _rounded,
         "input",
         "scale zero_point quant_min quant_max",
-        jvp="elementwise",
         saved="mask=?!",
         input=Rule(
             passed,
@@ -50,40 +50,54 @@ BY_NUMBERS, BY_TENSORS = _record("PerTensorAffineCachemask"), _record("PerTensor
 BY_CHANNEL = _record("PerChannelAffineCachemask")
 
 
+_KERNEL = "fake_quantize_tensor_cachemask_kernel_type_handling"
+
+
 def _check(low: int, high: int, points: Any) -> None:
     if low > high:
-        raise runtime_error("`quant_min` should be less than or equal to `quant_max`.")
+        raise runtime_error("`quant_min` should be less than or         equal to `quant_max`.")
     if np.any((np.asarray(points) < low) | (np.asarray(points) > high)):
         raise runtime_error("`zero_point` must be between `quant_min` and `quant_max`.")
 
 
 def _per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int) -> Any:
-    require_floating("fake_quantize_tensor_cachemask_kernel_type_handling", input.dtype)
+    check_no_tangent("fake_quantize_per_tensor_affine_cachemask", input)
     _check(quant_min, quant_max, zero_point)
+    require_floating(_KERNEL, input.dtype)
     return BY_NUMBERS(input, scale, zero_point, quant_min, quant_max)
 
 
 def _by_tensors(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int) -> Any:
-    if scale.array.size != 1 or zero_point.array.size != 1:
-        raise runtime_error("scale and zero_point must be tensors of one element")
+    name = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+    check_no_gradient(name, scale=scale, zero_point=zero_point)
+    check_no_tangent(name, input, scale, zero_point)
     _check(quant_min, quant_max, 0 if quant_min <= 0 <= quant_max else quant_min)
-    return BY_TENSORS(input, watched(scale), watched(zero_point), quant_min, quant_max)
+    for given in (scale, zero_point):
+        if given.array.size != 1:
+            raise runtime_error(f"a Tensor with {given.array.size} elements cannot be converted to Scalar")
+    require_floating(_KERNEL, input.dtype)
+    return BY_TENSORS(input, watched(scale), watched(Tensor(zero_point.array.astype(np.int64), dtypes.int64)), quant_min, quant_max)
 
 
 def _per_channel(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Any:
     """Each slice along a dimension with a scale and a zero point of its own. RuntimeError for sizes that do not fit."""
-    rank = input.array.ndim
-    if scale.dtype is not dtypes.float32:
-        raise runtime_error(f"Scale must be Float, found {scale.dtype.torch_name}")
+    rank, name = input.array.ndim, "fake_quantize_per_channel_affine_cachemask"
+    check_no_gradient(name, scale=scale, zero_point=zero_point)
+    check_no_tangent(name, input, scale, zero_point)
+    if scale.dtype not in (dtypes.float32, dtypes.bfloat16):
+        raise runtime_error(f"Scale must be Float or BFloat16, found {scale.dtype.torch_name}")
+    if zero_point.dtype not in (dtypes.int32, dtypes.float32, dtypes.float16):
+        raise runtime_error(f"Zero-point must be Int32, Float or Half, found {zero_point.dtype.torch_name}")
     if scale.array.ndim != 1 or zero_point.array.ndim != 1:
         raise runtime_error("scale should be a 1-D tensor" if scale.array.ndim != 1 else "zero point should be a 1-D tensor")
     if scale.array.shape != zero_point.array.shape:
         raise runtime_error("scale and zero-point need to have the same dimensions")
-    if not 0 <= axis < rank:
-        raise runtime_error("`axis` must be between 0 and number of dimensions of input")
-    if scale.array.shape[0] != input.array.shape[axis]:
+    if scale.array.shape[0] != size(input, axis):
         raise runtime_error("dimensions of scale and zero-point are not consistent with input tensor")
-    _check(quant_min, quant_max, zero_point.array)
+    _check(quant_min, quant_max, quant_min if zero_point.dtype.is_floating_point else zero_point.array)
+    if not 0 <= axis <= rank:
+        raise runtime_error("`axis` must be between 0 and number of dimensions of input")
+    require_floating("fake_quantize_channel_cachemask_cpu_type_handling", input.dtype)
     shape = tuple(-1 if i == axis else 1 for i in range(rank))
     return BY_CHANNEL(input, scale.array.reshape(shape), zero_point.array.reshape(shape), quant_min, quant_max)
 
@@ -107,7 +121,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max", _per_channel),
         doc="As fake_quantize_per_tensor_affine, with a scale and a zero point for each slice along a dimension.",
         ops=(BY_CHANNEL,),
-        samples=(Sample(f"torch.fake_quantize_per_channel_affine(tensor([{_X}]), tensor([0.1]).float(), tensor([0]), 0, 0, 255)"),),
+        samples=(Sample(f"torch.fake_quantize_per_channel_affine(tensor([{_X}]), tensor([0.1]).float(), tensor([0]).int(), 0, 0, 255)"),),
         method=False,
     ),
 )

@@ -82,10 +82,28 @@ def _clamp_high(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     return xp.where(above if min is None else above | np.less(high, xp.plain(min)), grad, 0.0)
 
 
+def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:
+    """The first tangent where `chosen` says so, else the second; None stands for zeros."""
+    first, second = (xp.zeros_like(out) if t is None else t for t in (first, second))
+    return xp.where(chosen, first, second)
+
+
+def _clamp_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
+    """As in PyTorch, the tangent of a value at its only bound is that of the bound."""
+    x, low, high = (None if v is None else xp.plain(v) for v in inputs)
+    if high is None:
+        return _either(xp, np.greater(x, low), tangents[0], tangents[1], out)
+    if low is None:
+        return _either(xp, np.less(x, high), tangents[0], tangents[2], out)
+    below = _either(xp, np.greater(x, high), tangents[2], tangents[0], out)
+    return _either(xp, np.greater(low, high), tangents[2], _either(xp, np.less(x, low), tangents[1], below, out), out)
+
+
 CLAMP_TENSORS = Choice(
     "ClampBackward0",
     _clamp,
     "input min max",
+    jvp=_clamp_jvp,
     input=_CLAMP_RULE,
     min=Rule(_clamp_low, "where((input < min) & (max is None or min < max), grad, 0)"),
     max=Rule(_clamp_high, "where((input > max) | (min is not None and max < min), grad, 0)"),
@@ -133,6 +151,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         forward,
         "input bound",
         saved=f"{name.lower()}=bound self",
+        jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), *tangents, out),
         input=Rule(
             lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",

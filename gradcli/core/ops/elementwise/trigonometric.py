@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
@@ -35,17 +37,50 @@ TAN = floating(
     Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(POW_SCALAR, out, 2), 1), "grad * (1 + out**2)"),
     complex=np.tan,
 )
+
+
+def _with_cuts(grad_fn: str, forward: Callable[..., Any], slope: Callable[[Any, Any], Any], formula: str) -> Op:
+    """The record for complex arrays of a function whose derivative has cuts along the real axis.
+
+    The derivative is computed first and its conjugate then, since they differ by sign for real arguments on a cut.
+    """
+    return Op(
+        grad_fn,
+        forward,
+        "input",
+        complex=True,
+        wirtinger=True,
+        jvp=lambda xp, inputs, attrs, tangents, out: tangents[0] * slope(xp, inputs[0]),
+        input=Rule(lambda xp, grad, input: grad * conjugated(xp, slope(xp, input)), formula),
+    )
+
+
+def _asin_slope(xp: Any, x: Any) -> Any:
+    return xp.call(RSQRT, _one_minus_square(xp, x))
+
+
+def _acos_slope(xp: Any, x: Any) -> Any:
+    return -_asin_slope(xp, x)
+
+
+def _acosh_slope(xp: Any, x: Any) -> Any:
+    return xp.call(RSQRT, scalars.minus(xp, x, 1)) * xp.call(RSQRT, scalars.plus(xp, x, 1))
+
+
+COMPLEX_ASIN = _with_cuts("AsinBackward0", np.arcsin, _asin_slope, "grad * rsqrt(1 - input**2).conj()")
+COMPLEX_ACOS = _with_cuts("AcosBackward0", np.arccos, _acos_slope, "grad * -rsqrt(1 - input**2).conj()")
+COMPLEX_ACOSH = _with_cuts("AcoshBackward0", np.arccosh, _acosh_slope, "grad * (rsqrt(input - 1) * rsqrt(input + 1)).conj()")
 ASIN = floating(
     "AsinBackward0",
     elementary.arcsin,
-    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
-    complex=np.arcsin,
+    Rule(lambda xp, grad, input: grad * _asin_slope(xp, input), "grad * rsqrt(1 - input**2)"),
+    complex=COMPLEX_ASIN,
 )
 ACOS = floating(
     "AcosBackward0",
     elementary.arccos,
-    Rule(lambda xp, grad, input: grad * -xp.call(RSQRT, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
-    complex=np.arccos,
+    Rule(lambda xp, grad, input: grad * _acos_slope(xp, input), "grad * -rsqrt(1 - input**2)"),
+    complex=COMPLEX_ACOS,
 )
 ATAN = floating(
     "AtanBackward0",
@@ -64,16 +99,6 @@ ASINH = floating(
     elementary.arcsinh,
     Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.plus(xp, xp.call(POW_SCALAR, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
     complex=np.arcsinh,
-)
-COMPLEX_ACOSH = Op(
-    "AcoshBackward0",
-    np.arccosh,
-    "input",
-    complex=True,
-    input=Rule(
-        lambda xp, grad, input: grad * (xp.call(RSQRT, scalars.minus(xp, input, 1)) * xp.call(RSQRT, scalars.plus(xp, input, 1))),
-        "grad * (rsqrt(input - 1) * rsqrt(input + 1))",
-    ),
 )
 ACOSH = floating(
     "AcoshBackward0",

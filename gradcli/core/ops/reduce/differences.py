@@ -166,6 +166,11 @@ def _refuse_number(y: Tensor, dim: int) -> None:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
 
 
+def _refuse_bool_distance(name: str, dx: float) -> None:
+    if type(dx) is bool:
+        raise runtime_error(f"{name}: Currently, we only support dx as a real number.")
+
+
 def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("trapezoid", y)
@@ -209,14 +214,17 @@ def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
         shape = [1] * y.array.ndim
         shape[at] = -1
         x = view(x, shape)
-    return _difference(x, wrap_dim(at - y.array.ndim, x.array.ndim))
+    elif x.array.ndim < y.array.ndim:
+        x = view(x, (*(1,) * (y.array.ndim - x.array.ndim), *x.array.shape))
+    return _difference(x, at)  # of an x of more dimensions too
 
 
 def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("cumulative_trapezoid", y)
+    _refuse_bool_distance("cumulative_trapezoid", dx)
     at = wrap_dim(dim, y.array.ndim)
-    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), dim)
+    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), at)
 
 
 def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
@@ -224,7 +232,7 @@ def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     _refuse_bool("cumulative_trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
     areas = _steps("cumulative_trapezoid", y, x, at) * _sums_of_neighbours(y, at)
-    return scalars.over(traced, cumsum(areas, dim), 2.0)
+    return scalars.over(traced, cumsum(areas, at), 2.0)
 
 
 _AT: Overload = ("Tensor y, Tensor x, *, int dim=-1", trapezoid_at)

@@ -51,8 +51,15 @@ def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Arr
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
 
+def _running_mean(x: Array, dim: Any, mean: Array) -> Array:
+    """The mean as PyTorch updates it, element by element: after an infinite one it is infinite, and nan after any other."""
+    dims = wrap_dims(dim, x.ndim)
+    rows = x.transpose(*(d for d in range(x.ndim) if d not in dims), *dims).reshape(mean.size, count_of(x.shape, dim))
+    return np.where(np.isinf(rows[:, :-1]).any(-1).reshape(mean.shape), np.nan, mean)
+
+
 def _factor(shape: Any, dim: Any, correction: float) -> float:
-    freedom = count_of(shape, dim) - correction
+    freedom = (count_of(shape, dim) if dim != () else 1) - correction  # PyTorch's product over no dimension is 1
     return math.inf if freedom == 0 or (dim is None and freedom < 0) else 2.0 / freedom
 
 
@@ -93,8 +100,8 @@ def _var_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any
 def _std_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
     dim, correction, keepdim, _ = attrs
     x = inputs[0]
-    whole = restored(xp, out, x.array.shape, dim, keepdim)
-    return xp.sum(_std_gradient(xp, tangents[0], x, whole, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+    moved = xp.sum(_var_gradient(xp, tangents[0], x, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+    return xp.call(MASKED_FILL, moved / scalars.times(xp, out, 2), np.equal(xp.plain(out), 0), 0)
 
 
 def _and_mean(jvp: Any) -> Any:
@@ -141,6 +148,8 @@ STD = Op(
 def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
     def run(x: Array, dim: Any, correction: float, keepdim: bool, _: Any) -> tuple[Array, Array]:
         variance, mean = _variance(x, dim, correction, keepdim)
+        if not np.isfinite(mean).all():
+            mean = _running_mean(x, dim, mean)
         return (np.sqrt(variance) if root else variance).astype(x.real.dtype), mean.astype(x.dtype)
 
     return run
@@ -200,7 +209,6 @@ def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
         if not input.dtype.is_differentiable:
             what = "std and var" if name in ("var", "std") else name
             raise runtime_error(f"{what} only support floating point and complex dtypes")
-        dim = dim or None
         correction = 1 if given is None else given
         wrap_dims(dim, input.array.ndim)
         kept = [n for d, n in enumerate(input.array.shape) if d not in wrap_dims(dim, input.array.ndim)]
