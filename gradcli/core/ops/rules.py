@@ -58,7 +58,7 @@ def check_no_tangent(name: str, *operands: Any) -> None:
     raise no_forward_derivative(name)
 
 
-def recorded(op: Op, out: Tensor, *inputs: Tensor) -> Tensor:
+def recorded(op: Op, out: Tensor, *inputs: Tensor | None) -> Tensor:
     """A result that was computed apart from its record, with a node if an input requires a gradient."""
     if state.enabled:
         op.record(out, inputs, ())

@@ -90,7 +90,7 @@ def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:
 
 def _clamp_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
     """As in PyTorch, the tangent of a value at its only bound is that of the bound."""
-    x, low, high = (None if v is None else xp.plain(v) for v in inputs)
+    x, low, high = (xp.plain(v) for v in inputs)
     if high is None:
         return _either(xp, np.greater(x, low), tangents[0], tangents[1], out)
     if low is None:
@@ -151,7 +151,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         forward,
         "input bound",
         saved=f"{name.lower()}=bound self",
-        jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), *tangents, out),
+        jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), tangents[0], tangents[1], out),
         input=Rule(
             lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",

@@ -13,12 +13,11 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating
+from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating, size
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 _BINCOUNT = not_differentiable("bincount", lambda x: x, "weights")
@@ -73,27 +72,27 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
-def _edges(input: Tensor, bins: int, range: Sequence[float] | None) -> Array:
+def _edges(input: Tensor, bins: int, range: Sequence[float] | None, dim: int = 0) -> Array:
     """The edges of `bins` bins of one width; without a range, over that of the elements, from 0 to 1 if there are none."""
     low, high = (0.0, 1.0) if range is None else range
     values = input.array
     if range is None and values.size:
         low, high = float(values.min()), float(values.max())
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise runtime_error(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+        raise runtime_error(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
     if low > high:
-        raise runtime_error(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0")
+        raise runtime_error(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
-def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None) -> None:
+def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None, dim: int = 0) -> None:
     name = input.dtype.c_name
     if bins is not None and bins.dtype is not input.dtype:
         raise runtime_error(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-            f"{name} and bins for dimension 0 with dtype {bins.dtype.c_name}"
+            f"{name} and bins for dimension {dim} with dtype {bins.dtype.c_name}"
         )
     if weight is not None and weight.dtype is not input.dtype:
         raise runtime_error(
@@ -128,48 +127,110 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     return named("histogram", "hist", "bin_edges")(outs)
 
 
-def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False) -> NamedResult:
-    """Counts of points (N, D) in boxes, whose edges are given, or so many along each dimension. RuntimeError for sizes that do not fit."""
+_POINTS = not_differentiable("_histogramdd_from_bin_cts", lambda *tensors: tensors[0], "input weight")
+_POINTS_IN_BINS = not_differentiable("_histogramdd_from_bin_tensors", lambda *tensors: tensors[0], "input weight")
+_POINT_EDGES = not_differentiable("_histogramdd_bin_edges", lambda *tensors: tensors[0], "input weight")
+
+
+def _check_points(input: Tensor, weight: Tensor | None) -> None:
+    if weight is not None and weight.array.shape != input.array.shape[:-1]:
+        raise shape_error(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape {list(input.array.shape)} and weight with shape {list(weight.array.shape)}",
+        )
+
+
+def _points(input: Tensor) -> Array:
+    """The points (N, D). RuntimeError for less than two dimensions."""
     if input.array.ndim < 2:
-        raise shape_error(f"torch.histogramdd(): input tensor should have at least 2 dimensions, but got {input.array.ndim}")
+        raise shape_error("torch.histogramdd: input tensor should have at least 2 dimensions")
+    return input.array.reshape(math.prod(input.array.shape[:-1]), input.array.shape[-1])
+
+
+def _counted(input: Tensor, edges: list[Array], weight: Tensor | None, density: bool) -> Tensor:
+    """The counts of the points in the boxes between edges."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)
-    points = input.array.reshape(-1, input.array.shape[-1])
-    count = points.shape[1]
-    each = [bins] * count if isinstance(bins, int) else list(bins)
-    if len(each) != count:
-        raise shape_error(
-            f"torch.histogramdd: Expected {count} sequences of bin edges for a {count}-dimensional histogram but got {len(each)}"
-        )
-    edges = []
-    for i, one in enumerate(each):
-        if type(one) is Tensor:
-            if one.array.ndim != 1 or one.array.size < 2 or (np.diff(one.array) < 0).any():
-                raise shape_error(f"torch.histogramdd(): bins of dimension {i} must be one-dimensional and increase")
-            edges.append(one.array)
-        elif not isinstance(one, int) or one <= 0:
-            raise shape_error(f"torch.histogramdd(): bins size = {formatted(one)} is invalid for dimension {i}. bins must be > 0")
-        else:
-            limits.check_elements(one, 8)
-            edges.append(_edges(Tensor(points[:, i], input.dtype), one, None if range is None else range[2 * i : 2 * i + 2]))
+    points = _points(input)
     limits.check_elements(math.prod(len(e) - 1 for e in edges), input.dtype.itemsize)
     limits.check_work(points.size * 8.0)
+    if not edges:
+        return wrap(np.zeros((), points.dtype))
     weights = None if weight is None else weight.array.reshape(-1)
     counts = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)[0].astype(points.dtype)
     if density:
         counts = counts / counts.sum()
         for i, e in enumerate(edges):
-            counts = counts / np.diff(e).reshape(tuple(-1 if d == i else 1 for d in builtins.range(count)))
-    return named("histogramdd", "hist", "bin_edges")((wrap(counts.astype(points.dtype)), tuple(map(wrap, edges))))
+            counts = counts / np.diff(e).reshape(tuple(-1 if d == i else 1 for d in builtins.range(len(edges))))
+    return wrap(counts.astype(points.dtype))
 
 
-def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
-    edges = bins.array
+def histogramdd(input: Tensor, bins: Sequence[int], range: Sequence[float] | None, weight: Tensor | None, density: bool) -> NamedResult:
+    """Counts of points (N, D) in so many boxes of one size along each dimension. RuntimeError for sizes that do not fit."""
+    check_no_tangent("aten::_histogramdd_bin_edges", input, weight)
+    points = _points(input)
+    if len(bins) != points.shape[1]:
+        raise shape_error("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    for i, count in enumerate(bins):
+        if count < 0:
+            found = "at least 1 element, but got 0 elements in the bins tensor"
+            raise shape_error(f"torch.histogramdd: bins tensor should have {found} for dimension {i}")
+    _check_dtypes(input, None, weight)
+    _check_points(input, weight)
+    for i, count in enumerate(bins):
+        if count == 0:
+            raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
+    if range is not None and len(range) != 2 * len(bins):
+        size = f"{len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, but got {len(range)}"
+        raise shape_error(f"torch.histogramdd: for a {size}")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
+    edges = []
+    for i, count in enumerate(bins):
+        limits.check_elements(count, 8)
+        edges.append(_edges(Tensor(points[:, i], input.dtype), count, None if range is None else range[2 * i : 2 * i + 2], i))
+    hist = recorded(_POINTS, _counted(input, edges, weight, density), input, weight)
+    shown = tuple(recorded(_POINT_EDGES, wrap(e), input, weight) for e in edges)
+    return named("histogramdd", "hist", "bin_edges")((hist, shown))
+
+
+def _histogramdd_in_bins(input: Tensor, bins: Sequence[Tensor], _: Any, weight: Tensor | None, density: bool) -> NamedResult:
+    """Counts of points (N, D) in boxes between the edges of each dimension."""
+    check_no_tangent("aten::_histogramdd_from_bin_tensors", input, weight)
+    count = _points(input).shape[1]
+    if len(bins) != count:
+        raise shape_error(
+            f"torch.histogramdd: expected {count} sequences of bin edges for a {count}-dimensional histogram but got {len(bins)}"
+        )
+    for i, one in enumerate(bins):
+        _check_dtypes(input, one, None, i)
+        _check_edges(one.array, i)
+    _check_dtypes(input, None, weight)
+    _check_points(input, weight)
+    for i, one in enumerate(bins):
+        if one.array.size == 1:
+            raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
+        if (np.diff(one.array) < 0).any():
+            raise shape_error("torch.histogramdd of edges that do not increase is not supported by gradcli")
+    hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, weight)
+    return named("histogramdd", "hist", "bin_edges")((hist, tuple(bins)))
+
+
+def _in_equal_bins(input: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool) -> NamedResult:
+    return histogramdd(input, (bins,) * size(input, -1), range, weight, density)
+
+
+def _check_edges(edges: Array, dim: int) -> None:
     if edges.ndim != 1 or not edges.size:
         wrong = f"have at least 1 element, but got {edges.size} elements"
         if edges.ndim != 1:
             wrong = f"have one dimension, but got {edges.ndim} dimensions"
-        raise shape_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
+        raise shape_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension {dim}")
+
+
+def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
+    edges = bins.array
+    _check_edges(edges, 0)
     if edges.size == 1:
         raise shape_error(_NO_BINS.format(0))
     return _histogram(input, edges, weight, density, bins)
@@ -212,7 +273,9 @@ FUNCTIONS = (
     ),
     Function(
         "histogramdd",
-        ("Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False", histogramdd),
+        ("Tensor input, int bins, floats? range=None, Tensor? weight=None, bool density=False", _in_equal_bins),
+        ("Tensor input, ints bins, floats? range=None, Tensor? weight=None, bool density=False", histogramdd),
+        ("Tensor input, Tensors bins, floats? range=None, Tensor? weight=None, bool density=False", _histogramdd_in_bins),
         doc="Counts of points in boxes, and the edges of the boxes.",
         samples=(Sample("torch.histogramdd(tensor([[0., 1.], [1., 0.], [2., 2.]]), bins=[2, 3]).hist", None),),
         method=False,
