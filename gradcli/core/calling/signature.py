@@ -292,7 +292,7 @@ class Signature:
                 value, keyword, given = None, True, False
             if not given:
                 if not p.has_default:
-                    return self._fail(strict, self._missing(name, kwargs, at, count))
+                    return self._fail(strict, self._missing(name, len(values)))
                 values.append(p.default)
                 continue
             if value is None and p.nullable:
@@ -332,8 +332,9 @@ class Signature:
             return f"{name}() takes from {least} to {most} positional arguments but {count} were given"
         return f"{name}() takes {most} positional argument{'' if most == 1 else 's'} but {count} {'was' if count == 1 else 'were'} given"
 
-    def _missing(self, name: str, kwargs: dict[str, Any], at: int, count: int) -> str:
-        missing = [p.name for i, p in enumerate(self.parameters) if i >= count and not p.has_default and p.name not in kwargs]
+    def _missing(self, name: str, first: int) -> str:
+        """PyTorch counts all parameters from the first that is missing on, given ones included."""
+        missing = [p.name for p in self.parameters[first:] if not p.has_default]
         names = ", ".join(f'"{m}"' for m in missing)
         # PyTorch's plural is the wrong way round
         return f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) == 1 else ''}: {names}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
@@ -118,6 +118,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0])
     """
     if compute_mode not in _MODES:
         raise ProgramError("ValueError", f"{formatted(compute_mode)} is not a valid value for compute_mode")
+    if not isinstance(p, (int, float)):
+        raise ProgramError("TypeError", f"cdist(): argument 'p' (position 3) must be float, not {language.type_name(p)}")
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise shape_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
@@ -142,10 +144,8 @@ _M = "tensor([[0., 3.], [1., 1.]])"
 # --- of pairs of vectors ---
 
 
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float | str = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    if isinstance(p, str):
-        raise ProgramError("TypeError", "pairwise_distance(): argument 'p' (position 3) must be float, not str")
     last = max(x1.array.ndim, x2.array.ndim) - 1
     if math.isinf(p) and last >= 0 and not (x1.array.shape[-1] and x2.array.shape[-1]):
         raise shape_error(
@@ -187,23 +187,17 @@ FUNCTIONS: tuple[Function, ...] = (
         method=False,
         python="cdist",
     ),
-    PythonFunction(
-        pairwise_distance,
+    Function(
         "pairwise_distance",
-        "Distances of pairs of rows.",
-        checked_as="pairwise_distance",
+        ("Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False", pairwise_distance),
+        doc="Distances of the vectors along the last dimension.",
         ops=(NORM,),
         samples=(
             Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),
             Sample("F.pairwise_distance(p, t, 3, keepdim=True)", None, p=_P, t=_T),
         ),
-    ),
-    Function(
-        "pairwise_distance",
-        ("Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False", pairwise_distance),
-        doc="Distances of the vectors along the last dimension.",
-        samples=(Sample("torch.pairwise_distance(x, y)", None, x=[[0.5, -1.5], [2.0, 0.25]], y=[[1.5, 0.75], [0.5, 2.0]]),),
         method=False,
+        aliases=("nn.functional.pairwise_distance",),
     ),
     Function(
         "cosine_similarity",

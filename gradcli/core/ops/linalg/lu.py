@@ -17,9 +17,9 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
-from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.checks import not_implemented, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, to_column_major
+from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
@@ -134,7 +134,9 @@ def _split(packed: Array) -> tuple[Array, Array]:
     """L and U of arrays."""
     m, n = packed.shape[-2:]
     k = min(m, n)
-    return np.tril(packed[..., :k], -1) + np.eye(m, k, dtype=packed.dtype), np.triu(packed[..., :k, :])
+    lower = np.tril(packed[..., :k], -1)
+    lower[..., range(k), range(k)] = 1
+    return lower, np.triu(packed[..., :k, :])
 
 
 LU = Op(
@@ -244,6 +246,8 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
     """Raise RuntimeError for other ranks and without row exchanges, NotImplementedError for other dtypes."""
     if A.array.ndim < 2:
         raise shape_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
+    if A.dtype.is_complex:
+        check_floats(name, A)
     if A.array.size and A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
     if A.array.size and not pivot:
@@ -284,6 +288,10 @@ def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> A
 
 def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
     """The deprecated form of lu_factor_ex, with PyTorch's warning."""
+    if type(A) is not Tensor:
+        raise ProgramError("TypeError", f"_lu_with_info(): argument 'input' (position 1) must be Tensor, not {language.type_name(A)}")
+    if type(pivot) is not bool:
+        raise ProgramError("TypeError", f"_lu_with_info(): argument 'pivot' must be bool, not {language.type_name(pivot)}")
     warnings.emit(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch "
         "release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = torch.linalg.lu_factor(A, "
@@ -292,8 +300,6 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2073.)",
         once="lu",
     )
-    if type(pivot) is not bool:
-        raise ProgramError("TypeError", f"_lu_with_info(): argument 'pivot' must be bool, not {language.type_name(pivot)}")
     found = _factor(A, pivot, False, "lu_factor_ex")
     return named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
 
@@ -331,6 +337,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     """
     name = "linalg.lu_solve"
     check_no_gradient("linalg_lu_solve", pivots=pivots)
+    if LU.dtype.is_complex:
+        check_floats(name, LU)
     if not LU.dtype.is_floating_point:
         raise runtime_error(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
     if LU.dtype is not B.dtype:
@@ -340,22 +348,23 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
         )
     if pivots.dtype is not dtypes.int32:
         raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    for symbol, t in (("LU", LU), ("B", B)):
-        if t.array.ndim < 2:
-            what = f"torch.{name}: The input tensor A" if symbol == "LU" else f"{name}: The input tensor {symbol}"
-            raise shape_error(f"{what} must have at least 2 dimensions.")
+    check_squares(f"torch.{name}", LU)
+    check_matrices(name, B, "B")
     a, b = LU.array.shape, B.array.shape
-    if a[-1] != a[-2]:
-        raise runtime_error(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
     if a[-1] != b[-2 if left else -1]:
         shown = "AX = B" if left else "XA = B"
         raise shape_error(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
     if LU.array.shape[:-1] != pivots.array.shape:
-        raise shape_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+        if size(pivots, -1) != a[-1]:
+            raise shape_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+        have = f"pivots with shape {list(pivots.array.shape)} instead"
+        raise shape_error(f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got {have}")
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
         raise runtime_error("Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?")
+    if LU.array.size and LU.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
 
 
@@ -430,11 +439,11 @@ FUNCTIONS = (
     ),
     Function(
         "lu",
-        ("Tensor A, any pivot=True, any get_infos=False, any out=None", _old_lu),
+        ("any A, any pivot=True, any get_infos=False, any out=None", _old_lu),
         doc="L and U in one matrix, and the row exchanges; deprecated.",
         samples=(Sample("torch.lu(x)[0]", None, x=_A),),
         method=False,
-        python="_lu_impl",
+        python="_lu_no_infos",
     ),
     Function(
         "lu_unpack",

@@ -46,6 +46,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     Raises RuntimeError for dtypes, dimensions and orders that have none.
     """
     name = "linalg.matrix_norm"
+    if ord not in ("fro", "nuc") if isinstance(ord, str) else abs(ord) not in (1, 2, math.inf):
+        raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     check_matrices(name, A)
     if not A.dtype.is_differentiable:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
@@ -55,8 +57,6 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
         A = to_dtype(A, dtype)
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim)
-    if not (ord == "nuc" or (type(ord) in (int, float) and abs(ord) in (1, 2, math.inf))):
-        raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
     if ord != "nuc" and abs(ord) != 2:
         if abs(ord) == math.inf:
@@ -76,6 +76,9 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
 def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The matrix norm where `ord` is given for two dimensions, else the vector norm."""
     rank = A.array.ndim
+    if dim is not None and len(dim) not in (1, 2):
+        found = f"[{', '.join(map(str, dim))}]"
+        raise runtime_error(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {found}")
     if isinstance(ord, str):
         if dim is None and rank > 2:
             raise shape_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")

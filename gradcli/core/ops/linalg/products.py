@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
-from gradcli.core.ops.checks import refuse_bool, scalar_type_error
+from gradcli.core.ops.checks import refuse_bool, scalar_type_error, size
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
@@ -158,6 +158,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
+    size(input, 0)
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
     check_vector(vec, input, vec)

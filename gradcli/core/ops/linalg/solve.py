@@ -15,7 +15,16 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import Call, check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
+from gradcli.core.ops.linalg.matrices import (
+    Call,
+    check_floats,
+    check_matrices,
+    check_squares,
+    first_failure,
+    is_vector,
+    to_column_major,
+    with_info,
+)
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.transpose import mT
@@ -73,8 +82,9 @@ SOLVE: Op = Op(
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
+    if not A.dtype.is_differentiable:
+        check_floats("linalg.solve", A)
     check_squares("linalg.solve", A)
-    check_floats("linalg.solve", A, "lu_cpu", complex=True)
     if A.dtype is not B.dtype:
         raise runtime_error(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype.torch_name} and B of type "
@@ -82,13 +92,18 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
         )
     a, b = A.array.shape, B.array.shape
     vector = is_vector(a, b)
+    if not vector:
+        check_matrices("linalg.solve", B, "B")
     if not left and not vector:
+        if a[-1] != b[-1]:
+            raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
         return mT(solve(mT(A), mT(B)))
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
     if not left and a[-1] != 1:
         raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {rows}x1)")
     if rows != a[-1]:
         raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
+    check_floats("linalg.solve", A, "lu_cpu", complex=True)
     return SOLVE(A, B)  # type: ignore[no-any-return]
 
 

@@ -130,9 +130,11 @@ SVD: Op = Op(
 def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes, and for a `driver`."""
     check_matrices("linalg.svd", A)
-    check_floats("linalg.svd", A, "linalg_svd_cpu", complex=True)
+    if not A.dtype.is_differentiable:
+        check_floats("linalg.svd", A)
     if driver is not None and A.array.size:
         raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+    check_floats("linalg.svd", A, "linalg_svd_cpu", complex=True)
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
 

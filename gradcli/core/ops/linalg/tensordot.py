@@ -15,6 +15,7 @@ from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
 from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
@@ -50,11 +51,18 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
     y: Tensor = PERMUTE(b, tuple(dims_b + rest_b))
     rows, columns = volume(a.array.shape, rest_a), volume(b.array.shape, rest_b)
     if rows == columns == 1:
-        product = dot(flatten(x), flatten(y))
+        product = _dot(x, y)
     else:
         limits.check_work(rows * inner * columns)
         product = mm(reshape(x, (rows, inner)), reshape(y, (inner, columns)))
     return reshape(product, sizes)
+
+
+def _dot(x: Tensor, y: Tensor) -> Tensor:
+    """The sum of all products; PyTorch's library takes rows without gaps alone."""
+    if x.array.flags.c_contiguous and y.array.flags.c_contiguous:
+        return dot(flatten(x), flatten(y))
+    return sum_all(add_multiply.mul(reshape(x, (-1,)), reshape(y, (-1,))))
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:

@@ -16,7 +16,6 @@ from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
-from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -80,7 +79,8 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
 
 def _old_solved(b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if transpose else a
-    return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), to_column_major(a)
+    solution = TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular)
+    return solution, to_column_major(np.broadcast_to(a, (*solution.shape[:-2], *a.shape[-2:])))
 
 
 def _old_right_rule(xp: Any, grads: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
@@ -142,13 +142,9 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2273.)",
         once="triangular_solve",
     )
-    b, a = input, A
-    if input.array.ndim > 2 or A.array.ndim > 2:
-        batch = np.broadcast_shapes(input.array.shape[:-2], A.array.shape[:-2])
-        b, a = (expand(t, (*batch, *t.array.shape[-2:])) for t in (input, A))
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("triangular_solve_cpu", input.dtype)
-    found = OLD_TRIANGULAR(b, a, upper, transpose, unitriangular)
+    found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
 
 

@@ -224,7 +224,7 @@ def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     _refuse_bool("cumulative_trapezoid", y)
     _refuse_bool_distance("cumulative_trapezoid", dx)
     at = wrap_dim(dim, y.array.ndim)
-    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), at)
+    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), dim)
 
 
 def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
