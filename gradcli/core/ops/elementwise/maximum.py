@@ -11,11 +11,11 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
-from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.index.masked import FILLED, MASKED_FILL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -30,13 +30,19 @@ def _clamp(x: Any, low: Any, high: Any) -> Any:
     return x if high is None else np.minimum(high, x)
 
 
+def _mask(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
+    """The comparison of two arrays, laid out as PyTorch's, which decides how the gradient lies."""
+    operands = np.asarray(x), np.asarray(y)
+    return memory_format.like_operands(np.asarray(compare(*operands)), operands)
+
+
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
     x, low, high = xp.plain(x), xp.plain(low), xp.plain(high)
     if low is None:
-        return np.less_equal(x, high)
+        return _mask(np.less_equal, x, high)
     if high is None:
-        return np.greater_equal(x, low)
-    return np.logical_and(np.greater_equal(x, low), np.less_equal(x, high))
+        return _mask(np.greater_equal, x, low)
+    return _mask(np.logical_and, _mask(np.greater_equal, x, low), _mask(np.less_equal, x, high))
 
 
 _CLAMP_RULE = Rule(
@@ -72,14 +78,14 @@ CLAMP = _ClampNumbers("ClampBackward1", _clamp, "input", "min max", input=_CLAMP
 
 def _clamp_low(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, low = xp.plain(input), xp.plain(min)
-    below = np.less(x, low)
-    return xp.where(below if max is None else below & np.less(low, xp.plain(max)), grad, 0.0)
+    below = _mask(np.less, x, low)
+    return xp.where(below if max is None else _mask(np.logical_and, below, np.less(low, xp.plain(max))), grad, 0.0)
 
 
 def _clamp_high(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, high = xp.plain(input), xp.plain(max)
-    above = np.greater(x, high)
-    return xp.where(above if min is None else above | np.less(high, xp.plain(min)), grad, 0.0)
+    above = _mask(np.greater, x, high)
+    return xp.where(above if min is None else _mask(np.logical_or, above, np.less(high, xp.plain(min))), grad, 0.0)
 
 
 def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:
@@ -153,12 +159,12 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         saved=f"{name.lower()}=bound self",
         jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), tangents[0], tangents[1], out),
         input=Rule(
-            lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), xp.plain(bound)), grad, 0.0),
+            lambda xp, grad, input, bound: xp.where(_mask(inside, xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",
             note,
         ),
         bound=Rule(
-            lambda xp, grad, input, bound: xp.where(outside(xp.plain(input), xp.plain(bound)), grad, 0.0),
+            lambda xp, grad, input, bound: xp.where(_mask(outside, xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {beyond} bound, grad, 0)",
         ),
     )
@@ -199,8 +205,8 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
 
 def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
     a, b = np.asarray(xp.plain(a)), np.asarray(xp.plain(b))
-    ties = memory_format.like_operands(np.asarray(np.equal(a, b)), (a, b))
-    return xp.call(MASKED_FILL, xp.where(ties, scalars.over(xp, grad, 2), grad), loses(a, b), 0)
+    ties = _mask(np.equal, a, b)
+    return xp.call(FILLED, xp.where(ties, scalars.over(xp, grad, 2), grad), loses(a, b), 0)
 
 
 def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:

@@ -27,6 +27,10 @@ _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "gr
 MASKED_FILL: Op = Op(
     "MaskedFillBackward0", _fill, "input", "mask value", saved="mask", layout="contiguous", jvp="transpose", complex=True, input=_UNFILLED
 )
+#: `masked_fill_` of a new result, which keeps its memory format
+FILLED: Op = Op(
+    "MaskedFillBackward0", _fill, "input", "mask value", saved="mask", layout="preserved", jvp="transpose", complex=True, input=_UNFILLED
+)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
     lambda x, value, mask: _fill(x, mask, value),

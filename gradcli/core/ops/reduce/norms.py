@@ -18,7 +18,7 @@ from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.complex_signs import SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.signs import SGN
-from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.index.masked import FILLED
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.reduce.common import Typed, restored
 from gradcli.core.ops.shape.casting import contiguous
@@ -107,7 +107,7 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     if order == 1:
         return xp.call(SGN, x) * grad
     if order == 2:
-        return grad * xp.call(MASKED_FILL, x / out, zero, 0)
+        return grad * xp.call(FILLED, x / out, zero, 0)
     if math.isinf(order):
         size = np.abs(xp.plain(x))
         hit = np.equal(size, xp.plain(out)) | np.isnan(size)
@@ -115,9 +115,9 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
         dtype = xp.plain(x).dtype
         return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
     if order < 1:
-        powers = xp.call(MASKED_FILL, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
+        powers = xp.call(FILLED, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
         return xp.call(SGN, x) * powers * grad * out ** (1 - order)
-    scale = xp.call(MASKED_FILL, grad / out ** (order - 1), zero, 0)
+    scale = xp.call(FILLED, grad / out ** (order - 1), zero, 0)
     if order < 2:
         return xp.call(SGN, x) * xp.abs(x) ** (order - 1) * scale
     return x * xp.abs(x) ** (order - 2) * scale
