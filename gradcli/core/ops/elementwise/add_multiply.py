@@ -320,7 +320,7 @@ FUNCTIONS = (
     ),
     Function(
         "mul",
-        (_TWO, mul),
+        (_TWO, lambda a, b: MUL(a, b)),
         doc="Product.",
         ops=(MUL,),
         samples=(Sample("x * y", np.multiply, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),

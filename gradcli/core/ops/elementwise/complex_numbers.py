@@ -106,7 +106,7 @@ def _real(input: Tensor) -> Tensor:
 
 def _part(input: Tensor, index: int) -> Tensor:
     """The real or the imaginary part, which is no conjugate; of a conjugate, PyTorch negates the imaginary part when it is read."""
-    made: Tensor = SELECT(VIEW_AS_REAL(input), -1, index)
+    made: Tensor = SELECT(VIEW_AS_REAL(input), input.array.ndim, index)
     if input.property_of("conj"):
         made.set_property("conj", False)
         made.set_property("neg", bool(index))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -201,12 +200,6 @@ def xlogy(x: Operand, y: Operand) -> Tensor:
     return XLOGY(x, y) if type(y) is Tensor else XLOGY_NUMBER(x, y)
 
 
-def _as_operand(number: float, other: Tensor) -> Tensor:
-    """A number as a 0-d tensor of the dtype that it has beside the other operand."""
-    dtype = dtypes.result_type((number, other))
-    return Tensor(np.array(scalar_of(number, dtype), dtype.np), dtype)
-
-
 def _xlog1py(x: Any, y: Any) -> Any:
     return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log1p(y))).astype(x.dtype)
 
@@ -228,6 +221,33 @@ XLOG1PY: Pointwise = Pointwise(
         "0 where input is 0 and other is not above -1",
     ),
     other=Rule(lambda xp, grad, input, other: grad * input / scalars.plus(xp, other, 1), "grad * input / (other + 1)"),
+)
+
+
+XLOG1PY_NUMBER: Pointwise = Pointwise(
+    "SpecialXlog1PyBackward2",
+    lambda x, other: _xlog1py(x, np.asarray(other, x.dtype)),
+    "input",
+    "other",
+    kind="float",
+    narrow=True,
+    input=Rule(
+        lambda xp, grad, input, other: xp.call(
+            MASKED_FILL, xp.call(XLOG1PY_NUMBER, grad, other), (xp.plain(input) == 0) & (other <= -1), 0
+        ),
+        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
+        "0 where input is 0 and other is not above -1",
+    ),
+)
+NUMBER_XLOG1PY = Pointwise(
+    "SpecialXlog1PyBackward1",
+    lambda other, x: _xlog1py(np.asarray(x, other.dtype), other),
+    "other",
+    "x",
+    saved="other self=x",
+    kind="float",
+    narrow=True,
+    other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / scalars.plus(xp, other, 1), "grad * x / (other + 1)"),
 )
 
 
@@ -335,10 +355,10 @@ FUNCTIONS = (
     SpecialFunction(
         "xlog1py",
         ("Tensor input, Tensor other", lambda x, y: XLOG1PY(x, y)),
-        ("Number self, Tensor other", lambda x, y: XLOG1PY(_as_operand(x, y), y)),
-        ("Tensor input, Number other", lambda x, y: XLOG1PY(x, _as_operand(y, x))),
+        ("Number self, Tensor other", lambda x, y: NUMBER_XLOG1PY(y, x)),
+        ("Tensor input, Number other", lambda x, y: XLOG1PY_NUMBER(x, y)),
         doc="input * log1p(other), 0 where input is 0.",
-        ops=(XLOG1PY,),
+        ops=(XLOG1PY, NUMBER_XLOG1PY, XLOG1PY_NUMBER),
         samples=(Sample("torch.special.xlog1py(x, y)", lambda x, y: x * np.log1p(y), x=[0.5, 1.5, 3.25], y=_SHARES),),
     ),
     _logaddexp("logaddexp", LOGADDEXP, "log(exp(input) + exp(other)) without overflow.", np.logaddexp),

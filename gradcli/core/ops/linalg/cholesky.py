@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -179,18 +180,42 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
 def _inverse(a: Array, upper: bool) -> Array:
     """The inverse of L @ L.mT; `a` holds L, or with `upper` its transpose."""
     triangle = np.triu(a) if upper else np.tril(a)
-    try:
-        inverse = np.linalg.inv(triangle)
-    except np.linalg.LinAlgError:
-        element, zero = divmod(int(np.flatnonzero(np.diagonal(triangle, axis1=-2, axis2=-1).reshape(-1) == 0)[0]), a.shape[-1])
+    zeros = np.flatnonzero(np.diagonal(triangle, axis1=-2, axis2=-1).reshape(-1) == 0)
+    if zeros.size:
+        element, zero = divmod(int(zeros[0]), a.shape[-1])
         where = f"(Batch element {element}): " if a.ndim > 2 else ""
         raise ProgramError(
             "_LinAlgError",
             f"cholesky_inverse: {where}The diagonal element {zero + 1} is zero, the inversion could not be completed because the input "
             "matrix is singular.",
-        ) from None
-    flipped = inverse.swapaxes(-1, -2).conj()
-    return to_column_major(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
+        )
+    wide = np.array(triangle if upper else triangle.swapaxes(-1, -2).conj())
+    if a.shape[-1] > _BY_ELEMENT:
+        inverse = np.linalg.inv(wide)
+        return to_column_major(np.matmul(inverse, inverse.swapaxes(-1, -2).conj()))
+    for matrix in wide.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]):
+        _invert(matrix)
+    return to_column_major(np.where(np.tri(a.shape[-1], k=-1 if upper else 0, dtype=bool), wide.swapaxes(-1, -2).conj(), wide))
+
+
+#: up to this size inverses are computed column by column, in the order of the library that PyTorch calls
+_BY_ELEMENT = 16
+
+
+def _invert(u: Array) -> None:
+    """Write the upper triangle of the inverse of u.mH @ u over that of u."""
+    n = len(u)
+    for j in range(n):
+        u[j, j] = 1 / u[j, j]
+        for i in range(j):
+            u[i, j] = u[i, i:j] @ u[i:j, j]
+        u[:j, j] *= -u[j, j]
+    for i in range(n):
+        own = u[i, i].real  # the library takes the diagonal for real
+        u[i, i] = u[i, i] * own if i == n - 1 else own * own + (u[i, i + 1 :] @ u[i, i + 1 :].conj()).real
+        u[:i, i] *= own
+        for j in range(i + 1, n):
+            u[:i, i] += u[:i, j] * u[i, j].conj()
 
 
 def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
