@@ -195,7 +195,9 @@ def _inverse(a: Array, upper: bool) -> Array:
         return to_column_major(np.matmul(inverse, inverse.swapaxes(-1, -2).conj()))
     for matrix in wide.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]):
         _invert(matrix)
-    return to_column_major(np.where(np.tri(a.shape[-1], k=-1 if upper else 0, dtype=bool), wide.swapaxes(-1, -2).conj(), wide))
+    if not upper:  # the only element of the diagonal that the library does not take for real
+        wide[..., -1:, -1:] = wide[..., -1:, -1:].conj()
+    return to_column_major(np.where(np.tri(a.shape[-1], k=-1, dtype=bool), wide.swapaxes(-1, -2).conj(), wide))
 
 
 #: up to this size inverses are computed column by column, in the order of the library that PyTorch calls
