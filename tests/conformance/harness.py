@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?")
-_WARNING = re.compile(r"^\S+:[0-9]+: (\w*Warning: .*)$")
+_WARNING = re.compile(r"^\S.*?:[0-9]+: (\w*Warning: .*)$")
 
 
 @dataclass

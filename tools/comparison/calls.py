@@ -7,6 +7,7 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from keyword import iskeyword
 
 from gradcli.core.calling.signature import Parameter, Signature
 from gradcli.core.functions import catalog
@@ -131,7 +132,7 @@ def _finish(subject: Subject, number: int, mode: str, made: _Arguments, rng: ran
         copy = "clone()" if rng.random() < 0.8 else "detach()"
         setup.append(f"z = {positional[0]}.{copy}" if positional[0].isidentifier() else f"z = {positional[0]}")
         positional[0] = "z"
-    keywords = [f"{key}={value}" for key, value in made.keywords.items()]
+    keywords = [f"**{{'{key}': {value}}}" if iskeyword(key) else f"{key}={value}" for key, value in made.keywords.items()]
     if subject.name.startswith("Tensor."):
         receiver = positional[0] if positional else "torch.tensor([1.5, -0.5])"
         head = f"{receiver}.{own}" if receiver.isidentifier() else f"({receiver}).{own}"

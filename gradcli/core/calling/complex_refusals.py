@@ -110,8 +110,10 @@ KERNELS = {
     "special_xlog1py": "xlog1py_cpu",
     "special_zeta": "zeta_cpu",
     "threshold": "threshold_cpu",
+    "_unique2": "unique",
     "unique": "unique",
     "unique_consecutive": "unique",
+    "unique_dim": "unique_dim",
     "xlogy": "xlogy_cpu",
 }
 #: by function, the error's type and text; {} is the dtype

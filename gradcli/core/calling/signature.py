@@ -198,7 +198,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Generator": lambda v: type(v).__name__ == "Generator",
     "layout": lambda v: type(v).__name__ == "Symbol",
     "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
-    "memory_format": lambda v: type(v).__name__ == "Symbol",
+    "memory_format": lambda v: type(v).__name__ == "MemoryFormat",
     "any": lambda v: True,
 }
 

@@ -161,7 +161,7 @@ class Function:
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME(*args, **kwargs)`."""
         if self.python_name:
-            self._check_python(self.python_name, (tensor, *args), kwargs)
+            self._check_python(self.python_name, (tensor, *args), kwargs, "self")
         parser = self._method_parser or self.method_parser
         if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
             if kwargs:
@@ -169,9 +169,10 @@ class Function:
             raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
         return parser.call(args, kwargs, (tensor,))
 
-    def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], first: str = "") -> None:
         parameters = self.parser.signatures[0].parameters
         names = [p.name for p in parameters if not p.keyword_only]
+        names[:1] = [first or names[0]]
         required = sum(not p.has_default for p in parameters)
         check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
 
@@ -193,9 +194,9 @@ class Function:
         rules.check_no_graph(name, tensors, bool(self.ops))
         result = signature.implementation(*values)
         if isinstance(out, (tuple, list)):
-            made = type(result)(rules.write(name, into, part, len(tensors)) for into, part in zip(out, result, strict=False))
+            made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))
         else:
-            made = rules.write(name, out, result, len(tensors))
+            made = rules.write(name, out, result, tensors)
         rules.check_no_tangent(name, tensors, bool(self.ops))
         return made
 
@@ -267,6 +268,30 @@ class InplaceFunction:
             if error.code is Code.NO_KERNEL or error.code is Code.RESULT_DTYPE:
                 raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
             raise
+
+
+class SingleArgument(Function):
+    """A function of C++ that takes one argument by position, and parses none: `at` is where PyTorch's errors say that it stands."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, name: str, *overloads: Overload, at: str, **more: Any) -> None:
+        super().__init__(name, *overloads, **more)
+        self.at = at
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if kwargs:
+            raise ProgramError("TypeError", f"{self.at}.{self.name}() takes no keyword arguments")
+        if len(args) != 1:
+            raise ProgramError("TypeError", f"{self.at}.{self.name}() takes exactly one argument ({len(args)} given)")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self._check(args, kwargs)
+        return super().__call__(*args)
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._check(args, kwargs)
+        return super().method(tensor, args, {})
 
 
 class PythonMethod(Routine):

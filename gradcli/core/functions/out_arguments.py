@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph import in_place
+from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import memory_format
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -19,13 +21,31 @@ _EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
 _BOOLEAN = "{name} does not support non-boolean outputs."
 _TENSORDOT = "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor with dtype {out}"
 _MATCHING = "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype."
+_EXPECTED = (
+    "Expected {} to be true, but got false.  "
+    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
+_SEARCH = (
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
+    "True, but we got output tensor's dtype {out} and out_int32 flag is {small}"
+)
+#: copies of views, which PyTorch gives a node without a derivative where they write into `out`
+_VIEW_COPIES = (
+    *("diag", "slice_scatter", "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy"),
+    *("select_copy", "slice_copy", "squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
+    *("view_as_complex_copy", "view_as_real_copy", "view_copy"),
+)
 
 #: the errors of functions that write into a tensor of the result's dtype alone
 _STRICT: dict[str, str] = {
     **dict.fromkeys(("abs", "bitwise_not", "ceil", "clamp", "floor", "frac", "lerp", "neg", "round", "sgn", "sign", "trunc"), _SAME),
     **dict.fromkeys(("clamp_max", "clamp_min", "negative"), _SAME),
     **dict.fromkeys(("argmax", "argmin", "renorm", "isin", "cross", "linalg_cross"), _EXACT),
-    **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "baddbmm"), _EXACT),
+    **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "tril", "triu", "msort", "gather", "take_along_dim"), _EXACT),
+    **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce"), _EXACT),
+    **dict.fromkeys(_VIEW_COPIES, _EXACT),
+    **dict.fromkeys(("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"),
+    **dict.fromkeys(("searchsorted", "bucketize"), _SEARCH),
     "special_round": _SAME,
     **{f"linalg_{name}": _EXACT for name in ("inv", "det", "solve", "cholesky", "eigvalsh", "svdvals", "lu_solve", "vector_norm")},
     **dict.fromkeys(("inverse", "lu_solve"), _EXACT),
@@ -42,16 +62,17 @@ _STRICT: dict[str, str] = {
     "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_c} and hist {out_c}",
     "linalg_vecdot": "linalg.vecdot: Expected out of dtype{result} but found {out}",
     "logcumsumexp": "expected scalar_type {result} but found {out}",
+    "multinomial": "multinomial expects Long tensor out, got: {out}",
     "nan_to_num": "nan_to_num: dtype of out: {out} should be same as input: {result}",
+    "narrow_copy": _EXPECTED.format("self.dtype() == output.dtype()"),
+    "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{out}",
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}",
     "where": "Expected out type to be {result} but got {out}",
 }
 #: overloads that are stricter than the others of their function, by the count of their tensors and `out`
 _STRICT_COUNTS = {"lerp": 4, "clamp_min": 2, "clamp_max": 2}
 _CASTABLE = "{dotted}: Expected result to be safely castable from {result} dtype, but got result with dtype {out}"
-_CAN_CAST = (
-    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be true, but got false.  "
-    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
-)
+_CAN_CAST = _EXPECTED.format("canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype()))")
 #: the errors of functions for a dtype of a lower category than the result's; others say `result type ... can't be cast`
 _LOWER: dict[str, str] = {
     **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "linalg_pinv", "linalg_cond"), _CASTABLE),
@@ -62,8 +83,10 @@ _LOWER: dict[str, str] = {
 }
 #: the operators that functions hand `out` to, where they are others
 _OPERATORS = {
+    **dict.fromkeys(("column_stack", "dstack", "hstack", "vstack"), "cat"),
     "chain_matmul": "mm",
     "cross": "linalg_cross",
+    "diag": "diagonal_copy",
     "diff": "sub",
     "inverse": "linalg_inv_ex",
     "kron": "mul",
@@ -75,10 +98,12 @@ _OPERATORS = {
     "linalg_svdvals": "_linalg_svd",
     "linalg_vecdot": "sum",
     "lu_solve": "linalg_lu_solve",
+    "msort": "sort",
     "nanmean": "nansum",
     "outer": "mul",
     "special_round": "round",
     "square": "pow",
+    "take_along_dim": "gather",
 }
 #: functions that PyTorch composes of others, and whose result it copies into `out`, with its history
 _COPIED = frozenset(
@@ -104,7 +129,7 @@ def _operator(name: str, tensors: Sequence[Tensor]) -> str:
 
 def _follows(name: str, known: bool) -> bool:
     """Whether the operator has a derivative (`known`: the function has one), which PyTorch does not follow into `out`."""
-    return name not in _COPIED and name not in _UNTRACKED and (known or name in _OPERATORS)
+    return name not in _COPIED and name not in _UNTRACKED and name not in _VIEW_COPIES and (known or name in _OPERATORS)
 
 
 def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
@@ -129,14 +154,31 @@ def _no_graph(operator: str) -> ProgramError:
     )
 
 
-def write(name: str, out: Tensor, result: Any, count: int) -> Tensor:
+def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """Write the copy of a view into `out`, with a node that has no derivative."""
+    error = no_derivative(f"aten::{_operator(name, ())}")
+
+    def refuse(*_: Any) -> Any:
+        raise error
+
+    made = in_place.write_out(out, Tensor(result.array, result.dtype))
+    if not any(t.requires_grad or (state.dual is not None and state.dual.tangent_of(t) is not None) for t in tensors):
+        return made
+    operands = [t for t in tensors if t is not out]
+    names = [f"operand{i}" for i in range(len(operands))]
+    rules: Any = dict.fromkeys(names, Rule(refuse, ""))
+    op = Op("NotImplemented", lambda *_: result.array, " ".join(names), full_name="torch::autograd::NotImplemented", jvp=refuse, **rules)
+    return in_place.apply(made, lambda _: op(*operands))
+
+
+def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Tensor:
     """Write a result of the function `name` into `out`. Raises RuntimeError for an `out` of a dtype that does not take it.
 
-    `count` is that of the tensors in the call, `out` included.
+    `tensors` are those of the call, `out` included.
     """
     if result.dtype is not out.dtype:
         text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
-        if _STRICT_COUNTS.get(name, count) != count:
+        if _STRICT_COUNTS.get(name, len(tensors)) != len(tensors):
             text = ""
         if not text and result.dtype.category > out.dtype.category:
             text = _LOWER.get(name, "")
@@ -151,8 +193,11 @@ def write(name: str, out: Tensor, result: Any, count: int) -> Tensor:
                     out=out.dtype.torch_name,
                     result_c=result.dtype.c_name,
                     out_c=out.dtype.c_name,
+                    small=result.dtype is dtypes.int32,
                 )
             )
+    if name in _VIEW_COPIES:
+        return _underived(name, out, result, tensors)
     if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
         raise _no_graph(_operator(name, ()))
     if name == "cholesky_solve" or (name == "cholesky_inverse" and result.dtype is not out.dtype):  # a copy, in row-major order

@@ -21,6 +21,7 @@ from gradcli.core.graph.write_checks import (
     check_order,
     check_overlap,
     check_writable,
+    expanded,
     resized,
     result_dtype_error,
     shares_places,
@@ -91,12 +92,8 @@ def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
     if not shares_places(tensor.array):
         return apply(tensor, compute)
     check_writable(tensor)
-    warnings.emit(
-        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies "
-        "to advanced indexing e.g. tensor[mask] = scalar (Triggered internally at "
-        f"/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:{2450 if name == 'masked_fill_' else 1913}.)"
-    )
     result = compute(Tensor(tensor.array, tensor.dtype))
+    warnings.emit(expanded(name))
     check_fits(tensor, result)
     if tensor.requires_grad or result.requires_grad:
         raise runtime_error(f"{name} of an expanded tensor with a gradient is not part of gradcli")

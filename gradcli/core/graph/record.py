@@ -59,7 +59,7 @@ NONDIFF = None
 
 #: The tangent of an operation's output, from the traced namespace, the inputs, the plain arguments, the tangents of the inputs
 #: (None for zero) and the output; the tangents of the outputs from all outputs, where there are several.
-JvpRule = Callable[[Any, Sequence[Any], tuple[Any, ...], Sequence[Tensor | None], Any], Tensor | tuple[Tensor, ...]]
+JvpRule = Callable[[Any, Sequence[Any], tuple[Any, ...], Sequence[Tensor | None], Any], Tensor | tuple[Tensor, ...] | None]
 #: How forward mode finds tangents without a `JvpRule`. "elementwise": an element of the output depends on one element of each input,
 #: so that the rule of an input is applied to its tangent. "linear": the operation is applied to the tangents, if the rules that are
 #: needed show that it is linear. "transpose": the derivative of the rules with respect to `grad` is applied to the tangents; used

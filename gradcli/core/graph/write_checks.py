@@ -133,6 +133,20 @@ def check_overlap(tensor: Tensor, operand: Tensor, apart: bool = False) -> None:
     )
 
 
+def expanded(name: str) -> str:
+    """PyTorch's warning of a function that writes into a tensor whose elements share memory."""
+    line, example = {
+        "index_put_": (976, "indices] = tensor"),
+        "index_fill_": (1913, "mask] = scalar"),
+        "masked_fill_": (2450, "mask] = scalar"),
+    }[name]
+    return (
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies "
+        f"to advanced indexing e.g. tensor[{example} (Triggered internally at "
+        f"/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:{line}.)"
+    )
+
+
 def check_order(tensor: Tensor, operand: Tensor) -> None:
     """Raise RuntimeError where PyTorch would read elements of an operand that it has already written: what it computes is by chance."""
     a, b = tensor.array, operand.array

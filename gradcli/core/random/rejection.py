@@ -116,16 +116,21 @@ def _stirling_rest(k: float) -> float:
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
 
 
+def _floor(x: float) -> float:
+    """The largest whole number below x; infinity and nan themselves."""
+    return math.floor(x) if math.isfinite(x) else x
+
+
 def _transformed_rejection(generator: Generator, count: float, prob: float) -> float:
     deviation = math.sqrt(count * prob * (1 - prob))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * prob
     centre, bound, odds = count * prob + 0.5, 0.92 - 4.2 / b, prob / (1 - prob)
-    alpha, mode = (2.83 + 5.1 / b) * deviation, math.floor((count + 1) * prob)
+    alpha, mode = (2.83 + 5.1 / b) * deviation, _floor((count + 1) * prob)
     while True:
         u, v = generator.one_uniform() - 0.5, generator.one_uniform()
         us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + centre)
+        k = _floor((2 * a / us + b) * u + centre)
         if us >= 0.07 and v <= bound:
             return k
         if k < 0 or k > count:

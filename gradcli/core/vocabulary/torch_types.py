@@ -36,9 +36,17 @@ class Symbol(Scripted):
         return f"torch.{self.name}"
 
 
+class MemoryFormat(Symbol):
+    """A memory format of torch's."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "memory_format"
+
+
 STRIDED = Symbol("strided")
-CONTIGUOUS_FORMAT = Symbol("contiguous_format")
-PRESERVE_FORMAT = Symbol("preserve_format")
+CONTIGUOUS_FORMAT = MemoryFormat("contiguous_format")
+PRESERVE_FORMAT = MemoryFormat("preserve_format")
 
 
 class Device(Scripted):

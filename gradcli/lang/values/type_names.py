@@ -42,6 +42,7 @@ _PATHS: dict[type, str] = {
     Generator: "torch._C.Generator",
     torch_types.Device: "torch.device",
     torch_types.Symbol: "torch.layout",
+    torch_types.MemoryFormat: "torch.memory_format",
 }
 
 

@@ -29,7 +29,7 @@ def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Mad
 
 
 def _filled(name: str, value: Any) -> Overload:
-    return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()))
+    return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()), late=True)
 
 
 def _filled_like(value: Any) -> Overload:
@@ -106,7 +106,7 @@ def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
         limits.check_elements(row * col, 8)
         return np.stack(indices(row, offset, col)).astype(wanted.np), wanted
 
-    return Function(name, making("int row, int col, int offset=0, *", run), doc=doc, method=False)
+    return Function(name, making("int row, int col, int offset=0, *", run, late=True), doc=doc, method=False)
 
 
 # --- a constant in the place of a tensor, which has a gradient ---

@@ -10,7 +10,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language, scalar_of
 from gradcli.core.calling.type_errors import not_one_element, type_error
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank
@@ -225,13 +225,16 @@ def _from_sequences(data: Any, dtype: DType | None) -> Tensor:
     return Tensor(array, wanted)
 
 
+_COPIED = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+
+
 def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
     """`torch.tensor`: a copy of the data as a leaf. Raises the errors of `from_data`."""
     if type(data) is Tensor:
-        warnings.emit(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
-        )
+        warnings.emit(_COPIED.format("torch.tensor"))
     made = from_data(data, dtype)
     if pin_memory:
         raise cannot_pin()
@@ -284,6 +287,8 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
+    if type(data) is Tensor:
+        warnings.emit(_COPIED.format("tensor.new_tensor"))
     made = from_data(data, dtype or input.dtype)
     return leaf(made.array, made.dtype, requires_grad)
 
@@ -306,6 +311,12 @@ FUNCTIONS = (
         doc="As as_tensor; copy asks for a copy, or for none.",
         method=False,
     ),
-    Function("from_numpy", ("any ndarray", from_numpy), doc="The memory of a numpy array as a tensor.", method=False),
+    SingleArgument(
+        "from_numpy",
+        ("any ndarray", from_numpy),
+        at="torch._VariableFunctionsClass",
+        doc="The memory of a numpy array as a tensor.",
+        method=False,
+    ),
     Function("new_tensor", (f"Tensor input, {_TENSOR}", _new_tensor), doc="A tensor of data in the same dtype.", function=False),
 )

@@ -42,12 +42,19 @@ def cannot_pin() -> ProgramError:
     )
 
 
-def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: str = OPTIONS) -> Overload:
-    """An overload that makes a leaf: `run` gets the values of `parameters`, then the dtype or None."""
+def making(
+    parameters: str, run: Callable[..., tuple[Array, DType]], options: str = OPTIONS, whole: bool = False, late: bool = False
+) -> Overload:
+    """An overload that makes a leaf: `run` gets the values of `parameters`, then the dtype or None; `whole`: layout and pin_memory too.
+
+    `late`: PyTorch checks the values before it refuses `pin_memory`.
+    """
 
     def make(*values: Any) -> Tensor:
-        *own, dtype, _layout, _device, pin_memory, requires_grad = values
-        made = run(*own, dtype)
+        *own, dtype, layout, _device, pin_memory, requires_grad = values
+        if pin_memory and not (whole or late):
+            raise cannot_pin()
+        made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
         if pin_memory:
             raise cannot_pin()
         return leaf(*made, requires_grad)

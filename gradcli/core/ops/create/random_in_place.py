@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_memory
+from gradcli.core.graph.write_checks import check_memory, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO
@@ -29,6 +29,8 @@ def _record(grad_fn: str) -> Op:
 
 def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     """Overwrite with values that are drawn in the order of memory, which is PyTorch's order."""
+    if shares_places(tensor.array):
+        draw((0,))  # which raises the errors of the parameters, at which PyTorch looks first
     check_memory(tensor)
 
     def write(array: Array) -> None:

@@ -16,7 +16,7 @@ from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
-from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
+from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
@@ -65,9 +65,10 @@ def check_deviation(std: Any) -> None:
 def _seeded(parameters: str, run: Callable[..., Made], options: str = OPTIONS) -> tuple[Overload, Overload]:
     """An overload with a generator and one without; `run` gets the generator, or None, after the values of `parameters`."""
     at = parameters.count(",") + 1
+    late = "Tensor high" in parameters
     return (
-        making(f"{parameters}, *, Generator? generator", run, options),
-        making(f"{parameters}, *", lambda *values: run(*values[:at], None, *values[at:]), options),
+        making(f"{parameters}, *, Generator? generator", run, options, late=late),
+        making(f"{parameters}, *", lambda *values: run(*values[:at], None, *values[at:]), options, late=late),
     )
 
 
@@ -107,19 +108,23 @@ def _poisson(input: Tensor, given: Generator | None) -> Tensor:
 
 
 def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
+    check_no_tangent("aten::binomial", count, prob)
     for name, tensor in (("count", count), ("prob", prob)):
         if not tensor.dtype.is_floating_point:
             text = f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.torch_name}"
             raise ProgramError("ValueError", text)
     if count.dtype is not prob.dtype:
         raise runtime_error(f"Found dtype {prob.dtype.torch_name} but expected {count.dtype.torch_name}")
-    if count.dtype in (dtypes.float16, dtypes.bfloat16):
-        raise not_implemented("binomial_cpu", count.dtype)
     check_broadcast([count.array, prob.array])
     counts, probs = np.broadcast_arrays(count.array, prob.array)
-    if counts.shape != count.array.shape and count.array.size:
+    grown = counts.shape != count.array.shape
+    if grown and count.array.size:
         warnings.emit(resized(count.array.shape, counts.shape))
+    if count.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise not_implemented("binomial_cpu", count.dtype)
     drawn = rejection.each(rejection.binomial, source(given), counts, probs)
+    if grown:
+        drawn = memory_format.like_operands(drawn, [count.array, prob.array])
     return recorded(_BINOMIAL, leaf(dtypes.cast(drawn, count.dtype), count.dtype), count, prob)
 
 
@@ -167,8 +172,11 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
     like = mean if type(mean) is Tensor else std
     if type(std) is not Tensor:
         check_deviation(std)
-        require_floating("normal_kernel_cpu", like.dtype)
+        if like.array.size:
+            require_floating("normal_kernel_cpu", like.dtype)
     else:
+        if std.dtype.is_complex:
+            raise runtime_error("normal expects standard deviation to be non-complex")
         if std.array.size and not (std.array >= 0).all():
             raise runtime_error("normal expects all elements of std >= 0.0")
         if type(mean) is Tensor:
@@ -192,6 +200,10 @@ def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
 
 
 def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
+    check_no_tangent("aten::bernoulli", input)
+    if input.dtype.is_complex:
+        text = f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.torch_name}'"
+        raise ProgramError("NotImplementedError", text)
     return recorded(_BERNOULLI_P, leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype), input)
 
 

@@ -64,8 +64,10 @@ def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     )
     if dtype is dtypes.bool_:
         raise not_implemented("range_cpu", dtype)
-    _check_step(start, end, step)
     wanted = dtype or dtypes.get_default()
+    for value in (start, end, step):
+        scalar_of(value, wanted)
+    _check_step(start, end, step)
     if not wanted.is_floating_point:
         start, end, step = _whole(start, end, step)
     return _stepped(start, step, int((end - start) / step) + 1, wanted)
@@ -116,7 +118,7 @@ def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None
 def _between(more: str, run: Any) -> list[Overload]:
     """An overload for each way to give the ends, as numbers or tensors."""
     kinds = (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
-    return [making(f"{first} start, {last} end, int steps{more}, *", run) for first, last in kinds]
+    return [making(f"{first} start, {last} end, int steps{more}, *", run, late=True) for first, last in kinds]
 
 
 FUNCTIONS = (

@@ -56,11 +56,11 @@ def _window(name: str, shape: Shape, more: tuple[float, ...], given: int = 0) ->
     """The implementation of an overload that takes `given` of the further arguments; the others have the defaults `more`."""
 
     def run(window_length: int, *rest: Any) -> tuple[Array, DType]:
-        *own, dtype = rest
+        *own, dtype, layout, pinned = rest
         periodic = own[0] if own else True
         parameters = (*own[1 : 1 + given], *more[given:])
         wanted = dtype or dtypes.get_default()
-        _check(name, window_length, wanted)
+        _check(name, window_length, wanted, layout, pinned)
         if window_length < 2:
             return np.ones(window_length, wanted.np), wanted
         n = window_length + periodic
@@ -71,11 +71,12 @@ def _window(name: str, shape: Shape, more: tuple[float, ...], given: int = 0) ->
     return run
 
 
-def _check(name: str, window_length: int, dtype: DType) -> None:
+def _check(name: str, window_length: int, dtype: DType, layout: Any, pinned: bool) -> None:
     if not dtype.is_floating_point:
         raise runtime_error(
-            f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.c_name}, device=cpu, layout=Strided (default), "
-            "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))"
+            f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.c_name}, device=cpu, "
+            f"layout=Strided{'' if layout else ' (default)'}, requires_grad=false (default), pinned_memory={str(pinned).lower()}, "
+            "memory_format=(nullopt))"
         )
     if window_length < 0:
         raise runtime_error(f"{name} requires non-negative window_length, got window_length={window_length}")
@@ -87,10 +88,10 @@ def _function(name: str, shape: Shape, doc: str, names: tuple[str, ...] = (), mo
 
     `names` are the further arguments that a call may give; `more` are their defaults, or constants of the window.
     """
-    overloads = [making("int window_length, *", _window(name, shape, more))]
+    overloads = [making("int window_length, *", _window(name, shape, more), whole=True)]
     for given in range(len(names) + 1):
         own = "".join(f", float {n}" for n in names[:given])
-        overloads.append(making(f"int window_length, bool periodic{own}, *", _window(name, shape, more, given)))
+        overloads.append(making(f"int window_length, bool periodic{own}, *", _window(name, shape, more, given), whole=True))
     return Function(name, *overloads, doc=doc, samples=(Sample(f"torch.{name}(5)"),), method=False)
 
 

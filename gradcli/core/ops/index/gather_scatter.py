@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
-from gradcli.core.ops.rules import UNCHANGED, not_differentiable
+from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -139,8 +140,16 @@ def out_of_range(index: Array, length: int, least: int = 0) -> int | None:
     return None
 
 
-def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
-    """Raise PyTorch's errors for an index (and a source) of another rank, dtype or size, and for positions out of range."""
+def _check_reduce(reduce: str | None) -> None:
+    if reduce not in (None, "add", "multiply"):
+        raise runtime_error("reduce argument must be either add or multiply.")
+
+
+def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None, reduce: str | None = None) -> None:
+    """Raise PyTorch's errors for an index (and a source) of another rank, dtype or size, and for positions out of range.
+
+    `reduce` is that of `scatter`.
+    """
     at = wrap_dim(dim, input.array.ndim)
     if index.array.size and index.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error(f"{name}(): Expected dtype int32/int64 for index")
@@ -148,7 +157,7 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
         raise runtime_error(f"{name}(): Expected self.dtype to be equal to src.dtype")
     have, want = input.array.shape or (1,), index.array.shape or (1,)
     if not index.array.size:
-        return
+        return _check_reduce(reduce)
     other = "input" if name == "gather" else "self"
     if len(have) != len(want):
         raise shape_error(f"Index tensor must have the same number of dimensions as {other} tensor")
@@ -174,6 +183,7 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
             )
     elif not small:
         raise shape_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
+    _check_reduce(reduce)
     bad = out_of_range(index.array, have[at])
     if bad is not None:
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
@@ -214,14 +224,27 @@ _DEPRECATED = (
 
 def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
     """`scatter` that adds or multiplies (`reduce` is "add" or "multiply"); PyTorch defines no derivative."""
+    check_no_tangent("aten::scatter", input, src)
+    return _scatter_with_reduce_(input, dim, index, src, reduce)
+
+
+def _scatter_with_reduce_(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
+    """The new values of `scatter_` with `reduce`."""
     tensor = src if type(src) is Tensor else None
+    check_no_tangent("aten::scatter_", input, src)
     if tensor is not None:
         warnings.emit(_DEPRECATED, once="scatter")
-    check_gather("scatter", input, dim, index, tensor)
-    if reduce not in ("add", "multiply"):
-        raise runtime_error("reduce argument must be either add or multiply.")
+    check_gather("scatter", input, dim, index, tensor, reduce)
     values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
     return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
+
+
+def _overloads(reducing: Callable[..., Tensor]) -> tuple[Overload, ...]:
+    return tuple(
+        (f"Tensor input, int dim, Tensor index, {source}{more}", run)
+        for source in ("Tensor src", "Number value")
+        for more, run in (("", scatter), (", *, str reduce", reducing))
+    )
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
@@ -233,21 +256,19 @@ FUNCTIONS = (
         ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
         doc="Elements whose position along one dimension an index tells.",
         ops=(GATHER,),
+        out=True,
         samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
     ),
     Function(
         "scatter",
-        ("Tensor input, int dim, Tensor index, Tensor src", scatter),
-        ("Tensor input, int dim, Tensor index, Tensor src, *, str reduce", scatter_with_reduce),
-        ("Tensor input, int dim, Tensor index, Number value", scatter),
-        ("Tensor input, int dim, Tensor index, Number value, *, str reduce", scatter_with_reduce),
+        *_overloads(scatter_with_reduce),
         doc="A copy with elements of src, or a number, written where the index tells.",
         ops=(SCATTER, SCATTER_NUMBER),
         samples=(
             Sample("scatter(x, 1, tensor([[2, 0]]), s)", None, x=_M, s=_S),
             Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M),
         ),
-        inplace=True,
+        written=_overloads(_scatter_with_reduce_),
         overlap="any",
         out=True,
     ),
@@ -258,6 +279,7 @@ FUNCTIONS = (
         ops=(SCATTER_ADD,),
         samples=(Sample("scatter_add(x, 1, tensor([[2, 2]]), s)", None, x=_M, s=_S),),
         inplace=True,
+        out=True,
         overlap="any",
     ),
 )

@@ -14,7 +14,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_rank
+from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
@@ -233,39 +233,63 @@ def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
     raise _wrong_type(item)
 
 
+def _check_mask(tensor: Tensor, dim: int, mask: Array) -> None:
+    """Raise IndexError for a mask of another shape than the dimensions from `dim` on."""
+    shape = tensor.array.shape
+    for k, n in enumerate(mask.shape):
+        if shape[wrap_dim(dim + k, len(shape))] != n:
+            raise shape_error(
+                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {dim + k}",
+                "IndexError",
+            )
+
+
+def check_masks(tensor: Tensor, indices: Indices) -> None:
+    """Raise IndexError for masks of another shape than the dimensions at which they stand, or of more dimensions than there are."""
+    dim = 0
+    for index in indices:
+        if index is not None and index.dtype.kind == "b":
+            _check_mask(tensor, dim, index)
+            dim += index.ndim
+        else:
+            dim += 1
+
+
 def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
-    """The shape of the result. Raises IndexError for masks of another shape, and shapes that do not broadcast."""
+    """The shape of the result. Raises IndexError for masks of another shape, shapes that do not broadcast, and positions of nothing."""
     shape = tensor.array.shape
     dim = 0
     flat: list[tuple[int, ...]] = []
+    lengths: list[int] = []
     for index in indices:
         if index is None:
             dim += 1
             continue
         if index.dtype.kind == "b":
-            for k, n in enumerate(index.shape):
-                if shape[dim + k] != n:
-                    raise shape_error(
-                        f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the indexed tensor "
-                        f"{list(shape)} at index {dim + k}",
-                        "IndexError",
-                    )
+            _check_mask(tensor, dim, index)
             flat += [(int(np.count_nonzero(index)),)] * index.ndim
+            lengths += shape[dim : dim + index.ndim]
             dim += index.ndim
         else:
             flat.append(index.shape)
+            lengths.append(shape[dim])
             dim += 1
     try:
         common = np.broadcast_shapes(*flat)
     except ValueError:
         shapes = ", ".join(str(list(s)) for s in flat)
         raise shape_error(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}", "IndexError") from None
+    if 0 in lengths and 0 not in common:
+        raise shape_error("index is out of bounds for dimension with size 0", "IndexError")
     return _result_shape(shape, indices, common)
 
 
 def check_ranges(tensor: Tensor, indices: Indices) -> None:
-    """Raise IndexError for positions out of range."""
+    """Raise IndexError for positions out of range; of a tensor without elements PyTorch looks at none."""
     dim = 0
+    if not tensor.array.size:
+        return
     for index in indices:
         if index is None or index.dtype.kind != "b":
             if index is not None:

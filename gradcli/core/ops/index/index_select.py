@@ -105,7 +105,10 @@ INDEX_FILL_TENSOR: Op = Op(
     "dim index",
     layout="preserved",
     input=_UNFILLED,
-    value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
+    value=Rule(
+        lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, np.unique(index))),
+        "grad.index_select(dim, index.unique()).sum()",
+    ),
     complex=True,
 )
 INDEX_COPY: Op = Op(
@@ -255,6 +258,7 @@ FUNCTIONS = (
         doc="The slices of a dimension that an index lists.",
         ops=(INDEX_SELECT,),
         samples=(Sample("index_select(x, 1, tensor([2, 0, 2]))", lambda x: x[:, [2, 0, 2]], x=_M),),
+        out=True,
     ),
     Function(
         "index_add",
@@ -263,6 +267,7 @@ FUNCTIONS = (
         ops=(INDEX_ADD,),
         samples=(Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),),
         inplace=True,
+        out=True,
         overlap="any",
     ),
     Function(
@@ -282,6 +287,7 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
+        out=True,
         overlap="any",
     ),
 )

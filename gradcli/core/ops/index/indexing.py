@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language, stored
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_overlap, check_writable
+from gradcli.core.graph.write_checks import check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
     as_items,
     check_indices,
+    check_masks,
     check_ranges,
     index_array,
     select_at,
@@ -43,7 +45,9 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 Key = tuple[Array | slice, ...]
 
 
-def _key(indices: Indices) -> Key:
+def _key(tensor: Tensor, indices: Indices) -> Key:
+    if not tensor.array.size:  # where there is nothing to index, positions may be out of range
+        indices = tuple(i if i is None or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
     return tuple(slice(None) if i is None else i for i in indices)
 
 
@@ -131,7 +135,7 @@ def getitem(tensor: Tensor, index: Any) -> Tensor:
         return ALIAS(tensor) if result is tensor else result
     check_indices(result, indices)
     check_ranges(result, indices)
-    return INDEX(result, _key(indices))  # type: ignore[no-any-return]
+    return INDEX(result, _key(result, indices))  # type: ignore[no-any-return]
 
 
 def _no_dimensions() -> ProgramError:
@@ -203,8 +207,12 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
     check_writable(tensor, values.requires_grad)
+    key = _key(tensor, indices)
+    if shares_places(tensor.array):
+        warnings.emit(expanded("index_put_"))
+        if unique(key) and values.array.size == 1:
+            warnings.emit(expanded("masked_fill_"))
     shape = check_indices(tensor, indices)
-    key = _key(indices)
     if not (unique(key) and values.array.size == 1):
         for operand in (values, *(wrap(i) for i in indices if i is not None and np.may_share_memory(i, tensor.array))):
             if operand is not values or np.may_share_memory(values.array, tensor.array):
@@ -222,16 +230,16 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
 
 def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
     """Raise RuntimeError for values of another dtype, and for values that do not broadcast to `shape`."""
-    if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
-        raise runtime_error(
-            f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
-            f"{values.dtype.torch_name} for the source."
-        )
     have = values.array.shape
     lead = len(shape) - len(have)
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
         text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         raise shape_error(text)
+    if values.dtype is not tensor.dtype and not (unique(_key(tensor, indices)) and values.array.size == 1):
+        raise runtime_error(
+            f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
+            f"{values.dtype.torch_name} for the source."
+        )
 
 
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -239,7 +247,7 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     ready = _given(tensor, indices)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
-    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
+    return INDEX_PUT(tensor, values, _key(tensor, ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
@@ -247,6 +255,7 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
     if len(indices) > tensor.array.ndim:
         raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {len(indices)})", "IndexError")
     ready = tuple(None if i is None else index_array(i) for i in indices)
+    check_masks(tensor, ready)
     if spanned(ready) > tensor.array.ndim:
         raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})", "IndexError")
     return ready

@@ -45,6 +45,12 @@ MASKED_FILL_TENSOR = Op(
 
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """A copy with `value`, a number or a 0-d tensor, where `mask` is True; the shapes of both tensors broadcast."""
+    check_broadcast((mask.array, input.array))
+    return _masked_fill_(input, mask, value)
+
+
+def _masked_fill_(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+    """The new values of `masked_fill_`, which looks at the shapes last."""
     if type(value) is Tensor and value.array.ndim:
         raise shape_error(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if mask.dtype is not dtypes.bool_:
@@ -175,7 +181,7 @@ FUNCTIONS = (
             Sample("x.masked_fill(x > 1, 9)", lambda x: np.where(x > 1, 9, x), x=_X),
             Sample("x.masked_fill(x > 1, y)", lambda x, y: np.where(x > 1, y, x), x=_X, y=0.7),
         ),
-        inplace=True,
+        written=(("Tensor input, Tensor mask, Tensor value", _masked_fill_), ("Tensor input, Tensor mask, Number value", _masked_fill_)),
         fills=True,
     ),
     Function(

@@ -76,7 +76,13 @@ FUNCTIONS = (
         samples=(Sample("tensor([0., 5., 6.]).nonzero()"),),
         function=False,
     ),
-    Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0.", method=False),
+    Function(
+        "nonzero",
+        ("Tensor input, *, bool as_tuple=False", nonzero),
+        doc="Positions of the elements that are not 0.",
+        method=False,
+        out=True,
+    ),
     Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
     Function(
         "unravel_index",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
-from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_NUMBER, check_gather, places_along, source_gradient
+from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_ADD, SCATTER_NUMBER, check_gather, places_along, source_gradient
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices
 from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -157,12 +159,39 @@ _SRC_FORMULA = (
     "else (grad * product).gather(dim, index) / rest * (zeros == 0) if reduce == 'prod' "
     f"else (grad / {_TIES}).gather(dim, index) * (src == out.gather(dim, index))"
 )
+
+
+def _tangent(
+    xp: Any, inputs: Sequence[Tensor], attrs: tuple[int, Any, str, bool], tangents: Sequence[Tensor | None], out: Tensor
+) -> Tensor | None:
+    """Sums and means of the tangents, also where the index is smaller than src; among extrema the mean of their tangents.
+
+    For products PyTorch has no tangent, and raises no error; here the rules of the gradient, which multiply by the other factors, are used.
+    """
+    dim, index, reduce, include_self = attrs
+    a, src = inputs
+    own, given = (xp.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True))
+    if reduce in ("sum", "mean"):
+        return SCATTER_REDUCE(own, given, *attrs)  # type: ignore[no-any-return]
+    if reduce == "prod":
+        ones = xp.zeros_like(out) + 1
+        factors = _src_rule(xp, ones, a, src, out, dim, index, reduce, include_self)
+        through = _self_rule(xp, own, a, src, out, dim, index, reduce, include_self)
+        return through + SCATTER_ADD(xp.zeros_like(out), given * factors, dim, index)  # type: ignore[no-any-return]
+    places = xp.plain(index)
+    first = Tensor((a.array == out.array).astype(own.array.dtype), own.dtype)
+    second = Tensor((src.array == _at(out.array, dim, places)).astype(given.array.dtype), given.dtype)
+    hits = SCATTER_REDUCE(first, second, dim, index, "sum", include_self)
+    return SCATTER_REDUCE(own * first, given * second, dim, index, "sum", include_self) / hits  # type: ignore[no-any-return]
+
+
 SCATTER_REDUCE: Op = Op(
     "ScatterReduceBackward0",
     _reduced,
     "input src",
     "dim index reduce include_self",
     layout="contiguous",
+    jvp=_tangent,
     input=Rule(_self_rule, _SELF_FORMULA, "shared equally among ties"),
     src=Rule(_src_rule, _SRC_FORMULA, "shared equally among ties"),
 )
@@ -236,24 +265,31 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
     `reduce` is "mean", "prod", "amax" or "amin"; without `include_self` the slices of input do not take part.
     """
+    check_no_tangent("index_reduce", input, source)
+    return _index_reduce_(input, dim, index, source, reduce, include_self)
+
+
+def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Any:
+    """The new values of `index_reduce_`. Raises PyTorch's errors."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise runtime_error(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    warnings.emit(
-        "index_reduce() is in beta and the API may change at any time. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",
-        once="index_reduce",
-    )
     at = wrap_dim(dim, input.array.ndim)
     a, values = input.array.shape, source.array.shape
     check_index_and_source("index_reduce", input, at, index, source)
     if (a[:at] + a[at + 1 :] if a else a) != (values[:at] + values[at + 1 :] if a and values else values):
         raise different_slices(input, source)
+    warnings.emit(
+        "index_reduce() is in beta and the API may change at any time. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",
+        once="index_reduce",
+    )
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
         raise ProgramError("IndexError", "index out of range in self")
     if input.dtype is dtypes.bool_ and not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)
     if input.dtype is dtypes.bool_ and reduce == "mean":
         raise not_implemented("div_floor_cpu", input.dtype)
+    check_no_tangent("index_reduce_", input, source)
     return INDEX_REDUCE(input, source, dim, watched(index), reduce, include_self)
 
 
@@ -270,14 +306,15 @@ def _index_sample(reduce: str, more: str = "") -> Sample:
     return Sample(f"x.index_reduce(1, tensor([2, 0, 2]), y, '{reduce}'{more})", None, x=_M, y=_S)
 
 
+_BY_INDEX = "Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True"
 FUNCTIONS = (
     Function(
         "index_reduce",
-        ("Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True", index_reduce),
+        (_BY_INDEX, index_reduce),
         doc="A copy with the slices of source reduced into those that index gives along dim.",
         ops=(INDEX_REDUCE,),
         samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
-        inplace=True,
+        written=((_BY_INDEX, _index_reduce_),),
         overlap="any",
         out=True,
     ),

@@ -14,6 +14,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
+from gradcli.core.ops.index.gather_scatter import out_of_range
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -41,7 +42,7 @@ def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
     """The indices that sort as PyTorch does: short rows by insertion, which is stable, longer ones by std::sort, which is not."""
-    if x.size and x.shape[dim] > 16 and has_ties(x, dim):
+    if x.size and x.shape[dim] > 16 and x.strides[dim] and has_ties(x, dim):
         check_sorting(x)
         return rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
     return _order(x, dim, descending)
@@ -209,8 +210,8 @@ def _positions(boundaries: Array, values: Array, right: bool) -> Array:
     return start
 
 
-def _warn_of_strides(sequence: Tensor, values: Operand) -> None:
-    for kind, tensor, line in (("boundary", sequence, 32), ("input value", values, 38)):
+def _warn_of_strides(sequence: Tensor, values: Operand, sorter: Tensor | None) -> None:
+    for kind, tensor, line in (("input value", values, 32), ("boundary", sequence, 38), ("sorter", sorter, 44)):
         if type(tensor) is Tensor and not tensor.array.flags.c_contiguous:
             warnings.emit(
                 f"torch.searchsorted(): {kind} tensor is non-contiguous, this will lower the performance due to extra data copy when "
@@ -221,29 +222,59 @@ def _warn_of_strides(sequence: Tensor, values: Operand) -> None:
             )
 
 
-def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None) -> Tensor:
-    """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32."""
-    refuse_complex("searchsorted", sequence.dtype)
+def _check_search(rows: tuple[int, ...], wanted: tuple[int, ...], right: bool, side: str | None, sorter: Tensor | None) -> None:
+    """Raise RuntimeError for boundaries of the shape `rows` and values of the shape `wanted` that do not fit, and for wrong options."""
     if side not in (None, "left", "right"):
         raise runtime_error(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    find: Any = partial(_positions, right=right or side == "right")
-    dtype = np.int32 if small else np.int64
-    common = dtypes.result_type((sequence, values))
-    if not sequence.array.ndim and type(values) is not Tensor:
+    if right and side == "left":
+        text = "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        raise runtime_error(text)
+    if sorter is not None:
+        if sorter.array.shape != rows:
+            raise shape_error(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(rows)}and got sorter tensor {list(sorter.array.shape)}"
+            )
+        if sorter.dtype is not dtypes.int64:
+            raise runtime_error(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype.torch_name}")
+        if rows and out_of_range(sorter.array, rows[-1]) is not None:
+            raise runtime_error("torch.searchsorted(): sorter index out of range")
+    if not wanted and len(rows) != 1:
         raise shape_error(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
-            "dim(0) and input value's dim(0) numel(1)"
+            f"dim({len(rows)}) and input value's dim(0) numel(1)"
         )
-    refuse_bool("searchsorted_out_cpu", common)
-    _warn_of_strides(sequence, values)
-    boundaries, wanted = (dtypes.cast(_array_of(v, common), common) for v in (sequence, values))
-    if boundaries.ndim <= 1:
-        return wrap(np.asarray(find(boundaries.reshape(-1), wanted), dtype))
-    if boundaries.shape[:-1] != wanted.shape[:-1]:
+    if not rows:
+        raise shape_error("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if len(rows) > 1 and rows[:-1] != wanted[:-1]:
         raise shape_error(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(wanted.shape)}",
+            f"value tensor must match, but we got boundaries tensor {list(rows)} and input value tensor {list(wanted)}",
         )
+
+
+def searchsorted(
+    sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None, sorter: Tensor | None = None
+) -> Tensor:
+    """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32.
+
+    `sorter` has the indices that sort each row.
+    """
+    shape = values.array.shape if type(values) is Tensor else ()
+    _check_search(sequence.array.shape, shape, right, side, sorter)
+    find: Any = partial(_positions, right=right or side == "right")
+    dtype = np.int32 if small else np.int64
+    if 0 in shape:
+        return wrap(np.zeros(shape, dtype))
+    common = dtypes.result_type((sequence, values))
+    _warn_of_strides(sequence, values, sorter)
+    refuse_bool("searchsorted_out_cpu", common)
+    refuse_complex("searchsorted", common)
+    boundaries, wanted = (dtypes.cast(_array_of(v, common), common) for v in (sequence, values))
+    if sorter is not None:
+        boundaries = np.take_along_axis(boundaries, sorter.array, -1)
+    if boundaries.ndim == 1:
+        return wrap(np.asarray(find(boundaries, wanted), dtype))
     made = np.empty(wanted.shape, dtype)
     for place in np.ndindex(boundaries.shape[:-1]):
         made[place] = find(boundaries[place], wanted[place])
@@ -295,9 +326,10 @@ FUNCTIONS = (
     ),
     Function(
         "topk",
-        ("Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True", topk),
+        ("Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True |outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
+        out=True,
         samples=(
             Sample("topk(x, 2).values", lambda x: -np.sort(-x)[:2], x=_X),
             Sample("x.topk(1, dim=0, largest=False)[0]", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -305,9 +337,10 @@ FUNCTIONS = (
     ),
     Function(
         "kthvalue",
-        ("Tensor input, int k, int dim=-1, bool keepdim=False", kthvalue),
+        ("Tensor input, int k, int dim=-1, bool keepdim=False |outs", kthvalue),
         doc="The k-th smallest value along dim, and its index.",
         ops=(KTHVALUE,),
+        out=True,
         samples=(
             Sample("kthvalue(x, 2).values", lambda x: np.sort(x)[1], x=_X),
             Sample("x.kthvalue(1, 0, True).values", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -315,18 +348,20 @@ FUNCTIONS = (
     ),
     Function(
         "searchsorted",
-        (f"Tensor sorted_sequence, Tensor input, {_SEARCH}, str? side=None", searchsorted),
-        (f"Tensor sorted_sequence, Number self, {_SEARCH}, str? side=None", searchsorted),
+        (f"Tensor sorted_sequence, Tensor input, {_SEARCH}, str? side=None, Tensor? sorter=None", searchsorted),
+        (f"Tensor sorted_sequence, Number self, {_SEARCH}, str? side=None, Tensor? sorter=None", searchsorted),
         doc="Where values would be inserted into a sorted sequence.",
         samples=(Sample("searchsorted(tensor([1., 3., 5.]), 4.)"),),
         method=False,
+        out=True,
     ),
     Function(
         "bucketize",
         (f"Tensor input, Tensor boundaries, {_SEARCH}", _bucketize),
-        (f"Number self, Tensor boundaries, {_SEARCH}", _bucketize),
+        (f"Number self, Tensor boundaries, {_SEARCH} |no out", _bucketize),
         doc="Which bucket between sorted boundaries each value falls into.",
         samples=(Sample("bucketize(tensor([2., 6.]), tensor([1., 3., 5.]))"),),
         method=False,
+        out=True,
     ),
 )

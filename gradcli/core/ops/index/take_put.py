@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import common_shape, wrap_dim
+from gradcli.core.ops.checks import common_shape, size, wrap_dim
 from gradcli.core.ops.index.gather_scatter import gather, out_of_range
 from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
@@ -68,12 +68,13 @@ def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
     """The positions that an index gives in the flattened tensor. Raises RuntimeError, and IndexError if out of range."""
     if index.dtype is not dtypes.int64:
         raise _not_long(name, index)
-    size = input.array.size
-    if name == "put_" and not size and index.array.size:
-        raise ProgramError("IndexError", "put_(): Tried to put elements into an empty tensor")
-    bad = out_of_range(index.array, size, -size)
+    count = input.array.size
+    if not count and index.array.size:
+        does = "tried to take from" if name == "take" else "Tried to put elements into"
+        raise ProgramError("IndexError", f"{name}(): {does} an empty tensor")
+    bad = out_of_range(index.array, count, -count)
     if bad is not None:
-        raise ProgramError("IndexError", f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+        raise ProgramError("IndexError", f"out of range: tried to access index {bad} on a tensor of {count} elements.")
     return watched(index)
 
 
@@ -112,6 +113,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if indices.dtype is not dtypes.int64:
         raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
     at = wrap_dim(dim, input.array.ndim)
+    size(input, at)  # which a 0-d tensor has none of
     a, b = list(input.array.shape), list(indices.array.shape)
     length, count = a[at], b[at]
     a[at] = b[at] = 1

@@ -70,9 +70,9 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     """A copy with a slice of a dimension overwritten by src."""
     if not input.array.ndim:
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+    size = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if step <= 0:
         raise runtime_error("slice step must be positive")
-    size = input.array.shape[wrap_dim(dim, input.array.ndim)]
     low, high, _ = slice(start, end, step).indices(size)
     _check_part(SLICE(Tensor(input.array, input.dtype), dim, low, max(low, high), step), src)
     return SLICE_SCATTER(input, src, dim, start, end, step)  # type: ignore[no-any-return]
@@ -100,6 +100,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1", slice_scatter),
         doc="A copy with a slice of a dimension overwritten by src.",
         ops=(SLICE_SCATTER,),
+        out=True,
         samples=(Sample("x.slice_scatter(y, 0, 1)", lambda x, y: np.concatenate([x[:1], y]), x=_M, y=[[1.0, 2.0, 3.0]]),),
     ),
     Function(
