@@ -79,6 +79,11 @@ _LOWER: dict[str, str] = {
     **dict.fromkeys(("linalg_tensorinv", "linalg_tensorsolve"), _CASTABLE.replace("{dotted}", "{name}")),
     **dict.fromkeys(("max", "min"), _CAN_CAST),
     **dict.fromkeys(("logsumexp", "special_logsumexp"), "logsumexp(): Expected floating point type for result tensor, but got: {out}"),
+    **{
+        f"{name}{more}": f"{name}{more and 'n'} expects a complex output tensor, but got {{out}}"
+        for name in ("fft", "ifft", "rfft", "ihfft")
+        for more in ("", "2", "n")
+    },
     "ldexp": "ldexp can't be cast to the desired output type {out}",
 }
 #: the operators that functions hand `out` to, where they are others

@@ -18,6 +18,11 @@ def check_tensors(values: Sequence[Any]) -> None:
             raise type_error(f"expected Tensor as element {i} in argument 0, but got {{}}", value)
 
 
+def unexpected_tensors(name: str) -> ProgramError:
+    """The error for the keyword `tensors` of a function that PyTorch writes in Python with `*tensors`."""
+    return ProgramError("TypeError", f"{name}() got an unexpected keyword argument 'tensors'")
+
+
 class ListFunction(Function):
     """A function whose last positional arguments are tensors, given one by one or as one list."""
 
@@ -33,6 +38,8 @@ class ListFunction(Function):
         self.takes_list = takes_list
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not self.takes_list and "tensors" in kwargs:
+            raise unexpected_tensors(self.name)
         for key in kwargs if not self.keywords else ():
             if key != "out":
                 raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")

@@ -59,7 +59,7 @@ class DType:
     @property
     def tensor_name(self) -> str:
         """The type of a tensor of this dtype, as PyTorch's messages call it."""
-        return f"CPU{self.torch_name}Type" if self.name in ("bool", "bfloat16") else f"torch.{self.torch_name}Tensor"
+        return f"CPU{self.torch_name}Type" if self.name in ("bool", "bfloat16") or self.is_complex else f"torch.{self.torch_name}Tensor"
 
     def scalar(self, value: float) -> Any:
         """A Python number as a numpy scalar, with which numpy's operations take half the time."""

@@ -194,7 +194,7 @@ def _ihfftn(input: Tensor, s: Sizes, dim: Sizes, norm: Norm) -> Tensor:
         raise runtime_error("ihfftn must transform at least one axis")
     code = _normalization(norm, False)
     x: Tensor = R2C(_resized(_promoted(input, False), dims, sizes), (dims[-1],), code, True)
-    x = conj(x)
+    x = catalog.function("conj_physical")(x)
     return C2C(x, tuple(dims[:-1]), code, False) if len(dims) > 1 else x
 
 
@@ -206,8 +206,11 @@ def _frequencies(name: str, half: bool) -> Callable[..., Any]:
         wanted = dtype or dtypes.get_default()
         if not wanted.is_differentiable:
             raise runtime_error(f"{name} requires a floating point or complex dtype")
-        check_size((max(n, 0),), wanted.itemsize)
-        steps = np.arange(n // 2 + 1 if half else n)
+        count = int(n / 2) + 1 if half else n
+        if count < 0:
+            raise runtime_error(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        check_size((count,), wanted.itemsize)
+        steps = np.arange(count)
         if not half:
             steps = np.where(steps < (n + 1) // 2, steps, steps - n)
         return dtypes.cast(steps.astype(wanted.np) * wanted.np.type(1.0 / (n * d) if n * d else np.inf), wanted), wanted

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.calling.type_errors import not_an_integer, not_callable, type_error
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -48,6 +48,8 @@ def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -
 
 
 def _mapping(name: str, signature: str, run: Callable[..., Tensor], doc: str, sample: str) -> Function:
+    if name == "apply_":
+        return SingleArgument(name, (signature, run), at="TensorBase", doc=doc, samples=(Sample(sample),), function=False)
     return Function(name, (signature, run), doc=doc, samples=(Sample(sample),), function=False)
 
 

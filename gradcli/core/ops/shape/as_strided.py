@@ -36,11 +36,16 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     own = offset_in(memory, array)
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
-    if min((offset, *size), default=0) < 0 or needed > memory.size:
+    itemsize = input.dtype.itemsize
+    if offset < 0 and min(size, default=0) >= 0 and (0 in size or needed <= memory.size):
+        raise runtime_error(f"Tensor: invalid storage offset {offset}")
+    if min((offset, *size), default=0) < 0 or (needed > memory.size and 0 not in size):
         raise shape_error(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
-            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}",
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
+            f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
         )
+    if 0 in size:
+        return tuple(size), tuple(stride), 0, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
     limits.check_elements(math.prod(size), array.itemsize)

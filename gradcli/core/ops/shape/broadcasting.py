@@ -118,6 +118,8 @@ class _Shapes(Function):
     __slots__ = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if "shapes" in kwargs:
+            raise ProgramError("TypeError", "broadcast_shapes() got an unexpected keyword argument 'shapes'")
         return self.parser.call((list(args),), kwargs)
 
 

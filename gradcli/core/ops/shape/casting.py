@@ -117,7 +117,9 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
 def _caster(dtype: DType) -> Callable[..., Tensor]:
     def cast(input: Tensor, format: Any) -> Tensor:
         made = to_dtype(input, dtype)
-        return contiguous(made) if made is not input and is_row_major(format) else made
+        if made is not input and is_row_major(format):
+            made.array = memory_format.laid_out(made.array, memory_format.contiguous_strides(made.array.shape))
+        return made
 
     return cast
 

@@ -155,6 +155,7 @@ FUNCTIONS = (
         doc="The powers of a vector's elements, the lowest first.",
         samples=(Sample("torch.linalg.vander(x)", lambda x: np.vander(x, increasing=True), x=_P),),
         namespace="torch.linalg",
+        parsed_as="linalg_vander",
         method=False,
     ),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
@@ -60,9 +61,18 @@ def _dim_order(input: Tensor) -> tuple[int, ...]:
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
-def _never(name: str, what: str, function: bool = False) -> Function:
-    samples = (Sample(f"tensor(1.).{name}()"),)
-    return Function(name, ("Tensor input", lambda t: False), doc=f"Whether {what}: never here.", samples=samples, function=function)
+def _never(name: str, what: str, function: bool = False, more: str = "", python: str = "") -> Function:
+    samples, doc = (Sample(f"tensor(1.).{name}()"),), f"Whether {what}: never here."
+
+    def run(_: Tensor, device: Any = None) -> bool:
+        if device is not None:
+            text = f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass this argument."
+            warnings.emit(
+                f"{text} (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/Memory.cpp:31.)", "DeprecationWarning"
+            )
+        return False
+
+    return Function(name, (f"Tensor input{more}", run), doc=doc, samples=samples, function=function, python=python)
 
 
 FUNCTIONS = (
@@ -91,8 +101,8 @@ FUNCTIONS = (
         function=False,
     ),
     _never("is_distributed", "parts are held by other processes", True),
-    _never("is_pinned", "the memory is locked for a graphics processor"),
-    _never("is_shared", "the memory is shared with other processes"),
+    _never("is_pinned", "the memory is locked for a graphics processor", more=", device? device=None"),
+    _never("is_shared", "the memory is shared with other processes", python="Tensor.is_shared"),
     Function(
         "is_set_to",
         ("Tensor input, Tensor tensor", _is_set_to),
@@ -109,6 +119,7 @@ FUNCTIONS = (
     Function(
         "dim_order",
         ("Tensor input", _dim_order),
+        python="Tensor.dim_order",
         doc="Dimensions in the order of their strides, the largest first.",
         samples=(Sample("torch.zeros(2, 3).t().dim_order()"),),
         function=False,

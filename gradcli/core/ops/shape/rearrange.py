@@ -144,10 +144,9 @@ def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] | None = ()) 
     return ROLL(input, tuple(shifts), tuple(dims))  # type: ignore[no-any-return]
 
 
-def rot90(input: Tensor, k: int = 1, dims: Sequence[int] | None = None) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy turned by k right angles in the plane of two dimensions."""
     rank = input.array.ndim
-    dims = (0, 1) if dims is None else dims
     if len(dims) != 2:
         raise runtime_error(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if rank < 2:
@@ -268,7 +267,7 @@ FUNCTIONS = (
     ),
     Function(
         "rot90",
-        ("Tensor input, int k=1, ints? dims=None", rot90),
+        ("Tensor input, int k=1, ints dims={0,1}", rot90),
         doc="Turned by k right angles in the plane of two dimensions.",
         ops=(ROT90,),
         samples=(Sample("rot90(x, 1, (0, 1))", lambda x: np.rot90(x), x=_M),),

@@ -13,7 +13,7 @@ from gradcli.core.graph.record import Rule
 from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, wrap_dim, wrap_dims
-from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.ops.list_function import ListFunction, unexpected_tensors
 from gradcli.core.ops.shape.views import reshape, view_and_inplace
 from gradcli.core.tensor.tensor import Tensor
 
@@ -143,6 +143,8 @@ class _AtLeast(ListFunction):
         return tuple(self.run(t) for t in tensors)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if "tensors" in kwargs:
+            raise unexpected_tensors(self.name)
         if len(args) == 1 and type(args[0]) is Tensor and not kwargs:
             return self.run(args[0])
         return super().__call__(*args, **kwargs)
