@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph.record import Op
 from gradcli.core.graph.write_checks import resized
@@ -35,8 +36,7 @@ def source(given: Generator | None) -> Generator:
 
 def _of_parts(pairs: Array) -> Array:
     """Complex numbers of pairs of real ones."""
-    made: Array = pairs[..., 0] + 1j * pairs[..., 1]
-    return made.astype(np.complex64 if pairs.dtype == np.float32 else np.complex128)
+    return np.ascontiguousarray(pairs).view(np.complex64 if pairs.dtype == np.float32 else np.complex128)[..., 0]
 
 
 def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0, high: float = 1.0) -> Array:
@@ -145,7 +145,7 @@ def _randint_like_to(input: Tensor, high: int | Tensor, *rest: Any) -> Made:
     if type(high) is Tensor:
         if high.array.ndim:
             raise runtime_error("high must be a scalar tensor and on CPU")
-        high = int(high.item())
+        high = int(scalar_of(high.item(), dtypes.int64))
     return _randint_like(input, 0, high, *rest)  # type: ignore[arg-type]
 
 
