@@ -470,9 +470,9 @@ def systematic(depth: int) -> Iterator[str]:
 def check(text: str) -> str:
     """What is wrong with how a program ends; empty where nothing is."""
     printed: list[str] = []
-    bounds = limits.strict().changed(time=TIME)
+    bounds = limits.strict().changed(time=TIME, steps=4e5)
     session = Session(bounds=bounds, write=printed.append, warn=lambda *_: None, read_stdin=bytes)
-    session.run(Source("<prelude>", PRELUDE))
+    session.run(Source("<prelude>", PRELUDE), reuse=True)
     began = time.process_time()
     said, message = fault_of(lambda: session.run(Source("<nested>", text)))
     took = time.process_time() - began
