@@ -13,7 +13,7 @@ GradcliError                  exit code
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
@@ -199,16 +199,19 @@ QUALIFIED = {
 
 
 class ProgramError(GradcliError):
-    """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
+    """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`, or what makes the text when
+    it is read.
 
     `args_` holds the values given to `raise ValueError(...)`, for `e.args`. Errors that some code reacts to have a `code`. `names`
     are the operators, types and functions, and `shape` the sizes, that the message mentions.
     """
 
+    _message: str | Callable[[], str]
+
     def __init__(
         self,
         type_name: str,
-        message: str,
+        message: str | Callable[[], str],
         *,
         args: tuple[object, ...] | None = None,
         span: Span | None = None,
@@ -218,7 +221,8 @@ class ProgramError(GradcliError):
         names: tuple[str, ...] = (),
         shape: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(message, span=span, labels=labels, hints=hints)
+        super().__init__(message if isinstance(message, str) else "", span=span, labels=labels, hints=hints)
+        self._message = message
         self.type_name = type_name
         self.code = code
         self.names = names
@@ -228,6 +232,15 @@ class ProgramError(GradcliError):
         self.instance: object = None
         #: the exception types that its class derives from, if its class is one that the program defines
         self.bases: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The text of `str(e)`."""
+        return self._message if isinstance(self._message, str) else self._message()
+
+    @message.setter
+    def message(self, message: str) -> None:
+        self._message = message
 
     def is_a(self, ancestor: str) -> bool:
         """Whether the type of the error is `ancestor` or derives from it."""

@@ -15,7 +15,7 @@ from gradcli import limits
 from gradcli.session import Session
 from gradcli.source import Source
 from tests.fuzz.methods import HOST
-from tests.fuzz.running import fault_of, in_children, main
+from tests.fuzz.running import counted, fault_of, in_children, main
 
 PRELUDE = """
 import torch, copy, functools, itertools, collections, dataclasses, operator, pprint, contextlib
@@ -442,7 +442,7 @@ DONE = (
 )
 #: how deep; the deep ones are rarer because they take long
 _DEPTHS = (3, 30, 60, 60, 150, 199, 201, 249, 300, 450, 600, 950, 1050, 2000, 5000)
-_DEEP = (20_000, 50_000, 120_000)
+_DEEP = (20_000, 50_000, 100_000)
 _START = ("0", "()", "[]", "'a'", "x", "{}", "net", "None", "1.5", "(1, 2)", "f", "slice(1)", "ValueError('a')")
 TIME = 2.0
 #: seconds of the processor beyond the limit on time that a program may take; the machine may be busy
@@ -487,7 +487,7 @@ def faults(count: int, seed: int) -> Iterator[str]:
     """The programs, of `count`, that ended wrong, each with what is wrong."""
     chance = random.Random(seed)
     limits.memory.begin()
-    yield from in_children((program(chance) for _ in range(count)), check, 8 * TIME)
+    yield from in_children((program(chance) for _ in counted(count)), check, 8 * TIME)
 
 
 if __name__ == "__main__":

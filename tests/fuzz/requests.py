@@ -21,7 +21,7 @@ from gradcli.core.tensor.state import state
 from gradcli.lang.values.execution import execution
 from gradcli.session import Session
 from gradcli.source import Source
-from tests.fuzz.running import Child, fault_of, main
+from tests.fuzz.running import Child, counted, fault_of, main
 
 #: each changes something that belongs to a session, or leaves something open
 NASTY = (
@@ -245,7 +245,7 @@ def faults(count: int, seed: int) -> Iterator[str]:
     chance = random.Random(seed)
     limits.memory.begin()
     answered("1")  # loads what requests share, so that processes begin alike
-    for _ in range(max(1, count // 40)):
+    for _ in counted(count, 40):
         yield from differences([chance.choice(NASTY) for _ in range(40)])
 
 

@@ -24,6 +24,14 @@ def main(faults: Faults) -> int:
     return int(found > 0)
 
 
+def counted(count: int, step: int = 1) -> Iterator[int]:
+    """The numbers below `count`, by steps; every 10,000 of them are told on standard error."""
+    for number in range(0, count, step):
+        yield number
+        if (done := number + step) % 10_000 < step:
+            print(f"{done} so far", file=sys.stderr, flush=True)
+
+
 def fault_of(run: Callable[[], object]) -> tuple[str, str]:
     """What is wrong with how a program ended, and the text of its error: both empty where it ended well."""
     try:

@@ -13,6 +13,7 @@ from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -104,7 +105,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
 def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
     """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
     if mode not in ("all", "any"):
-        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {formatted(mode)}")
     own = sequence_of(tensors)
     for tensor in own:
         if type(tensor) is Tensor and not tensor.requires_grad:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.distributions.continuous import Cauchy, Laplace, Normal, Uniform
 from gradcli.core.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
@@ -152,5 +153,5 @@ def kl_divergence(p: Any, q: Any) -> Tensor:
     for kind in type(p).__mro__:
         if kind in _FORMULAS and isinstance(q, kind):
             return _FORMULAS[kind](p, q)
-    names = (type(value).__name__ for value in (p, q))
+    names = (language.type_name(value) for value in (p, q))
     raise ProgramError("NotImplementedError", "No KL(p || q) is implemented for p type {} and q type {}".format(*names))

@@ -187,7 +187,9 @@ class TripletMarginWithDistanceLoss(TripletLoss, place="loss"):
         distance, margin = given["distance_function"], given["margin"]
         super().keep(given | {"distance_function": PairwiseDistance() if distance is None else distance})
         if margin <= 0:
-            raise ProgramError("ValueError", f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ProgramError(
+                "ValueError", f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {formatted(margin)} instead"
+            )
         distance = self.settings()["distance_function"]
         if isinstance(distance, Module):
             self.children_by_name["distance_function"] = distance
@@ -220,7 +222,7 @@ class LinearCrossEntropyLoss(Loss, place="loss"):
         if given["options"] is not None:
             raise ProgramError("NotImplementedError", "options of LinearCrossEntropyLoss are not part of gradcli")
         if type(weight) is Tensor and weight.array.shape != (count,):
-            raise runtime_error(f"expected weight shape to be {(count,)}, got {tuple(weight.array.shape)}")
+            raise runtime_error(f"expected weight shape to be {formatted((count,))}, got {tuple(weight.array.shape)}")
         if not 0 <= given["label_smoothing"] <= 1:
             raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {formatted(given['label_smoothing'])}")
         super().keep(given)

@@ -10,6 +10,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import language
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked
+from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
 
@@ -110,5 +111,5 @@ def _check_part(whole: LRScheduler, part: Any, optimizer: Any, number: int) -> N
         raise ProgramError(
             "ValueError",
             f"{whole.SCRIPT_NAME} expects all schedulers to belong to the same optimizer, but got scheduler {part.SCRIPT_NAME} at "
-            f"index {number} has {part.optimizer!r}, which is different from {optimizer!r}.",
+            f"index {number} has {shown(part.optimizer)}, which is different from {shown(optimizer)}.",
         )

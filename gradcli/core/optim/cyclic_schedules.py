@@ -251,6 +251,6 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     count = 1
     for name, value in given.items():
         if type(value) is not int or value <= 0:
-            raise ProgramError("ValueError", f"Expected positive integer {name}, but got {value}")
+            raise ProgramError("ValueError", f"Expected positive integer {name}, but got {formatted(value)}")
         count *= value
     return count

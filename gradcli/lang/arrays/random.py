@@ -19,6 +19,7 @@ from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, 
 from gradcli.lang.arrays.values import NumpyArray, NumpyScalar, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import address
+from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import Builtin, register
 
 Host = np.random.RandomState | np.random.Generator
@@ -170,7 +171,7 @@ def _shuffle(value: NumpyRandom, x: Value, axis: Value = 0) -> None:
     elif type(x) is Tensor:
         raise type_error("np.random.shuffle() of a tensor is not part of gradcli: x[torch.randperm(len(x))] is a shuffled copy")
     else:
-        raise type_error(f"np.random.shuffle() takes an array or a list, not a {type(x).__name__}")
+        raise type_error(f"np.random.shuffle() takes an array or a list, not a {type_name(x)}")
 
 
 def _choice(value: NumpyRandom, a: Value, size: Value = None, replace: Value = True, p: Value = None, **kwargs: Value) -> Value:

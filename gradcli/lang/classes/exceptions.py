@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import collect
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance
-from gradcli.lang.values.types import make_error
+from gradcli.lang.values.types import error_text
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, register
 
@@ -39,10 +40,10 @@ class ErrorObject(Instance):
 
     def message(self) -> str:
         """`str(error)` where the class does not define it."""
-        return str(make_error(self.cls.native.name, self.args).message)
+        return error_text(self.cls.native.name, self.args)
 
     def as_error(self) -> ProgramError:
-        made = ProgramError(self.cls.name, str_text(self), args=self.args)
+        made = ProgramError(self.cls.name, partial(str_text, self), args=self.args)
         made.instance = self
         made.bases = tuple([base.name for base in self.cls.mro if type(base) is ExceptionType])
         return made

@@ -61,6 +61,17 @@ def covers(kind: str, start: str, category: str, message: str) -> bool:
     return is_exception_subtype(category, kind) and message.lower().startswith(start.lower())
 
 
+def _text(error: ProgramError) -> str:
+    """The text of an error that ends the program; what makes it may be a method of the program."""
+    origin = state.origin
+    try:
+        return error.message
+    except ProgramError:
+        return "<exception str() failed>"
+    finally:
+        state.origin = origin
+
+
 class Interpreter:
     """Runs programs that share their names.
 
@@ -215,7 +226,11 @@ class Interpreter:
         self._enter()
         try:
             with limits.evaluation:
-                yield
+                try:
+                    yield
+                except ProgramError as error:
+                    error.message = _text(error)
+                    raise
         except GradcliError as error:
             self._located(error)
             raise

@@ -6,14 +6,26 @@ import statistics
 from collections.abc import Callable
 
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import HOST_TYPES, Value, hosted
+from gradcli.lang.python.comparing import check_hashable
+from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.values.object_operations import collect, to_number
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.value_classes import Builtin
 
+#: types that Python's functions take as they are; containers would be compared without a bound
+_PLAIN = frozenset((int, float, bool, str))
+
 
 def _numbers(data: Value) -> list[Value]:
-    return [value if type(value) in HOST_TYPES else to_number(value) for value in collect(data)]
+    return [value if type(value) in _PLAIN else to_number(value) for value in collect(data)]
+
+
+def _keys(data: Value) -> list[Value]:
+    """The values, which may be of any type that has a hash."""
+    values = collect(data)
+    for value in values:
+        check_hashable(value)
+    return values
 
 
 def _run(name: str, *args: Value) -> Value:
@@ -24,15 +36,17 @@ def _run(name: str, *args: Value) -> Value:
 
 
 def _of_data(name: str) -> Callable[[Value], Value]:
+    values = _keys if name in ("mode", "multimode") else _numbers
+
     def run(data: Value) -> Value:
-        return _run(name, _numbers(data))
+        return _run(name, values(data))
 
     return run
 
 
 def _spread(name: str) -> Callable[..., Value]:
     def run(data: Value, xbar: Value = None) -> Value:
-        return _run(name, _numbers(data), None if xbar is None else to_number(xbar) if type(xbar) not in HOST_TYPES else xbar)
+        return _run(name, _numbers(data), None if xbar is None else to_number(xbar) if type(xbar) not in _PLAIN else xbar)
 
     return run
 

@@ -13,6 +13,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.values.execution import emit, emit_error, execution
+from gradcli.lang.values.types import make_error
 from gradcli.lang.values.value_classes import Builtin, Namespace
 
 
@@ -48,7 +49,7 @@ class Stream(Scripted):
 
 
 def _exit(status: Value = None, /) -> Value:
-    raise ProgramError("SystemExit", "" if status is None else str(status), args=() if status is None else (status,))
+    raise make_error("SystemExit", () if status is None else (status,))
 
 
 _Version = named_tuple("sys.version_info", lambda *values: values, "major", "minor", "micro", "releaselevel", "serial")

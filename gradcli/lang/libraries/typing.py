@@ -6,7 +6,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.lang.classes.creation import make_class
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
 
 
@@ -38,7 +38,7 @@ def _shown(value: Value) -> str:
 
 
 def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:
-    return Annotation(f"~{name}")
+    return Annotation(f"~{str_text(name)}")
 
 
 _GENERIC = make_class("Generic", "Generic", (), {}, {}, {})

@@ -195,7 +195,7 @@ def ordered(values: set[Value], repr_of: ReprOf) -> list[Value]:
     Sets of numbers keep CPython's order. The hashes of other values change with the hash seed or the address, so their sets
     are sorted: numbers and other values by their repr, then strings.
     """
-    if all(_has_steady_hash(value) for value in values):
+    if len(values) < 2 or all(_has_steady_hash(value) for value in values):
         return list(values)
     return sorted(values, key=lambda value: (1, value) if type(value) is str else (0, repr_host(value, repr_of)))
 

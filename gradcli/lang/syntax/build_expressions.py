@@ -35,7 +35,7 @@ from gradcli.lang.syntax.nodes import (
     Unary,
     Yield,
 )
-from gradcli.lang.syntax.targets import check_target, describe
+from gradcli.lang.syntax.targets import check_target, check_whole, describe
 
 _CONSTANTS = {"None": None, "True": True, "False": False, "...": Ellipsis}
 
@@ -169,7 +169,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
 
     def yield_(self, c: Children) -> Yield:
         """`yield`, `yield value`, `yield from value`."""
-        value = c[-1] if len(c) > 1 else None
+        value = check_whole(c[-1]) if len(c) > 1 else None
         return Yield(self.source, c[0].start, c[0].end if value is None else self.last(value), value, len(c) > 2)
 
     def yield_group(self, c: Children) -> Yield:

@@ -38,9 +38,9 @@ def inside(pattern: Expr) -> tuple[list[Expr], list[Node]]:
         return [pattern.value], []
     if isinstance(pattern, TupleExpr | ListExpr):
         return list(pattern.items), []
-    if isinstance(pattern, DictExpr):
+    if isinstance(pattern, DictExpr) and all(isinstance(value, Name) if key is None else is_value(key) for key, value in pattern.items):
         return [value for _, value in pattern.items], [key for key, _ in pattern.items if key is not None]
-    if isinstance(pattern, Call):
+    if isinstance(pattern, Call) and isinstance(pattern.function, Name | Attribute) and all(one.name for one in pattern.keywords):
         return [*pattern.args, *(one.value for one in pattern.keywords)], [pattern.function]
     raise LanguageError("this is no pattern: values, names, sequences, mappings, classes and | are", span=pattern.span)
 
@@ -58,7 +58,12 @@ def walked(pattern: Expr) -> Iterable[tuple[Expr, list[Node]]]:
 def check(pattern: Expr) -> None:
     """Raise LanguageError for what is no pattern, and for names that are bound twice or in some alternatives only."""
     bound: set[str] = set()
+    rests: set[Expr] = set()
     for one, _ in walked(pattern):
+        if isinstance(one, TupleExpr | ListExpr):
+            rests.update(item for item in one.items if isinstance(item, Starred) and isinstance(item.value, Name))
+        elif isinstance(one, Starred) and one not in rests:
+            raise LanguageError("a starred pattern is a name inside a sequence, as in [first, *rest]", span=one.span)
         others = alternatives(one)
         if len(others) > 1:
             names = [{part.id for part, _ in walked(other) if isinstance(part, Name) and part.id != WILDCARD} for other in others]

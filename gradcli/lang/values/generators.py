@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from gradcli.core.calling.type_errors import type_error
@@ -10,6 +11,7 @@ from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import execution, locate, tick, too_deep
+from gradcli.lang.values.representation import str_text
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_classes import UserClass
@@ -50,7 +52,7 @@ def running(body: Steps, counting: bool) -> Steps:
 
 def stopped(value: Value) -> ProgramError:
     """The StopIteration of an iterator that ended; `value` is what its generator returned."""
-    return ProgramError("StopIteration", "" if value is None else str(value), args=() if value is None else (value,))
+    return ProgramError("StopIteration", "" if value is None else partial(str_text, value), args=() if value is None else (value,))
 
 
 def advance(iterator: IteratorValue, default: Value = MISSING) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from gradcli import limits
 from gradcli.core.calling.script_types import Scripted, ScriptType
@@ -238,15 +239,16 @@ def exception_type(name: str) -> ExceptionType:
 
 def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
     """`name(*args)`: the error that `raise` takes; its message is what Python's `str` gives."""
+    return ProgramError(name, partial(error_text, name, args), args=args)
+
+
+def error_text(name: str, args: tuple[Value, ...]) -> str:
+    """`str(error)` of an error of the type `name`."""
     if not args:
-        message = ""
-    elif len(args) > 1:
-        message = repr_text(args)
-    elif name == "KeyError":
-        message = repr_text(args[0])
-    else:
-        message = str_text(args[0])
-    return ProgramError(name, message, args=args)
+        return ""
+    if len(args) > 1:
+        return repr_text(args)
+    return repr_text(args[0]) if name == "KeyError" else str_text(args[0])
 
 
 def derives(name: str, ancestor: str) -> bool:

@@ -194,6 +194,36 @@ def test_one_offs(text: str, message: str) -> None:
     assert error_of(text, parse_expression).message == message
 
 
+#: what the grammar reads as an expression and is none of the patterns
+NO_PATTERNS = (
+    "{f(): x}",
+    "{**1}",
+    "int(**x)",
+    "int(*x)",
+    "f()(x)",
+    "*x",
+    "*x if x",
+    "*False,",
+    "[*False]",
+    "[*x.y]",
+    "*_",
+    "(yield)",
+    "x[1]",
+)
+
+
+@pytest.mark.parametrize("pattern", NO_PATTERNS)
+def test_what_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(LanguageError, match="this is no pattern|a starred pattern is a name inside a sequence"):
+        parse_file(Source("<pattern>", f"match 1:\n    case {pattern}: pass\n"))
+
+
+@pytest.mark.parametrize("text", ["yield *x", "y = yield *x", "return *x", "y = *x", "for i in *x: pass", "y += *x"])
+def test_a_starred_expression_alone(text: str) -> None:
+    with pytest.raises(LanguageError, match="can't use starred expression here"):
+        parse_file(Source("<starred>", f"def f():\n    {text}\n"))
+
+
 def test_hints_and_labels() -> None:
     assert error_of("2x").hints == ["a product is written 2*x..."]
     assert error_of("a && b").hints == ["logical and is written `and`"]

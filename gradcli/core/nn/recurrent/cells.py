@@ -13,6 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, uniform_parameter
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -82,7 +83,7 @@ class RNNCell(Cell, place="rnn"):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise runtime_error(f"Unknown nonlinearity: {self.nonlinearity}")
+            raise runtime_error(f"Unknown nonlinearity: {formatted(self.nonlinearity)}")
         return self.step(f"rnn_{self.nonlinearity}_cell", input, None if hx is None else (hx,))
 
     def extra_repr(self) -> str:

@@ -20,6 +20,7 @@ from gradcli.core.nn.parameter import floating, uniform_parameter
 from gradcli.core.nn.recurrent.packing import PackedSequence, integers, steps_of
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
 
 #: the number of layers whose parameters scripts can read by name
@@ -69,8 +70,8 @@ class RNNBase(Module, place="rnn"):
         super().__init__()
         wanted = floating(dtype)
         _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
-        if mode not in _MODES:
-            raise ProgramError("ValueError", f"Unrecognized RNN mode: {mode}")
+        if type(mode) is not str or mode not in _MODES:
+            raise ProgramError("ValueError", f"Unrecognized RNN mode: {formatted(mode)}")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -223,7 +224,7 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
     if dropout > 0 and num_layers == 1:
         warnings.emit(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
-            f"got dropout={dropout} and num_layers={num_layers}"
+            f"got dropout={formatted(dropout)} and num_layers={formatted(num_layers)}"
         )
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int):
@@ -247,7 +248,7 @@ class RNN(RNNBase, place="rnn"):
             raise shape_error("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
         self.nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
         if self.nonlinearity not in ("tanh", "relu"):
-            raise ProgramError("ValueError", f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
+            raise ProgramError("ValueError", f"Unknown nonlinearity '{formatted(self.nonlinearity)}'. Select from 'tanh' or 'relu'.")
         _base(self, f"RNN_{self.nonlinearity.upper()}", *args[:3], *args[4:], **kwargs)
 
 

@@ -151,9 +151,13 @@ class SpectralNorm(Module):
         super().__init__()
         rank = weight.array.ndim
         if not -rank <= dim < rank:
-            raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [-{rank}, {rank - 1}] but got {dim})")
+            raise ProgramError(
+                "IndexError", f"Dimension out of range (expected to be in range of [-{rank}, {rank - 1}] but got {formatted(dim)})"
+            )
         if n_power_iterations <= 0:
-            raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got {n_power_iterations=}")
+            raise ProgramError(
+                "ValueError", f"Expected n_power_iterations to be positive, but got n_power_iterations={formatted(n_power_iterations)}"
+            )
         self.dim, self.eps, self.steps = dim % rank, eps, n_power_iterations
         if rank > 1:
             iteration = PowerIteration(self.dim, eps)
@@ -191,7 +195,7 @@ for _made in (Orthogonal, WeightNorm, SpectralNorm):
 
 
 def _tensor(module: Any, name: Any) -> Tensor:
-    found = module.attribute(name, None) if isinstance(module, Module) else None
+    found = module.attribute(name, None) if isinstance(module, Module) and type(name) is str else None
     if type(found) is not Tensor:
         raise ProgramError("ValueError", f"Module '{shown(module)}' has no parameter or buffer with name '{formatted(name)}'")
     return found

@@ -9,6 +9,7 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Hooks, Removable
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
@@ -98,17 +99,20 @@ def _hooks(module: Any) -> list[Callable[..., Any]]:
     return list(module.before or ()) if isinstance(module, Module) else []
 
 
-def _check_single(module: Any, kind: str, name: str) -> None:
+def _check_single(module: Any, kind: str, name: Any) -> None:
+    """Raise TypeError for what is no name, RuntimeError for a weight that has a hook of the kind."""
+    if type(name) is not str:
+        raise type_error("attribute name must be string, not '{}'", name)
     if any(isinstance(hook, WeightHook) and (hook.kind, hook.name) == (kind, name) for hook in _hooks(module)):
         raise runtime_error(f"Cannot register two {kind} hooks on the same parameter {name}")
 
 
-def _remove(module: Any, kind: str, name: str) -> Any:
+def _remove(module: Any, kind: str, name: Any) -> Any:
     for hook in _hooks(module):
         if isinstance(hook, WeightHook) and (hook.kind, hook.name) == (kind, name):
             hook.detach(module)
             return module
-    raise ProgramError("ValueError", f"{kind} of '{name}' not found in {shown(module)}")
+    raise ProgramError("ValueError", f"{kind} of '{formatted(name)}' not found in {shown(module)}")
 
 
 @Routine
@@ -138,12 +142,14 @@ def spectral_norm(module: Any, name: Any = "weight", n_power_iterations: Any = 1
     """Divide a weight by its largest singular value before each call."""
     _check_single(module, "spectral_norm", name)
     if n_power_iterations <= 0:
-        raise ProgramError("ValueError", f"Expected n_power_iterations to be positive, but got {n_power_iterations=}")
-    if type(name) is not str or name not in module.own_parameters:
+        raise ProgramError(
+            "ValueError", f"Expected n_power_iterations to be positive, but got n_power_iterations={formatted(n_power_iterations)}"
+        )
+    if name not in module.own_parameters:
         raise ProgramError("KeyError", shown(name), args=(name,))
     weight = module.own_parameters[name]
     if weight is None:
-        raise ProgramError("ValueError", f"`SpectralNorm` cannot be applied as parameter `{formatted(name)}` is None")
+        raise ProgramError("ValueError", f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     hook = Spectral(name, n_power_iterations, PowerIteration(default_dim(module) if dim is None else dim, eps))
     u, v = hook.iteration.start(hook.iteration.matrix(detach(weight)))
     del module.own_parameters[name]

@@ -23,6 +23,8 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: PyTorch's bound on the depth of nested sequences
 _MAX_DIMS = 128
+#: beyond so many dimensions steps are counted: what is shared is visited once for each path
+_FEW_DIMS = 4
 
 
 def _sizes(data: Any) -> list[int]:
@@ -45,6 +47,8 @@ def _collect(data: Any, sizes: list[int]) -> list[Any]:
     for depth, size in enumerate(sizes):
         below: list[Any] = []
         for part in level:
+            if depth >= _FEW_DIMS:
+                limits.evaluation.tick()
             if type(part) is Tensor:
                 if part.array.ndim == 0:
                     raise ProgramError("TypeError", "not a sequence")
@@ -164,10 +168,6 @@ _LIST_OF_ARRAYS = (
     "numpy.ndarray with numpy.array() before converting to a tensor. (Triggered internally at "
     "/__w/pytorch/pytorch/torch/csrc/utils/tensor_new.cpp:252.)"
 )
-
-
-#: beyond so many dimensions steps are counted: what is shared is visited once for each path
-_FEW_DIMS = 4
 
 
 def _holds_arrays(data: Any, depth: int = 0) -> bool:

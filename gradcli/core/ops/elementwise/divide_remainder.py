@@ -17,6 +17,7 @@ from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiab
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error
 
 
@@ -138,7 +139,7 @@ def div(a: Operand, b: Operand) -> Tensor:
 def div_mode(a: Operand, b: Operand, rounding_mode: str | None) -> Tensor:
     """`torch.div` called with a rounding mode: "trunc", "floor", or None for the exact quotient."""
     if rounding_mode not in (None, "trunc", "floor"):
-        raise runtime_error(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+        raise runtime_error(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{formatted(rounding_mode)}'")
     if rounding_mode is not None:
         _check_integers(f"div_{rounding_mode}_cpu", a, b)
         return DIV_MODE(a, b, rounding_mode)

@@ -23,6 +23,7 @@ from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -260,7 +261,7 @@ def embedding_bag(
         raise ProgramError(
             "NotImplementedError",
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub.",
+            f"(got mode='{formatted(mode)}'). Please open a feature request on GitHub.",
         )
     return _EMBEDDING_BAG(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
 

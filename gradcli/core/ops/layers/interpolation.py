@@ -187,12 +187,13 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
     rank = input.array.ndim - 2
     if mode == "area" and rank in (1, 2, 3):
         return catalog.function(f"nn.functional.adaptive_avg_pool{rank}d")(input, wanted[0] if rank == 1 else wanted)
-    if rank in (1, 2, 3) and mode in _NEEDS and _NEEDS[mode] != rank + 2:
+    known = type(mode) is str
+    if known and rank in (1, 2, 3) and mode in _NEEDS and _NEEDS[mode] != rank + 2:
         raise shape_error(f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input", "NotImplementedError")
-    if (mode, rank) not in INTERPOLATION:
+    if not known or (mode, rank) not in INTERPOLATION:
         raise shape_error(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank + 2}D) for the modes: nearest | linear | bilinear | "
-            f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})",
+            f"bicubic | trilinear | lanczos | area | nearest-exact (got {formatted(mode)})",
             "NotImplementedError",
         )
     shape = input.array.shape

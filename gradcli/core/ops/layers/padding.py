@@ -26,6 +26,7 @@ from gradcli.core.ops.layers.transposes import Pair, linear_pair
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- a constant ---
@@ -78,7 +79,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
     """`F.pad`. Raises RuntimeError, TypeError or NotImplementedError for numbers, modes and ranks that do not fit."""
     sizes = _numbers(pad)
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ProgramError("NotImplementedError", f"Unrecognised padding mode {mode}")
+        raise ProgramError("NotImplementedError", f"Unrecognised padding mode {formatted(mode)}")
     if len(sizes) % 2:
         raise runtime_error("Padding length must be divisible by 2")
     rank = input.array.ndim

@@ -27,6 +27,7 @@ from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.transpose import permute
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
 
 
@@ -103,7 +104,7 @@ def cond(A: Tensor, p: Any = None) -> Any:
     if type(p) is bool:
         p = int(p)
     if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
-        raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
+        raise runtime_error(f"linalg.cond got an invalid norm type: {formatted(p)}")
     if not A.array.size:
         return Tensor(np.zeros(A.array.shape[:-2], A.dtype.np), A.dtype)
     if p == "nuc":

@@ -21,6 +21,7 @@ from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error
 
 
@@ -95,7 +96,9 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R of A = Q @ R. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise runtime_error(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise runtime_error(
+            f"qr received unrecognized mode '{formatted(mode)}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     check_floats("linalg.qr", A, "geqrf_cpu")
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
