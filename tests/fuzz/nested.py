@@ -16,6 +16,7 @@ from gradcli.session import Session
 from gradcli.source import Source
 from tests.fuzz.methods import HOST
 from tests.fuzz.running import counted, fault_of, in_children, main
+from tests.fuzz.uses import USES
 
 PRELUDE = """
 import torch, copy, functools, itertools, collections, dataclasses, operator, pprint, contextlib
@@ -439,6 +440,7 @@ DONE = (
     "torch.is_tensor(v)",
     "torch.linalg.multi_dot(v)",
     "torch.nn.utils.rnn.pad_sequence(v)",
+    *USES,
 )
 #: how deep; the deep ones are rarer because they take long
 _DEPTHS = (3, 30, 60, 60, 150, 199, 201, 249, 300, 450, 600, 950, 1050, 2000, 5000)

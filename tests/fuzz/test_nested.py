@@ -13,11 +13,19 @@ from gradcli.session import Session
 from gradcli.source import Source
 from tests.fuzz import nested
 from tests.fuzz.running import Child, in_children
+from tests.fuzz.uses import USES
 
 
 @pytest.mark.slow
 def test_every_way_to_hold_a_value_deep() -> None:
     assert list(in_children(nested.systematic(20_000), nested.check, 60)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", ["v = ()\nfor i in range(60): v = (v, v)", "v = lambda: 0"], ids=["shared", "a function"])
+def test_every_place_that_takes_any_value(made: str) -> None:
+    programs = (f"{made}\n{made.replace('v', 'w')}\n{use}\n" for use in USES)
+    assert list(in_children(programs, nested.check, 60)) == []
 
 
 def test_programs_by_chance() -> None:

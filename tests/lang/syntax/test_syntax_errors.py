@@ -214,7 +214,7 @@ NO_PATTERNS = (
 
 @pytest.mark.parametrize("pattern", NO_PATTERNS)
 def test_what_is_no_pattern(pattern: str) -> None:
-    with pytest.raises(LanguageError, match="this is no pattern|a starred pattern is a name inside a sequence"):
+    with pytest.raises(LanguageError, match=r"this is no pattern|a starred pattern is a name inside a sequence"):
         parse_file(Source("<pattern>", f"match 1:\n    case {pattern}: pass\n"))
 
 
