@@ -66,6 +66,14 @@ SHARED = {
     "batches": "v = torch.ones(1)\nfor i in range(60): v = [v, v]\ntorch.utils.data.default_collate([v])",
     "pytrees": "v = torch.ones(1)\nfor i in range(60): v = [v, v]\ntorch.func.vmap(id)(v)",
     "starts": "('a' * 1000).startswith(('b',) * 900_000)",
+    "tensors of named tuples": "import collections\nP = collections.namedtuple('P', 'a b')\n"
+    "v = 1.5\nfor i in range(30): v = P(v, v)\ntorch.as_tensor(v)",
+    "steps of the power method": "torch.nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=10**9)(torch.ones(2))",
+    "layers": "nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1), 10**9)",
+    "a batch": "next(iter(torch.utils.data.DataLoader(range(10**9), batch_size=10**9)))",
+    "cutoffs": "nn.AdaptiveLogSoftmaxWithLoss(2, 10**9, range(1, 10**9))",
+    "quantiles": "import statistics\nstatistics.quantiles([1, 2], n=10**9)",
+    "roots of correlations": "torch.distributions.LKJCholesky(10**9)",
     "chains of matrices": "torch.linalg.multi_dot([torch.ones(2, 2)] * 3000)",
 }
 
@@ -92,6 +100,7 @@ LINEAR = {
     "print({1: [2]}.items() == {1: [2]}.items(), {1: 2}.items() == {(1, 2)}, {1: 2}.keys() == {2: 1}.keys())": "True True False",
     "print(' xxabcxx '.strip(' x'), 'xxabc'.lstrip('x'), 'abcxx'.rstrip('x'), ('a' * 3000).strip('a' * 2000) == '')": "abc abc abc True",
     "print(('b' + 'a' * 3000).rstrip('c' * 1999 + 'a'), ('a' * 3000 + 'b').lstrip('c' * 1999 + 'a'))": "b b",
+    "print(len(list(torch.ones(200_000))))": "200000",
     "print('abc'.startswith(('x', 'b'), 1), 'abc'.endswith(('x', 'c')), 'abc'.startswith(()))": "True True False",
 }
 

@@ -117,6 +117,8 @@ class BatchSampler(Sampler):
     def __iter__(self) -> Iterator[Any]:
         batch: list[Any] = []
         for index in language.iterate(self.sampler):
+            limits.check_list(len(batch))
+            limits.evaluation.tick()
             batch.append(index)
             if len(batch) == self.batch_size:
                 yield batch
@@ -278,12 +280,18 @@ class DataLoader(Scripted):
             for sample in samples:
                 yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
             return
-        while batch := list(islice(samples, self.batch_size)):
+        while batch := [_counted(sample) for sample in islice(samples, self.batch_size)]:
             if len(batch) < self.batch_size and self.drop_last:
                 return
             yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
 
     SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
+
+
+def _counted(sample: Any) -> Any:
+    """The sample; reading it is a step of the program."""
+    limits.evaluation.tick()
+    return sample
 
 
 def _converted(sample: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
@@ -155,6 +156,7 @@ class LKJCholesky(Distribution):
             text = f"Expected dim to be an integer greater than or equal to 2. Found dim={self.dim}."
             raise ProgramError("ValueError", text)
         (self.concentration,) = together(given["concentration"])
+        limits.check_elements(self.dim**2)
         self.shapes(self.concentration.shape, (self.dim, self.dim))
         offset = np.maximum(np.arange(-1, self.dim - 1), 0).astype(self.concentration.array.dtype)
         steps = Tensor(offset, self.concentration.dtype)

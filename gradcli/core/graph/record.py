@@ -355,7 +355,8 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if not state.enabled and base.requires_grad and out.dtype.is_differentiable:
         out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:
-        if len(version.views) > 32:
+        size = len(version.views)
+        if size >= 32 and not size & (size - 1):  # at powers of two, so that many living views take linear time
             version.views = [r for r in version.views if r() is not None]
         version.views.append(weakref.ref(out))
 

@@ -60,6 +60,8 @@ class AdaptiveLogSoftmaxWithLoss(FunctionModule, place="adaptive"):
     n_classes: int
 
     def keep(self, given: dict[str, Any]) -> None:
+        if isinstance(given["cutoffs"], range):
+            limits.check_list(len(given["cutoffs"]))
         cutoffs, classes, features = list(given["cutoffs"]), given["n_classes"], given["in_features"]
         if not cutoffs:
             raise ProgramError("ValueError", "cutoffs should be a sequence of length larger than 0")

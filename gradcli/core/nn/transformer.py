@@ -33,6 +33,7 @@ _LAYER = {"d_model": REQUIRED, "nhead": REQUIRED, **_SIZES, "norm_first": False,
 
 def copied(module: Module) -> Any:
     """A module with parameters and buffers of its own, which have the same values."""
+    limits.evaluation.tick()
     made = object.__new__(type(module))
     vars(made).update(vars(module))
     made.fields = dict(module.fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
+from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value, hosted
@@ -52,6 +53,8 @@ def _spread(name: str) -> Callable[..., Value]:
 
 
 def _quantiles(data: Value, *, n: Value = 4, method: Value = "exclusive") -> Value:
+    if type(n) is int:
+        limits.check_list(n)
     return hosted(lambda: statistics.quantiles(_numbers(data), n=n, method=method))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.random import generator
 from gradcli.core.tensor.state import recording
@@ -38,7 +39,8 @@ class PowerIteration:
         return catalog.function("nn.functional.normalize")(vector, dim=0, eps=self.eps)
 
     def update(self, vector: Tensor, matrix: Any, other: Tensor) -> None:
-        """Write the normalized product of the matrix and the other vector into a vector."""
+        """Write the normalized product of the matrix and the other vector into a vector: a step of the program."""
+        limits.evaluation.tick()
         with recording(False):
             made = self.normalized(catalog.function("mv")(matrix, other))
         np.copyto(vector.array, made.array)

@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.index.masked import masked_select
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.reduce.cumulative import cumprod
@@ -71,6 +72,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return Tensor(np.empty(0, input.dtype.np), input.dtype)
     n = input.array.shape[0]
+    check_rank(r)
     limits.check_elements(n**r * r, input.array.itemsize)
     places = np.indices((n,) * r)
     mask = np.ones((n,) * r, bool)
