@@ -22,7 +22,9 @@ def test_every_way_to_hold_a_value_deep() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", ["v = ()\nfor i in range(60): v = (v, v)", "v = lambda: 0"], ids=["shared", "a function"])
+@pytest.mark.parametrize(
+    "made", ["v = ()\nfor i in range(60): v = (v, v)", "v = lambda: 0", "v = torch.ones(3)"], ids=["shared", "a function", "a tensor"]
+)
 def test_every_place_that_takes_any_value(made: str) -> None:
     programs = (f"{made}\n{made.replace('v', 'w')}\n{use}\n" for use in USES)
     assert list(in_children(programs, nested.check, 60)) == []

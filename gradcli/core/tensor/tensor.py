@@ -232,11 +232,12 @@ class Tensor:
     def __neg__(self) -> Any:
         return provided.operators["neg"](self)
 
+    # a tensor that is given for the name of a mode is looked up among texts
     def __eq__(self, other: object) -> Any:
-        return provided.operators["=="](self, other)
+        return NotImplemented if isinstance(other, str | tuple) else provided.operators["=="](self, other)
 
     def __ne__(self, other: object) -> Any:
-        return provided.operators["!="](self, other)
+        return NotImplemented if isinstance(other, str | tuple) else provided.operators["!="](self, other)
 
     def __lt__(self, other: Any) -> Any:
         return provided.operators["<"](self, other)

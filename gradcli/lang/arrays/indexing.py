@@ -104,6 +104,6 @@ def contains(value: Value, item: Value) -> bool:
 
 def scalar_item(value: Value, index: Value) -> Value:
     """`scalar[index]`, which only `()` and `...` may do."""
-    if index == () or index is Ellipsis:
-        return value if index == () else NumpyArray(np.asarray(value.generic()))
+    if index is Ellipsis or (type(index) is tuple and not index):
+        return value if index is not Ellipsis else NumpyArray(np.asarray(value.generic()))
     raise ProgramError("IndexError", "invalid index to scalar variable.")
