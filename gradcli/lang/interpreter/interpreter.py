@@ -102,6 +102,8 @@ class Interpreter:
         self._warned_once = set() if warned is None else warned
         #: see Execution.filters
         self._filters: list[tuple[str, str, str]] = []
+        #: see Execution.loggers
+        self._loggers: dict[str, Value] = {}
         self._outside = Outside() if outside is None else outside
         self._written = 0
         self._steps = 0
@@ -274,6 +276,7 @@ class Interpreter:
         execution.choices = self.choices
         execution.handling = []
         execution.filters = self._filters
+        execution.loggers = self._loggers
         execution.outside = self._outside
         limits.evaluation.tick = tick
 

@@ -102,6 +102,7 @@ _ORDER = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 def _collect(cls: UserClass, keyword: bool) -> dict[str, Field]:
     """The fields of the class and of its bases, in order. Raises ValueError for a default that instances would share."""
+    cls.check_open("__init__")
     fields: dict[str, Field] = {}
     for base in reversed(cls.mro[1:]):
         if type(base) is UserClass:

@@ -174,6 +174,7 @@ def _total_ordering(cls: Value) -> Value:
     root = next((name for name in _ORDERS if name in cls.fields), None)
     if root is None:
         raise ProgramError("ValueError", "must define at least one ordering operation: < > <= >=")
+    cls.check_open(root)
     for name, combine in _ORDERS[root].items():
         if name not in cls.fields:
             cls.fields[name] = NativeMethod(name, _following(root, combine))

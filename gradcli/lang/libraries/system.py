@@ -137,5 +137,12 @@ OS: dict[str, Value] = {
     "linesep": "\n",
     "name": "posix",
 }
-#: modules that programs import and seldom use: none of their names is here
-UNUSED: dict[str, Value] = {}
+
+
+def _nothing_to_collect(generation: Value = 2) -> int:
+    return 0
+
+
+GC: dict[str, Value] = {name: Builtin(name, _nothing_to_collect) for name in ("collect", "enable", "disable")}
+#: `from __future__ import ...`: the language has them all
+FUTURE: dict[str, Value] = dict.fromkeys(("annotations", "absolute_import", "division", "print_function", "unicode_literals"), True)

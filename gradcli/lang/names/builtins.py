@@ -199,6 +199,9 @@ def _reversed(sequence: Value, /) -> Value:
     item_at = special(sequence, "__getitem__")
     if item_at is not None and special(sequence, "__len__") is not None:
         return IteratorValue("reversed", (item_at(at) for at in reversed(range(length(sequence)))))
+    own_item = attributes.hidden_method(sequence, "__getitem__")
+    if own_item is not None and attributes.hidden_method(sequence, "__len__") and not attributes.hidden_method(sequence, "keys"):
+        return IteratorValue("reversed", (own_item(sequence, at) for at in reversed(range(length(sequence)))))
     raise type_error("'{}' object is not reversible", sequence)
 
 
@@ -280,8 +283,21 @@ def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
     return default if found is MISSING else found
 
 
+#: the kinds of values that have what an operator or a loop asks for; programs cannot read these methods
+_HAVING: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, DictView)),
+    "__getitem__": (list, tuple, str, range, Tensor, dict),
+}
+
+
 def _hasattr(value: Value, name: Value, /) -> bool:
-    return _attribute_or_missing(value, name) is not MISSING
+    if _attribute_or_missing(value, name) is not MISSING:
+        return True
+    if isinstance(value, Instance):
+        return False
+    if name == "__call__":
+        return is_callable(value)
+    return isinstance(value, _HAVING.get(name, ())) or (name in _HAVING and attributes.hidden_method(value, name) is not None)
 
 
 def _attribute_or_missing(value: Value, name: Value) -> Value:

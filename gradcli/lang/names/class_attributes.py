@@ -176,6 +176,7 @@ def write(value: Value, name: str, new: Value) -> None:
     """`value.name = new` of an instance or a class. Raises AttributeError."""
     _check_name(name)
     if type(value) is UserClass:
+        value.check_open(name)
         value.fields[name] = new
     else:
         write_instance(value, name, new)
@@ -184,6 +185,7 @@ def write(value: Value, name: str, new: Value) -> None:
 def delete(value: Value, name: str) -> bool:
     """`del value.name`; False if there is no such attribute."""
     if type(value) is UserClass:
+        value.check_open(name)
         return value.fields.pop(name, MISSING) is not MISSING
     return delete_instance(value, name)
 

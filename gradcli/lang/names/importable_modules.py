@@ -15,6 +15,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.types import exception_type
+from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
@@ -101,17 +102,19 @@ TORCH = torch()
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
-    *("abc", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "itertools", "operator", "pprint"),
-    *("random", "statistics", "string", "time", "typing", "warnings"),
+    *("abc", "argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
+    *("logging", "operator", "pprint", "random", "statistics", "string", "time", "typing", "unicodedata", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
 LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.libraries.system", "OS"),
-    **dict.fromkeys(("argparse", "gc", "inspect", "logging"), ("gradcli.lang.libraries.system", "UNUSED")),
+    "gc": ("gradcli.lang.libraries.system", "GC"),
+    "__future__": ("gradcli.lang.libraries.system", "FUTURE"),
     "os.path": ("gradcli.lang.libraries.system", "PATH"),
     "matplotlib": ("gradcli.lang.plotting.pyplot", "MATPLOTLIB"),
+    "matplotlib.cm": ("gradcli.lang.plotting.pyplot", "CM"),
     "matplotlib.pyplot": ("gradcli.lang.plotting.pyplot", "MEMBERS"),
     "matplotlib.pyplot.style": ("gradcli.lang.plotting.pyplot", "STYLE"),
     "IPython": ("gradcli.lang.libraries.pprint", "IPYTHON"),
@@ -139,6 +142,9 @@ def module(dotted: str) -> Namespace | None:
         if hasattr(made, "provided"):
             made.provided.read_attribute = attributes.get_attribute
         TOP[dotted] = Namespace(dotted, dict(getattr(made, table)))
+        for value in TOP[dotted].members.values():
+            if type(value) is UserClass:
+                value.fixed = True
         for below in LIBRARIES:
             if below.startswith(f"{dotted}."):
                 inner = module(below)

@@ -163,6 +163,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **dict.fromkeys(_IGNORED, _nothing),
 }
 
+#: colour maps by name, as `cmap=` takes them
+CM: dict[str, Value] = {name: name for name in ("viridis", "plasma", "inferno", "magma", "jet", "rainbow", "hot", "gray", "Blues")}
 STYLE: dict[str, Value] = {"use": Builtin("use", _nothing)}
 MATPLOTLIB: dict[str, Value] = {"use": Builtin("use", _nothing), "__version__": "3.10"}
 MEMBERS: dict[str, Value] = {

@@ -78,8 +78,8 @@ class Execution:
     """The state of the program that runs. Limits that are not in force are infinite."""
 
     __slots__ = (
-        *("addresses", "choices", "deadline", "depth", "display", "filters", "handling", "max_depth", "max_steps", "outside", "steps"),
-        *("write", "written"),
+        *("addresses", "choices", "deadline", "depth", "display", "filters", "handling", "loggers", "max_depth", "max_steps", "outside"),
+        *("steps", "write", "written"),
     )
 
     def __init__(self) -> None:
@@ -101,6 +101,8 @@ class Execution:
         self.handling: list[ProgramError] = []
         #: what `warnings.filterwarnings` asked for, the latest last: action, category, what the message begins with
         self.filters: list[tuple[str, str, str]] = []
+        #: by name, the loggers of the program
+        self.loggers: dict[str, Value] = {}
         self.outside = Outside()
 
 

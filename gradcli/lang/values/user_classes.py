@@ -29,7 +29,10 @@ class UserClass:
     the Python objects that are its instances.
     """
 
-    __slots__ = ("__weakref__", "abstract", "annotations", "bases", "fields", "host", "mro", "name", "native", "qualified", "traits")
+    __slots__ = (
+        *("__weakref__", "abstract", "annotations", "bases", "fields", "fixed", "host", "mro", "name", "native", "qualified"),
+        "traits",
+    )
 
     def __init__(self, name: str, qualified: str, bases: tuple[Value, ...], fields: dict[str, Value]) -> None:
         self.name = name
@@ -45,6 +48,13 @@ class UserClass:
         self.abstract: frozenset[str] = frozenset()
         #: what decorators and native bases keep about the class: fields of a dataclass, members of an Enum
         self.traits: dict[str, Value] = {}
+        #: whether it belongs to a library, which all sessions share
+        self.fixed = False
+
+    def check_open(self, name: str) -> None:
+        """TypeError for a class of a library, whose attributes no program changes."""
+        if self.fixed:
+            raise ProgramError("TypeError", f"cannot set '{name}' attribute of immutable type '{self.name}'")
 
     def find(self, name: str, after: Value = None) -> Value:
         """The attribute `name` of the first class of the mro that has it, behind `after` if given; MISSING if none has it."""

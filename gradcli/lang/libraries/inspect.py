@@ -1,0 +1,107 @@
+"""`inspect`: the parameters of functions and classes, and what kind of value something is."""
+
+from __future__ import annotations
+
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredConstructor
+from gradcli.core.calling.mappings import Pieces
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
+from gradcli.core.calling.type_errors import type_error
+from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.calls import is_callable
+from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.user_classes import BoundUserMethod, UserClass
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import MISSING, Builtin, TypeValue
+
+
+class Empty(Scripted):
+    """The default of a parameter that has none."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "_empty"
+
+
+EMPTY = Empty()
+
+
+class Parameter(Scripted):
+    """A parameter by name, with its default."""
+
+    __slots__ = ("__weakref__", "default", "name")
+
+    SCRIPT_NAME = "Parameter"
+    SCRIPT_ATTRIBUTES = Attributes.read("name default") | {"empty": lambda one: EMPTY}
+
+    def __init__(self, name: str, default: Value = EMPTY) -> None:
+        self.name = name
+        self.default = default
+
+    def __str__(self) -> str:
+        return self.name if self.default is EMPTY else f"{self.name}={repr_text(self.default)}"
+
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return (f'<Parameter "{self}">',)
+
+
+class Signature(Scripted):
+    """`signature(f)`: the parameters in order."""
+
+    __slots__ = ("__weakref__", "parameters")
+
+    SCRIPT_NAME = "Signature"
+    SCRIPT_ATTRIBUTES = {"parameters": lambda one: dict(one.parameters)}
+
+    def __init__(self, parameters: dict[str, Parameter]) -> None:
+        self.parameters = parameters
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters.values()))})"
+
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return (f"<Signature {self}>",)
+
+
+def _of_function(function: UserFunction) -> dict[str, Parameter]:
+    code = function.code
+    defaults = dict(zip(code.positional[len(code.positional) - len(function.defaults) :], function.defaults, strict=True))
+    defaults |= function.keyword_defaults
+    names = (*code.positional, *((code.star,) if code.star else ()), *code.keyword_only, *((code.double_star,) if code.double_star else ()))
+    return {name: Parameter(name, defaults.get(name, EMPTY)) for name in names}
+
+
+def _signature(obj: Value, /) -> Signature:
+    bound = 0
+    if type(obj) is UserClass:
+        obj, bound = obj.find("__init__"), 1
+        if obj is MISSING:
+            return Signature({})
+    elif type(obj) is BoundUserMethod:
+        obj, bound = obj.function, 1
+    if type(obj) is UserFunction:
+        return Signature(dict(list(_of_function(obj).items())[bound:]))
+    construct = obj.construct if type(obj) is ScriptType else obj
+    if isinstance(construct, DeclaredConstructor):
+        return Signature({k: Parameter(k, EMPTY if v is REQUIRED else v) for k, v in construct.arguments.items()})
+    if isinstance(construct, Routine):
+        names = (*construct.positional[type(obj) is ScriptType :], *construct.keyword_only)
+        return Signature({name: Parameter(name) for name in names})
+    if not is_callable(obj):
+        raise type_error("'{}' object is not a callable object", obj)
+    raise ProgramError("ValueError", "no signature found for this function")
+
+
+def _is_class(value: Value, /) -> bool:
+    return type(value) in (UserClass, ScriptType, TypeValue)
+
+
+MEMBERS: dict[str, Value] = {
+    "signature": Builtin("signature", _signature),
+    "isclass": Builtin("isclass", _is_class),
+    "isfunction": Builtin("isfunction", lambda value, /: type(value) is UserFunction),
+    "ismethod": Builtin("ismethod", lambda value, /: type(value) is BoundUserMethod),
+}
