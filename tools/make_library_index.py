@@ -31,6 +31,7 @@ FUNCTIONS = {
     "nn.init": "nn.init",
     "nn.recurrent.packing": "nn.utils.rnn",
     "nn.utils.averaging": "optim.swa_utils",
+    "nn.utils.checkpoint": "utils.checkpoint",
     "nn.utils.clipping": "nn.utils",
     "nn.utils.parametrizations": "nn.utils.parametrizations",
     "nn.utils.parametrize": "nn.utils.parametrize",
@@ -39,6 +40,7 @@ FUNCTIONS = {
 #: where classes stand below `torch.`, by the beginning of the module that their types name
 CLASSES = {
     "torch.nn.modules.": ("nn",),
+    "torch.nn.parallel.data_parallel": ("nn", "nn.parallel"),
     "torch.nn.utils.parametrize": ("nn.utils.parametrize",),
     "torch.nn.parameter": ("nn", "nn.parameter"),
     "torch.optim.lr_scheduler": ("optim.lr_scheduler",),

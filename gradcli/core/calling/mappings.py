@@ -189,6 +189,18 @@ class OrderedDict(Mapping):
     SCRIPT_METHODS = {**Mapping.SCRIPT_METHODS, "move_to_end": Routine(move_to_end)}
 
 
+class SavedState(OrderedDict):
+    """What `state_dict()` of a module returns. Its modules have versions, which a copy by `dict(...)` or a comprehension loses."""
+
+    __slots__ = ()
+
+    def copy(self) -> Mapping:
+        """A shallow copy, without versions as in PyTorch."""
+        return OrderedDict(dict(self.table))
+
+    SCRIPT_METHODS = {**OrderedDict.SCRIPT_METHODS, "copy": Routine(copy)}
+
+
 class Counter(Mapping):
     """`collections.Counter`, in the state of a schedule with milestones: 0 for a key that is not there."""
 

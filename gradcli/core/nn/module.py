@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import set_requires_grad
-from gradcli.core.calling.mappings import Mapping, OrderedDict
+from gradcli.core.calling.mappings import Mapping, SavedState
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -16,6 +16,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.member_tables import MemberTable
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
+from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -96,6 +97,8 @@ class Module(Scripted):
     SETTINGS = ""
     #: names of fields that scripts assign
     ASSIGNED = ""
+    #: the buffer that a state saved without versions may lack
+    ADDED_LATER = ""
     #: names of parameters, which scripts read and assign
     PARAMETERS = ""
     #: names of buffers, which scripts read
@@ -448,7 +451,7 @@ class Module(Scripted):
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
         if type(prefix) is not str:
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
-        made = OrderedDict() if destination is None else destination
+        made = SavedState() if destination is None else destination
         for name, module, own, tensor in self.named_state(saved=True):
             if own == _EXTRA_STATE:
                 made[prefix + name] = module.get_extra_state()
@@ -473,15 +476,16 @@ class Module(Scripted):
         if not isinstance(state_dict, (dict, Mapping)):
             raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
         given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
-        own = {name: (module, tensor) for name, module, _, tensor in self.named_state(saved=True)}
-        missing = [name for name in own if name not in given]
+        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state(saved=True)}
+        old = not isinstance(state_dict, SavedState)
+        missing = [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
         unexpected = [name for name in given if name not in own]
         errors: list[str] = []
         if strict and missing:
             errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if strict and unexpected:
             errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-        for name, (module, tensor) in own.items():
+        for name, (module, key, tensor) in own.items():
             if name not in given:
                 continue
             value = given[name]
@@ -500,12 +504,23 @@ class Module(Scripted):
                     f"the shape in current model is {tensor.shape}."
                 )
                 continue
+            if assign:
+                module.take_state(key, value)
+                continue
             blocks.settle()
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
             tensor.counter().count += 1
         if errors:
             raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
         return IncompatibleKeys((missing, unexpected))
+
+    def take_state(self, key: str, value: Tensor) -> None:
+        """Hold a tensor itself as the parameter or buffer `key`; a parameter requires gradients as the one before."""
+        before = self.own_parameters.get(key)
+        if before is None:
+            self.own_buffers[key] = value
+        else:
+            self.own_parameters[key] = value if value.is_parameter else as_parameter(value, before.requires_grad)
 
     def zero_grad(self, set_to_none: Any = True) -> None:
         """Take away the gradients of all parameters, or fill them with zeros."""

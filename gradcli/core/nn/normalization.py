@@ -47,6 +47,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
     KEYWORD_ONLY = "bias"
     PARAMETERS = "weight bias"
     BUFFERS = "running_mean running_var num_batches_tracked"
+    ADDED_LATER = "num_batches_tracked"
     EXTRA = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, track_running_stats={track_running_stats}"
     #: the numbers of dimensions that an input may have
     DIMENSIONS: tuple[int, ...] = (2, 3)

@@ -17,6 +17,7 @@ from gradcli.core.vocabulary._index import DECLARED
 MODULES: tuple[str, ...] = (
     "",
     "accelerator",
+    "amp",
     "autograd",
     "autograd.anomaly_mode",
     "autograd.forward_ad",
@@ -29,6 +30,7 @@ MODULES: tuple[str, ...] = (
     "backends.cudnn",
     "backends.mps",
     "cuda",
+    "cuda.amp",
     "distributions",
     "distributions.constraints",
     "fft",
@@ -37,6 +39,7 @@ MODULES: tuple[str, ...] = (
     "nn",
     "nn.functional",
     "nn.init",
+    "nn.parallel",
     "nn.parameter",
     "nn.utils",
     "nn.utils.parametrizations",
@@ -49,6 +52,7 @@ MODULES: tuple[str, ...] = (
     "random",
     "special",
     "utils",
+    "utils.checkpoint",
     "utils.data",
 )
 
@@ -64,6 +68,7 @@ _SEEDS = "gradcli.core.random.seeds"
 _FACTS = "gradcli.core.vocabulary.type_facts"
 _HAS_TORCH_FUNCTION = [f"{place}.has_torch_function" for place in ("autograd", "nn.functional")]
 _HAS_TORCH_FUNCTION += [f"{_HAS_TORCH_FUNCTION[1]}_{end}" for end in ("unary", "variadic")]
+_MIXED = "gradcli.core.vocabulary.mixed_precision"
 _TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
 _FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
 _FUNC = "gradcli.core.transforms.torch_func"
@@ -143,6 +148,10 @@ PLACES: dict[str, tuple[str, str]] = {
     "cuda.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
     "cuda.manual_seed": (_TORCH_TYPES, "SEED_NOTHING"),
     "cuda.manual_seed_all": (_TORCH_TYPES, "SEED_NOTHING"),
+    **dict.fromkeys(("autocast", "amp.autocast"), (_MIXED, "AUTOCAST")),
+    **dict.fromkeys(("amp.GradScaler", "GradScaler"), (_MIXED, "GRAD_SCALER")),
+    "cuda.amp.autocast": (_MIXED, "CUDA_AUTOCAST"),
+    "cuda.amp.GradScaler": (_MIXED, "CUDA_GRAD_SCALER"),
     "backends.mps.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
     "backends.mps.is_built": (_TORCH_TYPES, "NOT_AVAILABLE"),
     "manual_seed": (_SEEDS, "MANUAL_SEED"),
