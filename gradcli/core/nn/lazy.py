@@ -61,6 +61,11 @@ class UninitializedTensor(Tensor, Scripted):
     def __repr__(self) -> str:
         return f"<{self.SCRIPT_NAME}>"
 
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
     SCRIPT_METHODS = {"__getattr__": Routine(refuse)}
 
 

@@ -324,6 +324,8 @@ class Module(Scripted):
     def computed(self, name: str) -> Any:
         """A parameter or buffer that a parametrization computes, or that a hook before `forward` has put into the fields."""
         found = self.parametrization(name)
+        if found is None and name not in self.fields:
+            raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
         return self.fields[name] if found is None else found.value()
 
     def convert(self, dtype: DType) -> Module:

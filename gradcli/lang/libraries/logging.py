@@ -32,9 +32,11 @@ class Logger(Scripted):
     SCRIPT_NAME = "Logger"
     SCRIPT_ATTRIBUTES = {"name": lambda one: one.name, "level": lambda one: one.level}
 
-    def __init__(self, name: str, level: int = 0) -> None:
+    def __init__(self, name: Value, level: Value = 0) -> None:
+        if type(name) is not str:
+            raise ProgramError("TypeError", "A logger name must be a string")
         self.name = name
-        self.level = level
+        self.level = _checked(level)
 
     def setLevel(self, level: Value) -> None:
         """Write messages of this level and of higher ones. ValueError for an unknown level."""
@@ -69,13 +71,12 @@ Logger.SCRIPT_METHODS |= {name: Routine(write, name, hide_first=True) for name, 
 
 def logger(name: Value = None) -> Logger:
     """The logger of a name, always the same in a session; the root logger without one."""
-    if name is not None and type(name) is not str:
-        raise ProgramError("TypeError", "A logger name must be a string")
     loggers = execution.loggers
-    if (name or "root") not in loggers:
-        loggers[name or "root"] = Logger(name or "root", 0 if name else LEVELS["WARNING"])
+    key = name if type(name) is str and name else "root"
+    if key not in loggers:
+        loggers[key] = Logger(name or "root", 0 if name else LEVELS["WARNING"])
         limits.check_list(len(loggers))
-    return loggers[name or "root"]  # type: ignore[no-any-return]
+    return loggers[key]  # type: ignore[no-any-return]
 
 
 def _configure(*, level: Value = None, **options: Value) -> None:

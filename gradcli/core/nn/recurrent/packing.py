@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
@@ -18,10 +19,12 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
+    limits.evaluation.tick()
     return catalog.function(name)(*args)
 
 
 def _method(name: str, x: Tensor, *args: Any) -> Any:
+    limits.evaluation.tick()
     return catalog.method(name).method(x, args, {})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
@@ -154,6 +155,7 @@ def update_bn(loader: Any, model: Any, device: Any = None) -> None:
     model.train()
     with recording(False):
         for batch in _iterated(loader):
+            limits.evaluation.tick()
             model(batch[0] if isinstance(batch, (list, tuple)) else batch)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum

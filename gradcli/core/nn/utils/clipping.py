@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
@@ -27,6 +28,7 @@ def _given(parameters: Any) -> list[Tensor]:
         raise not_iterable(parameters)
     given = list(parameters)
     for value in given:
+        limits.evaluation.tick()
         if type(value) is not Tensor:
             raise no_attribute(value, "grad")
     return given
@@ -64,6 +66,7 @@ def _scaled(gradients: list[Tensor], max_norm: Any, total: Tensor) -> None:
     limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
     factor = np.minimum(limit, limit.dtype.type(1.0))
     for gradient in gradients:
+        limits.evaluation.tick()
         blocks.settle()
         gradient.array *= factor
         gradient.counter().count += 1
@@ -112,7 +115,11 @@ def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any =
 def parameters_to_vector(parameters: Any) -> Any:
     """All elements of parameters as one vector."""
     view = catalog.method("view")
-    return catalog.function("cat")([view.method(p, (-1,), {}) for p in _given(parameters)])
+    flat = []
+    for parameter in _given(parameters):
+        limits.evaluation.tick()
+        flat.append(view.method(parameter, (-1,), {}))
+    return catalog.function("cat")(flat)
 
 
 @Routine

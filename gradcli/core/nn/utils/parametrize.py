@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
@@ -96,6 +97,7 @@ class ParametrizationList(ModuleList):
             self._hold(original, new)
         else:
             for i, one in enumerate(new):
+                limits.evaluation.tick()
                 if type(one) is not Tensor:
                     sequence = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
                     raise _wrong(f"{sequence} Got element {i} of the sequence with type {{}}.", one)

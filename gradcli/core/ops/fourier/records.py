@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.complex_signs import REAL
@@ -26,20 +29,43 @@ def _kept(result: Any, a: Array) -> Array:
     return np.asarray(result).astype(wanted, copy=False)
 
 
+def _is_rough(n: int) -> bool:
+    """Whether a prime factor of n is greater than its root: numpy's library then transforms by a convolution of twice the length."""
+    divisor, rest = 2, n
+    while divisor * divisor <= rest:
+        if rest % divisor:
+            divisor += 1
+        else:
+            rest //= divisor
+    return rest * rest > n > 64
+
+
+def _check_cost(elements: int, sizes: Sequence[int]) -> None:
+    """Refuse transforms that take too long or too much memory of their own. Raises LimitError."""
+    for n in sizes:
+        rough = _is_rough(n)
+        limits.check_work((160 if rough else 20) * elements * math.log2(n + 1))
+        if rough:
+            limits.check_room(150 * n)
+
+
 def _complex(a: Array, dim: tuple[int, ...], normalization: int, forward: bool) -> Array:
     if not dim:
         return a.copy()
+    _check_cost(a.size, [a.shape[d] for d in dim])
     transform: Any = np.fft.fftn if forward else np.fft.ifftn
     return _kept(transform(a, axes=dim, norm=(_FORWARD if forward else _BACKWARD)[normalization]), a)
 
 
 def _from_real(a: Array, dim: tuple[int, ...], normalization: int, onesided: bool) -> Array:
+    _check_cost(a.size, [a.shape[d] for d in dim])
     transform: Any = np.fft.rfftn if onesided else np.fft.fftn
     return _kept(transform(a, axes=dim, norm=_FORWARD[normalization]), a)
 
 
 def _to_real(a: Array, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Array:
     sizes = [*(a.shape[d] for d in dim[:-1]), last_dim_size]
+    _check_cost(2 * a.size, sizes)
     transform: Any = np.fft.irfftn
     return _kept(transform(a, s=sizes, axes=dim, norm=_BACKWARD[normalization]), a)
 
