@@ -68,3 +68,12 @@ def increment_version(tensor: Any) -> None:
 
 GET_GRADIENT_EDGE = Routine(get_gradient_edge)
 INCREMENT_VERSION = Routine(increment_version)
+
+
+def _region_budget(budget: Any) -> None:
+    """RuntimeError: it is for compiled regions."""
+    name = "torch.autograd.graph.region_activation_memory_budget"
+    raise runtime_error(f"{name} can only be used inside a torch.compile region; it has no effect in eager mode.")
+
+
+REGION_ACTIVATION_MEMORY_BUDGET = Routine(_region_budget, "region_activation_memory_budget")

@@ -140,6 +140,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.graph.Node": (_EDGES, "NODE"),
     "autograd.graph.GradientEdge": (_EDGES, "GRADIENT_EDGE"),
     "autograd.graph.get_gradient_edge": (_EDGES, "GET_GRADIENT_EDGE"),
+    "autograd.graph.region_activation_memory_budget": (_EDGES, "REGION_ACTIVATION_MEMORY_BUDGET"),
     "autograd.graph.increment_version": (_EDGES, "INCREMENT_VERSION"),
     "accelerator.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
     "accelerator.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),

@@ -58,46 +58,28 @@ NAMES: dict[str, str] = {
         "get_device_capability get_memory_info graphs max_memory_allocated max_memory_reserved memory memory_allocated memory_reserved "
         "memory_stats reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx set_device_index set_stream synchronize torch "
     ),
-    "amp": (
-        "autocast_mode custom_bwd custom_fwd grad_scaler is_autocast_available "
-    ),
+    "amp": ("autocast_mode custom_bwd custom_fwd grad_scaler is_autocast_available "),
     "autograd": (
         "DeviceType Mapping NestedIOFunction ProfilerActivity ProfilerConfig ProfilerEvent ProfilerState SavedTensor Sequence cast "
         "enforce_grad_layout_policy handle_torch_function kineto_available overload profiler profiler_legacy profiler_util torch "
     ),
-    "autograd.anomaly_mode": (
-        "torch "
-    ),
-    "autograd.forward_ad": (
-        "Any NamedTuple torch "
-    ),
+    "autograd.anomaly_mode": ("torch "),
+    "autograd.forward_ad": ("Any NamedTuple torch "),
     "autograd.function": (
         "AUTOGRAD_FUNCTION_COUNTER Any BackwardCFunction Callable Concatenate FunctionCtx FunctionMeta InplaceFunction NestedIOFunction "
         "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch "
     ),
-    "autograd.functional": (
-        "fwAD torch "
-    ),
-    "autograd.grad_mode": (
-        "Any F enforce_grad_layout_policy torch "
-    ),
+    "autograd.functional": ("fwAD torch "),
+    "autograd.grad_mode": ("Any F enforce_grad_layout_policy torch "),
     "autograd.graph": (
         "Any Callable Generator Iterable Iterator Literal MutableMapping NamedTuple Optional RemovableHandle Sequence TYPE_CHECKING "
         "TorchDispatchMode TypeAlias Union Variable WeakKeyDictionary WeakValueDictionary cast defaultdict deque log "
         "region_activation_memory_budget set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch "
     ),
-    "autograd.variable": (
-        "ImperativeEngine VariableMeta torch "
-    ),
-    "backends": (
-        "cpu cuda cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "
-    ),
-    "backends.cudnn": (
-        "m "
-    ),
-    "backends.mps": (
-        "Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch "
-    ),
+    "autograd.variable": ("ImperativeEngine VariableMeta torch "),
+    "backends": ("cpu cuda cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "),
+    "backends.cudnn": ("m "),
+    "backends.mps": ("Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch "),
     "cuda": (
         "AcceleratorError Any BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph "
         "CUDAPluggableAllocator Callable CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
@@ -118,9 +100,7 @@ NAMES: dict[str, str] = {
         "set_rng_state_all set_stream set_sync_debug_mode sparse stream streams synchronize temperature torch tunable use_mem_pool "
         "utilization "
     ),
-    "cuda.amp": (
-        "amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "
-    ),
+    "cuda.amp": ("amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "),
     "distributions": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform ExponentialFamily PositiveDefiniteTransform ReshapeTransform "
         "StackTransform biject_to constraint_registry exp_family identity_transform register_kl transform_to utils "
@@ -129,15 +109,9 @@ NAMES: dict[str, str] = {
         "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
         "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch "
     ),
-    "fft": (
-        "Tensor common_args factory_common_args torch "
-    ),
-    "func": (
-        "debug_unwrap replace_all_batch_norm_modules_ "
-    ),
-    "linalg": (
-        "LinAlgError common_notes "
-    ),
+    "fft": ("Tensor common_args factory_common_args torch "),
+    "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
+    "linalg": ("LinAlgError common_notes "),
     "nn": (
         "Buffer Container CrossMapLRN2d LinearCrossEntropyOptions NLLLoss2d RNNCellBase SyncBatchNorm attention common_types "
         "factory_kwargs grad intrinsic modules qat quantizable quantized "
@@ -149,23 +123,17 @@ NAMES: dict[str, str] = {
         "handle_torch_function multi_head_attention_forward pdist reproducibility_notes rrelu_ scaled_grouped_mm scaled_mm "
         "sparse_support_notes tf32_notes torch "
     ),
-    "nn.init": (
-        "Callable Literal ParamSpec Tensor TypeVar torch "
-    ),
+    "nn.init": ("Callable Literal ParamSpec Tensor TypeVar torch "),
     "nn.parallel": (
         "DistributedDataParallel DistributedDataParallelCPU comm data_parallel deprecated distributed gather parallel_apply replicate "
         "scatter scatter_gather "
     ),
-    "nn.parameter": (
-        "Any Buffer OrderedDict UninitializedTensorMixin is_lazy torch "
-    ),
+    "nn.parameter": ("Any Buffer OrderedDict UninitializedTensorMixin is_lazy torch "),
     "nn.utils": (
         "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters fuse_conv_bn_eval "
         "fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights fusion init memory_format "
     ),
-    "nn.utils.parametrizations": (
-        "Enum F Module Tensor auto parametrize torch "
-    ),
+    "nn.utils.parametrizations": ("Enum F Module Tensor auto parametrize torch "),
     "nn.utils.parametrize": (
         "Module ModuleDict ModuleList OpaqueBase Parameter Sequence Tensor contextmanager deepcopy get_swap_module_params_on_conversion "
         "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params type_before_parametrizations "
@@ -173,25 +141,15 @@ NAMES: dict[str, str] = {
     "nn.utils.rnn": (
         "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch "
     ),
-    "nn.utils.stateless": (
-        "Any NamedMemberAccessor Tensor deprecated torch "
-    ),
-    "optim": (
-        "Adafactor Muon SparseAdam swap_in_optimizer_params_and_state "
-    ),
+    "nn.utils.stateless": ("Any NamedMemberAccessor Tensor deprecated torch "),
+    "optim": ("Adafactor Muon SparseAdam swap_in_optimizer_params_and_state "),
     "optim.lr_scheduler": (
         "Any Counter EPOCH_DEPRECATION_WARNING Literal Optimizer Self SupportsFloat TYPE_CHECKING Tensor TypedDict annotations "
         "bisect_right cast inf override partial ref wraps "
     ),
-    "optim.swa_utils": (
-        "Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch "
-    ),
-    "random": (
-        "Generator TYPE_CHECKING default_generator fork_rng seed torch "
-    ),
-    "special": (
-        "Tensor common_args multi_dim_common torch "
-    ),
+    "optim.swa_utils": ("Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch "),
+    "random": ("Generator TYPE_CHECKING default_generator fork_rng seed torch "),
+    "special": ("Tensor common_args multi_dim_common torch "),
     "utils": (
         "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic dlpack "
         "generate_methods_for_privateuse1_backend get_cpp_backtrace hooks rename_privateuse1_backend set_module swap_tensors "
@@ -221,43 +179,21 @@ NAMES: dict[str, str] = {
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs nan "
         "probs_to_logits torch "
     ),
-    "distributions.beta": (
-        "Dirichlet ExponentialFamily Tensor broadcast_all constraints torch "
-    ),
-    "distributions.binomial": (
-        "Distribution Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch "
-    ),
-    "distributions.categorical": (
-        "Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch "
-    ),
-    "distributions.cauchy": (
-        "Distribution Tensor broadcast_all constraints inf nan torch "
-    ),
-    "distributions.chi2": (
-        "Gamma Tensor constraints "
-    ),
+    "distributions.beta": ("Dirichlet ExponentialFamily Tensor broadcast_all constraints torch "),
+    "distributions.binomial": ("Distribution Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch "),
+    "distributions.categorical": ("Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch "),
+    "distributions.cauchy": ("Distribution Tensor broadcast_all constraints inf nan torch "),
+    "distributions.chi2": ("Gamma Tensor constraints "),
     "distributions.continuous_bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all clamp_probs constraints lazy_property "
         "logits_to_probs probs_to_logits torch "
     ),
-    "distributions.dirichlet": (
-        "ExponentialFamily Function Tensor constraints once_differentiable torch "
-    ),
-    "distributions.distribution": (
-        "Tensor constraints deprecated lazy_property torch "
-    ),
-    "distributions.exponential": (
-        "ExponentialFamily Tensor broadcast_all constraints torch "
-    ),
-    "distributions.fishersnedecor": (
-        "Distribution Gamma Tensor broadcast_all constraints nan torch "
-    ),
-    "distributions.gamma": (
-        "ExponentialFamily Tensor broadcast_all constraints torch "
-    ),
-    "distributions.generalized_pareto": (
-        "Distribution Number Real broadcast_all constraints inf nan torch "
-    ),
+    "distributions.dirichlet": ("ExponentialFamily Function Tensor constraints once_differentiable torch "),
+    "distributions.distribution": ("Tensor constraints deprecated lazy_property torch "),
+    "distributions.exponential": ("ExponentialFamily Tensor broadcast_all constraints torch "),
+    "distributions.fishersnedecor": ("Distribution Gamma Tensor broadcast_all constraints nan torch "),
+    "distributions.gamma": ("ExponentialFamily Tensor broadcast_all constraints torch "),
+    "distributions.generalized_pareto": ("Distribution Number Real broadcast_all constraints inf nan torch "),
     "distributions.geometric": (
         "Distribution Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs "
         "probs_to_logits torch "
@@ -265,60 +201,28 @@ NAMES: dict[str, str] = {
     "distributions.gumbel": (
         "AffineTransform ExpTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant torch "
     ),
-    "distributions.half_cauchy": (
-        "AbsTransform Cauchy Tensor TransformedDistribution constraints inf torch "
-    ),
-    "distributions.half_normal": (
-        "AbsTransform Normal Tensor TransformedDistribution constraints inf torch "
-    ),
-    "distributions.independent": (
-        "D Distribution Generic Size Tensor TypeVar constraints torch "
-    ),
-    "distributions.inverse_gamma": (
-        "Gamma PowerTransform Tensor TransformedDistribution constraints torch "
-    ),
+    "distributions.half_cauchy": ("AbsTransform Cauchy Tensor TransformedDistribution constraints inf torch "),
+    "distributions.half_normal": ("AbsTransform Normal Tensor TransformedDistribution constraints inf torch "),
+    "distributions.independent": ("D Distribution Generic Size Tensor TypeVar constraints torch "),
+    "distributions.inverse_gamma": ("Gamma PowerTransform Tensor TransformedDistribution constraints torch "),
     "distributions.kumaraswamy": (
         "AffineTransform PowerTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant nan torch "
     ),
-    "distributions.laplace": (
-        "Distribution Tensor broadcast_all constraints torch "
-    ),
-    "distributions.lkj_cholesky": (
-        "Beta Distribution Tensor broadcast_all constraints torch "
-    ),
-    "distributions.log_normal": (
-        "ExpTransform Normal Tensor TransformedDistribution constraints "
-    ),
-    "distributions.logistic_normal": (
-        "Independent Normal StickBreakingTransform Tensor TransformedDistribution constraints "
-    ),
-    "distributions.lowrank_multivariate_normal": (
-        "Distribution Tensor constraints lazy_property torch "
-    ),
-    "distributions.mixture_same_family": (
-        "Categorical Distribution MixtureSameFamilyConstraint Tensor constraints torch "
-    ),
-    "distributions.multinomial": (
-        "Binomial Categorical Distribution Tensor broadcast_all constraints inf torch "
-    ),
-    "distributions.multivariate_normal": (
-        "Distribution Tensor constraints lazy_property torch "
-    ),
+    "distributions.laplace": ("Distribution Tensor broadcast_all constraints torch "),
+    "distributions.lkj_cholesky": ("Beta Distribution Tensor broadcast_all constraints torch "),
+    "distributions.log_normal": ("ExpTransform Normal Tensor TransformedDistribution constraints "),
+    "distributions.logistic_normal": ("Independent Normal StickBreakingTransform Tensor TransformedDistribution constraints "),
+    "distributions.lowrank_multivariate_normal": ("Distribution Tensor constraints lazy_property torch "),
+    "distributions.mixture_same_family": ("Categorical Distribution MixtureSameFamilyConstraint Tensor constraints torch "),
+    "distributions.multinomial": ("Binomial Categorical Distribution Tensor broadcast_all constraints inf torch "),
+    "distributions.multivariate_normal": ("Distribution Tensor constraints lazy_property torch "),
     "distributions.negative_binomial": (
         "Distribution F Gamma Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch "
     ),
-    "distributions.normal": (
-        "ExponentialFamily Tensor broadcast_all constraints torch "
-    ),
-    "distributions.one_hot_categorical": (
-        "Categorical Distribution Tensor constraints torch "
-    ),
-    "distributions.pareto": (
-        "AffineTransform ExpTransform Exponential Optional Tensor TransformedDistribution broadcast_all constraints "
-    ),
-    "distributions.poisson": (
-        "ExponentialFamily Number Tensor broadcast_all constraints torch "
-    ),
+    "distributions.normal": ("ExponentialFamily Tensor broadcast_all constraints torch "),
+    "distributions.one_hot_categorical": ("Categorical Distribution Tensor constraints torch "),
+    "distributions.pareto": ("AffineTransform ExpTransform Exponential Optional Tensor TransformedDistribution broadcast_all constraints "),
+    "distributions.poisson": ("ExponentialFamily Number Tensor broadcast_all constraints torch "),
     "distributions.relaxed_bernoulli": (
         "Distribution Number SigmoidTransform Tensor TransformedDistribution broadcast_all clamp_probs constraints lazy_property "
         "logits_to_probs probs_to_logits torch "
@@ -326,29 +230,19 @@ NAMES: dict[str, str] = {
     "distributions.relaxed_categorical": (
         "Categorical Distribution ExpTransform Tensor TransformedDistribution broadcast_all clamp_probs constraints torch "
     ),
-    "distributions.studentT": (
-        "Chi2 Distribution Tensor broadcast_all constraints inf nan torch "
-    ),
-    "distributions.transformed_distribution": (
-        "ComposeTransform Distribution Independent Tensor Transform constraints torch "
-    ),
+    "distributions.studentT": ("Chi2 Distribution Tensor broadcast_all constraints inf nan torch "),
+    "distributions.transformed_distribution": ("ComposeTransform Distribution Independent Tensor Transform constraints torch "),
     "distributions.transforms": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform Distribution F PositiveDefiniteTransform ReshapeTransform "
         "Sequence StackTransform Tensor broadcast_all constraints identity_transform lazy_property pad softplus torch tril_matrix_to_vec "
         "vec_to_tril_matrix "
     ),
-    "distributions.uniform": (
-        "Distribution Tensor broadcast_all constraints nan torch "
-    ),
-    "distributions.von_mises": (
-        "Distribution Tensor broadcast_all constraints lazy_property torch "
-    ),
+    "distributions.uniform": ("Distribution Tensor broadcast_all constraints nan torch "),
+    "distributions.von_mises": ("Distribution Tensor broadcast_all constraints lazy_property torch "),
     "distributions.weibull": (
         "AffineTransform Exponential PowerTransform Tensor TransformedDistribution broadcast_all constraints euler_constant torch "
     ),
-    "distributions.wishart": (
-        "ExponentialFamily Number Tensor constraints lazy_property nan torch "
-    ),
+    "distributions.wishart": ("ExponentialFamily Number Tensor constraints lazy_property nan torch "),
     "distributions.kl": (
         "Bernoulli Beta Binomial Callable Categorical Cauchy ContinuousBernoulli Dirichlet Distribution Exponential ExponentialFamily "
         "Gamma Geometric Gumbel HalfNormal Independent Laplace LowRankMultivariateNormal MultivariateNormal Normal OneHotCategorical "
