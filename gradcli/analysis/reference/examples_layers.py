@@ -77,6 +77,7 @@ _MODULES = {
     "nn.PixelShuffle": ("nn.PixelShuffle(2)(arange(4).reshape(4, 1, 1))",),
     "nn.PixelUnshuffle": (_IMAGE, "nn.PixelUnshuffle(2)(x).shape"),
     "nn.ChannelShuffle": ("nn.ChannelShuffle(2)(arange(4).reshape(1, 4, 1))",),
+    "nn.DataParallel": (_SEED, "nn.DataParallel(nn.Linear(2, 1))(ones(1, 2)).shape"),
     "nn.Upsample": (_ROW, "nn.Upsample(3)(x)"),
     "nn.UpsamplingNearest2d": (_IMAGE, "nn.UpsamplingNearest2d(2)(x)"),
     "nn.UpsamplingBilinear2d": (_IMAGE, "nn.UpsamplingBilinear2d(2)(x)"),

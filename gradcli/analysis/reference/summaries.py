@@ -75,6 +75,8 @@ _ROUTINES = {
     "backends.cudnn.deterministic": "What was assigned to it; there is no cuDNN.",
     "set_default_tensor_type": "Choose the dtype of new floating-point tensors by the name of a tensor type.",
     "nn.UninitializedParameter": "A parameter of a lazy module that has no shape yet.",
+    **dict.fromkeys(("autocast", "amp.autocast", "cuda.amp.autocast"), "A block or decorator that casts nothing without an accelerator."),
+    **dict.fromkeys(("GradScaler", "amp.GradScaler", "cuda.amp.GradScaler"), "A scaler of losses that is off without an accelerator."),
     "nn.UninitializedBuffer": "A buffer of a lazy module that has no shape yet.",
     "is_grad_enabled": "Whether operations are recorded now.",
     "is_inference_mode_enabled": "Whether inference mode is on.",
