@@ -39,7 +39,7 @@ class Row:
 
 
 def row_of(params: Sequence[Tensor], states: Mapping[Any, dict[str, Any]]) -> Row | None:
-    """The row of those parameters that have a gradient.
+    """The row of those parameters that have a gradient, from the states of parameters.
 
     None where there are few of them or many elements, and where their states, steps, dtypes or memory are not alike: a state that the first
     step has not made yet, steps that were not counted together, tensors that may share memory.
@@ -50,18 +50,17 @@ def row_of(params: Sequence[Tensor], states: Mapping[Any, dict[str, Any]]) -> Ro
     alike = [state for param in params if type(state := states.get(param)) is dict and state]
     if len(alike) < len(params):
         return None
-    keys = alike[0].keys()
     dtype = params[0].array.dtype
     step = alike[0].get("step")
-    if type(step) is not Tensor:
+    if type(step) is not Tensor or not all(type(name) is str for state in alike for name in state):
         return None
     count, elements = step.array.item(), 0
-    names = [name for name in keys if name != "step"]
+    names = [name for name in alike[0] if name != "step"]
     #: the arrays that own the memory, by id
     owners: set[int] = set()
     for param, state in zip(params, alike, strict=True):
         elements += param.array.size
-        if elements > fused_arithmetic.FUSED or state.keys() != keys:
+        if elements > fused_arithmetic.FUSED or state.keys() != alike[0].keys():
             return None
         if type(state["step"]) is not Tensor or state["step"].array.shape or state["step"].array.item() != count:
             return None
