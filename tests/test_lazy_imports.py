@@ -61,9 +61,8 @@ def test_arrays_do_without_random_numbers() -> None:
 @pytest.mark.parametrize(("words", "most"), [(["--help"], 20), (["eval", "x**3+2*x", "x=2"], 170), (["grad", "x**3+2*x", "x=2"], 175)])
 def test_how_many_modules_a_command_loads(words: list[str], most: int) -> None:
     code = f"from gradcli.cli.app import run; run({words!r}); print(sum(m.split('.')[0] == 'gradcli' for m in sys.modules))"
-    environment = {
-        name: value for name, value in os.environ.items() if name != "GRADCLI_PLANS"
-    }  # plans are made from the second evaluation on
+    # plans are made from the second evaluation on
+    environment = {name: value for name, value in os.environ.items() if name != "GRADCLI_PLANS"}
     probe = subprocess.run([sys.executable, "-c", f"import sys; {code}"], capture_output=True, text=True, check=True, env=environment)
     assert int(probe.stdout.split()[-1]) <= most
 
