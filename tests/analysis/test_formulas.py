@@ -53,6 +53,8 @@ MORE = (
     "torch.igammac(x**2, y**2)",
     "torch.special.zeta(x**2 + 2, y**2)",
     "torch.special.zeta(x**2 + 2, 1.5)",
+    "torch.special.xlog1py(x, 1.5)",
+    "torch.special.xlog1py(1.5, y**2)",
     "torch.geqrf(m)[0]",
     "torch.autograd.grad(F.fractional_max_pool2d(m[None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
     "torch.autograd.grad(F.fractional_max_pool3d(m[None, None], 1, 1).sum() * x[0], m, create_graph=True)[0]",

@@ -106,6 +106,10 @@ EXAMPLES = {
         "torch.autograd.grad((y ** 2).sum(), graph.GradientEdge(y.grad_fn, 0))",
     ),
     "autograd.graph.get_gradient_edge": (_G, _W, "y = w * 2", "torch.autograd.grad((y ** 2).sum(), graph.get_gradient_edge(y))"),
+    "autograd.graph.region_activation_memory_budget": (
+        "try:\n    torch.autograd.graph.region_activation_memory_budget(0.5)\nexcept RuntimeError as e:\n    text = str(e)",
+        "text",
+    ),
     "autograd.graph.increment_version": (_W, "torch.autograd.graph.increment_version(w)", "w._version"),
     "autograd.forward_ad.dual_level": (_FW, _X, "with fw.dual_level(): u = fw.unpack_dual(fw.make_dual(x, ones(3)).exp())", "u.tangent"),
     "autograd.forward_ad.enter_dual_level": (_FW, "fw.enter_dual_level()", "fw.exit_dual_level()"),

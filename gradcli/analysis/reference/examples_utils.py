@@ -117,4 +117,17 @@ _SETTINGS = {
     "set_default_tensor_type": ("torch.set_default_tensor_type('torch.FloatTensor')", "tensor(1.).dtype"),
 }
 
-EXAMPLES: dict[str, tuple[str, ...]] = {**_POOLING, **_LAZY, **_LOSSES, **_UTILS, **_AVERAGES, **_SETTINGS}
+_TRAINING = {
+    "autocast": ("with torch.autocast('cpu', enabled=False): x = ones(2) * 2", "x.dtype"),
+    "cuda.amp.autocast": ("with torch.cuda.amp.autocast(enabled=False): x = ones(2) * 2", "x.dtype"),
+    "amp.GradScaler": ("s = torch.amp.GradScaler(enabled=False)", "s.scale(ones(1))"),
+    "cuda.amp.GradScaler": ("s = torch.cuda.amp.GradScaler(enabled=False)", "s.scale(ones(1))"),
+    "utils.checkpoint.checkpoint": (_W, "torch.utils.checkpoint.checkpoint(lambda x: x ** 2, w, use_reentrant=False)"),
+    "utils.checkpoint.checkpoint_sequential": (
+        "m = nn.Sequential(nn.ReLU(), nn.Tanh())",
+        _W,
+        "torch.utils.checkpoint.checkpoint_sequential(m, 2, w, use_reentrant=False)",
+    ),
+}
+
+EXAMPLES: dict[str, tuple[str, ...]] = {**_TRAINING, **_POOLING, **_LAZY, **_LOSSES, **_UTILS, **_AVERAGES, **_SETTINGS}

@@ -45,7 +45,7 @@ INPUTS: dict[str, Any] = {
 MORE = (
     "torch.fake_quantize_per_tensor_affine(row, 0.1, 0, 0, 9)",
     "torch.fake_quantize_per_tensor_affine(row, tensor(0.1), tensor(0), 0, 9)",
-    "torch.fake_quantize_per_channel_affine(four.unsqueeze(0), tensor([0.1], dtype=torch.float32), tensor([0]), 0, 0, 9)",
+    "torch.fake_quantize_per_channel_affine(four.unsqueeze(0), tensor([0.1], dtype=torch.float32), tensor([0]).int(), 0, 0, 9)",
     "F.conv1d(row, kernel, four, groups=2)",
     "F.conv1d(row, kernel, four, 2, 1, 2, 2)",
     "F.conv1d(row, kernel, stride=3, groups=2)",
@@ -96,4 +96,4 @@ FAMILIES = (
     embedding_bag,
     fold,
 )
-SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))
+SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples if s.inputs))

@@ -66,6 +66,8 @@ ROOTS = [
     "...",
 ]
 
+#: what `hasattr` tells as Python does, though no program can read it
+TOLD = {"__call__", "__contains__", "__getitem__", "__iter__", "__len__"}
 DUNDERS = [
     "__class__",
     "__dict__",
@@ -119,7 +121,7 @@ def test_dunders_are_out_of_reach(session, root):
             with pytest.raises(GradcliError) as caught:
                 session.evaluate(program)
             assert not isinstance(caught.value, InternalFault), program
-        assert session.evaluate(f"hasattr({root}, {name!r})") is False
+        assert name in TOLD or session.evaluate(f"hasattr({root}, {name!r})") is False
         with pytest.raises(GradcliError) as caught:
             session.run(f"setattr({root}, {name!r}, 1)\n")
         assert not isinstance(caught.value, InternalFault)

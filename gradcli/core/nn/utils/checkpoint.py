@@ -32,7 +32,7 @@ def checkpoint(
     preserve_rng_state: Any = True,
     **kwargs: Any,
 ) -> Any:
-    """What the function returns for the arguments. It runs once, and its graph has the nodes of PyTorch's `use_reentrant=False`."""
+    """What the function returns for the arguments. It runs once, as with `use_reentrant=False`."""
     if use_reentrant is None:
         warnings.emit(_NO_CHOICE.format("", _WILL_RAISE[0]))
     return function(*args, **kwargs)

@@ -209,9 +209,11 @@ def _invert(u: Array) -> None:
     n = len(u)
     for j in range(n):
         u[j, j] = 1 / u[j, j]
-        for i in range(j):
-            u[i, j] = u[i, i:j] @ u[i:j, j]
         u[:j, j] *= -u[j, j]
+        for k in range(j):
+            if u[k, j]:
+                u[:k, j] += u[k, j] * u[:k, k]
+            u[k, j] *= u[k, k]
     for i in range(n):
         own = u[i, i].real  # the library takes the diagonal for real
         u[i, i] = u[i, i] * own if i == n - 1 else own * own + (u[i, i + 1 :] @ u[i, i + 1 :].conj()).real
