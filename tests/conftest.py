@@ -13,6 +13,11 @@ import pytest
 if TYPE_CHECKING:
     from tests.repl.driving import Terminal, Typist
 
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    # `nohup` and shells that start commands in the background ignore them, and the processes that tests interrupt would inherit it
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
+
 #: every twentieth case of a parametrized test is quick
 STRIDE = 20
 

@@ -26,7 +26,7 @@ WRONG = {
     "list(plist.named_parameters(2**62))": "unsupported operand type(s) for +: 'int' and 'str'",
     "mod.state_dict(prefix=3)": "unsupported operand type(s) for +: 'int' and 'str'",
     "str(torch.optim.SGD([{'params': [m], 1: 2}], 0.1))": "'<' not supported between instances of 'int' and 'str'",
-    "import collections; {collections.deque(): 1}": "unhashable type: 'deque'",
+    "import collections; {collections.deque(): 1}": "unhashable type: 'collections.deque'",
     "torch.func.vmap(f, in_dims=dd.values())(x)": "in_dims=dict_values([1, [3]])",
     "opt.param_groups[0]['v'] = staticmethod(f); raise ValueError(repr(opt))": "v: <staticmethod",
     "torch.linalg.cross(torch.tensor(1.), torch.tensor(2.))": "Dimension specified as -1 but tensor has no dimensions",

@@ -60,6 +60,10 @@ def _no_number(value: object) -> float | None:
     return None
 
 
+def _no_sequence(value: object) -> list[Any] | None:
+    return None
+
+
 def _host_item(value: Any, key: Any) -> Any:
     return value[key]
 
@@ -71,7 +75,19 @@ class Language:
     and `check_hashable` compare values and refuse keys without recursion of Python's own.
     """
 
-    __slots__ = ("type_name", "type_repr", "as_dtype", "as_array", "as_number", "length", "item", "iterate", "equal", "check_hashable")
+    __slots__ = (
+        "type_name",
+        "type_repr",
+        "as_dtype",
+        "as_array",
+        "as_number",
+        "as_sequence",
+        "length",
+        "item",
+        "iterate",
+        "equal",
+        "check_hashable",
+    )
 
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
@@ -81,6 +97,8 @@ class Language:
         self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array
         #: the Python number that one of numpy's scalars is equal to; None for other values
         self.as_number: Callable[[object], float | None] = _no_number
+        #: the items of what has a length and subscripts by place, such as a deque; None for what Python's sequences are, and for others
+        self.as_sequence: Callable[[object], list[Any] | None] = _no_sequence
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = _host_item
         self.iterate: Callable[[Any], Iterator[Any]] = iter

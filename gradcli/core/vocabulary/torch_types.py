@@ -245,7 +245,8 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
         if len(args) == 1 and type(first) is Tensor:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
-            if not isinstance(first, (list, tuple, range, str)) and language.as_array(first) is None:
+            others = (language.as_array, language.as_sequence)
+            if not isinstance(first, (list, tuple, range, str)) and all(kind(first) is None for kind in others):
                 raise ProgramError("TypeError", f"new(): data must be a sequence (got {language.type_name(first)})")
             return from_data(first, wanted)
         if type(first) is not int:

@@ -114,6 +114,7 @@ class Interpreter:
         signature.language.as_dtype = _as_dtype
         signature.language.as_array = _as_array
         signature.language.as_number = _as_number
+        signature.language.as_sequence = builtins.as_sequence
         signature.language.length = builtins.length
         signature.language.item = subscripts.getitem
         signature.language.iterate = iterate

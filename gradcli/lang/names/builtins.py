@@ -184,6 +184,27 @@ def _filter(function: Value, iterable: Value, /) -> IteratorValue:
     return IteratorValue("filter", host, (iterable,))
 
 
+def _by_place(value: Value) -> Callable[[int], Value] | None:
+    """What gives the item at a place, where a value of a class has `__getitem__` and `__len__` and is no mapping; else None."""
+    item_at = special(value, "__getitem__")
+    if item_at is not None and special(value, "__len__") is not None:
+        return item_at
+    own_item = attributes.hidden_method(value, "__getitem__")
+    if own_item is None or not attributes.hidden_method(value, "__len__") or attributes.hidden_method(value, "keys"):
+        return None
+    return lambda at: own_item(value, at)
+
+
+def as_sequence(value: Value) -> list[Value] | None:
+    """The items of a value of a class with `__getitem__` and `__len__`, such as a deque; None for other values."""
+    item_at = None if type(value) in HOST_TYPES else _by_place(value)
+    if item_at is None:
+        return None
+    size = length(value)
+    limits.check_list(size)
+    return [item_at(at) for at in range(size)]
+
+
 def _reversed(sequence: Value, /) -> Value:
     kind = type(sequence)
     if kind is Tensor:
@@ -196,12 +217,9 @@ def _reversed(sequence: Value, /) -> Value:
     own = special(sequence, "__reversed__")
     if own is not None:
         return own()
-    item_at = special(sequence, "__getitem__")
-    if item_at is not None and special(sequence, "__len__") is not None:
+    item_at = _by_place(sequence)
+    if item_at is not None:
         return IteratorValue("reversed", (item_at(at) for at in reversed(range(length(sequence)))))
-    own_item = attributes.hidden_method(sequence, "__getitem__")
-    if own_item is not None and attributes.hidden_method(sequence, "__len__") and not attributes.hidden_method(sequence, "keys"):
-        return IteratorValue("reversed", (own_item(sequence, at) for at in reversed(range(length(sequence)))))
     raise type_error("'{}' object is not reversible", sequence)
 
 

@@ -72,9 +72,7 @@ def from_host(error: Exception, ops: Ops | None = None, args: tuple[Value, ...] 
         return LimitError("digits", "an integer and its decimal text: too many digits")
     if ops is not None:
         for value in args:
-            name = type(value).__name__
-            if type(value) not in HOST_TYPES:
-                text = text.replace(name, ops.type_name(value))
+            text = text.replace(type(value).__name__, ops.type_name(value))
     return of_python(error, text)
 
 

@@ -45,6 +45,14 @@ _PATHS: dict[type, str] = {
     torch_types.MemoryFormat: "torch.memory_format",
 }
 
+#: types written in C that say their module in messages; by the name that `path_of` gives
+_OF_C = {
+    "deque": "collections.deque",
+    "OrderedDict": "collections.OrderedDict",
+    "defaultdict": "collections.defaultdict",
+    "partial": "functools.partial",
+}
+
 
 def path_of(value: Value) -> str:
     """The dotted name of a value's type, as PyTorch's messages give it."""
@@ -76,8 +84,9 @@ def path_of(value: Value) -> str:
 def type_name(value: Value) -> str:
     """The name of a value's type in messages, such as "'int' object is not callable"."""
     path = path_of(value)
-    whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
-    return path if whole else path.rpartition(".")[2]
+    whole = path.startswith(("torch.return_types.", "torch._C.", "itertools."))
+    whole = whole or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
+    return path if whole else _OF_C.get(path) or path.rpartition(".")[2]
 
 
 def type_repr(value: Value) -> str:

@@ -87,6 +87,8 @@ def _infer(elements: list[Any]) -> DType:
         if type(element) is Tensor:
             found = element.dtype if found is None else dtypes.promote(found, element.dtype)
         elif isinstance(element, (list, tuple, range)):
+            if any(item is element for item in element):
+                raise ProgramError("TypeError", "new(): self-referential lists are incompatible")
             inner = _infer(list(element))
             found = inner if found is None else dtypes.promote(found, inner)
     return dtypes.get_default() if found is None else found
@@ -156,10 +158,10 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
     try:
         return _from_sequences(data, dtype)
     except ProgramError:
-        if not _holds_arrays(data):
+        if not _holds_others(data):
             raise
         found: list[DType] = []
-        plain = _without_arrays(data, found)
+        plain = _as_lists(data, found)
         return _from_sequences(plain, dtype or _infer([Tensor(np.empty(0, one.np), one) for one in found]))
 
 
@@ -170,23 +172,26 @@ _LIST_OF_ARRAYS = (
 )
 
 
-def _holds_arrays(data: Any, depth: int = 0) -> bool:
-    """Whether an array or scalar of numpy is among nested sequences."""
+def _holds_others(data: Any, depth: int = 0) -> bool:
+    """Whether an array or scalar of numpy, or a sequence that is neither list nor tuple, is among nested sequences."""
     if isinstance(data, (list, tuple)):
         if depth > _FEW_DIMS:
             limits.evaluation.tick()
-        return depth < _MAX_DIMS and any(_holds_arrays(item, depth + 1) for item in data)
-    return language.as_array(data) is not None
+        return depth < _MAX_DIMS and any(_holds_others(item, depth + 1) for item in data)
+    return language.as_array(data) is not None or language.as_sequence(data) is not None
 
 
-def _without_arrays(data: Any, found: list[DType]) -> Any:
-    """Nested lists with Python numbers for what is numpy's in `data`; `found` gets the dtypes."""
+def _as_lists(data: Any, found: list[DType], depth: int = 0) -> Any:
+    """Nested lists with Python numbers for what is numpy's in `data`; `found` gets the dtypes. Raises ValueError beyond 128 dimensions."""
+    if depth > _MAX_DIMS:
+        raise shape_error(f"too many dimensions '{language.type_name(data)}'", "ValueError")
     if type(data) is list and data and language.as_number(data[0]) is None and language.as_array(data[0]) is not None:
         warnings.emit(_LIST_OF_ARRAYS, once="list of arrays")
-    if isinstance(data, (list, tuple)):
-        limits.evaluation.tick()
-        return [_without_arrays(item, found) for item in data]
     array = language.as_array(data)
+    items = data if isinstance(data, (list, tuple)) else language.as_sequence(data) if array is None else None
+    if items is not None:
+        limits.evaluation.tick()
+        return [_as_lists(item, found, depth + 1) for item in items]
     if array is None:
         if type(data) in (int, float, bool, complex):
             found.append(_infer([data]))
