@@ -190,22 +190,19 @@ def _from_zero(x: Array) -> Array:
 
 
 def _levels(x: Array) -> Array:
-    """The cascade: runs of rows go to the first level, runs of those to the next, and so on."""
-    count = len(x)
-    power = max(4, int(count - 1).bit_length() // 4)
-    step = 1 << power
-    levels = [np.zeros(x.shape[1:], x.dtype) for _ in range(4)]
-    at = 0
-    while at + step <= count:
-        levels[0] = _from_zero(x[at : at + step])
-        at += step
-        for j in range(1, 4):
-            levels[j] = levels[j] + levels[j - 1]
-            levels[j - 1] = np.zeros_like(levels[j - 1])
-            if at & ((step - 1) << (j * power)):
-                break
-    for row in x[at:]:
-        levels[0] = levels[0] + row
-    for j in range(1, 4):
-        levels[0] = levels[0] + levels[j]
-    return levels[0]
+    """The cascade: runs of rows go to the first level, runs of those to the next, and so on. What is left over on each is added at last."""
+    step = 1 << max(4, int(len(x) - 1).bit_length() // 4)
+    left: list[Array] = []
+    for _ in range(3):
+        whole = len(x) - len(x) % step
+        if whole < len(x):
+            left.append(_from_zero(x[whole:]))
+        if not whole:
+            break
+        x = in_order(x[:whole].reshape(-1, step, *x.shape[1:]), 1) + _ZERO
+    else:
+        left.append(_from_zero(x))
+    made = left[0]
+    for more in left[1:]:
+        made = made + more
+    return made
