@@ -20,6 +20,7 @@ class Activation(FunctionModule):
     """An activation; `inplace` may be any value that is true or false, and the repr shows it where it is true."""
 
     PLACE = "activation"
+    PURE = True
 
     def settings(self) -> dict[str, Any]:
         settings = super().settings()
@@ -49,6 +50,8 @@ class Clamping(Activation):
 
 class RandomizedLeaky(Activation):
     """`F.rrelu`, which draws its slopes in training mode."""
+
+    PURE = False
 
     def forward(self, input: Any) -> Any:
         settings = self.settings()

@@ -93,6 +93,7 @@ class Sequential(ModuleSequence, place="container"):
     """Modules that are called one after the other; an OrderedDict gives them names."""
 
     METHODS = f"{_SEQUENCE} __add__"
+    PURE = True
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

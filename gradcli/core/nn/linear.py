@@ -30,6 +30,7 @@ class Linear(FunctionModule, place="linear"):
     """A linear map; weight and bias begin uniform within 1 / sqrt(in_features)."""
 
     FUNCTION = "nn.functional.linear"
+    PURE = True
     ARGUMENTS = {"in_features": REQUIRED, "out_features": REQUIRED, "bias": True, "device": None, "dtype": None}
     PARAMETERS = "weight bias"
     EXTRA = "in_features={in_features}, out_features={out_features}, bias={bias}"

@@ -96,10 +96,10 @@ class Distance(FunctionModule):
 
 _REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
 CLASSES = ClassTable(
-    row(Loss, {"MSELoss": "F.mse_loss"}, ARGUMENTS=_REDUCED),
-    row(Loss, {"L1Loss": "F.l1_loss"}, ARGUMENTS=_REDUCED),
-    row(Loss, {"SmoothL1Loss": "F.smooth_l1_loss"}, ARGUMENTS={**_REDUCED, "beta": 1.0}),
-    row(Loss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}),
+    row(Loss, {"MSELoss": "F.mse_loss"}, ARGUMENTS=_REDUCED, PURE=True),
+    row(Loss, {"L1Loss": "F.l1_loss"}, ARGUMENTS=_REDUCED, PURE=True),
+    row(Loss, {"SmoothL1Loss": "F.smooth_l1_loss"}, ARGUMENTS={**_REDUCED, "beta": 1.0}, PURE=True),
+    row(Loss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}, PURE=True),
     row(
         Loss,
         {"CrossEntropyLoss": "F.cross_entropy"},

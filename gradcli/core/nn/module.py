@@ -110,6 +110,8 @@ class Module(Scripted):
     #: the repr's text between the parentheses in place of SHOWN, as a format string of fields; `{bias}` of a parameter says
     #: whether there is one
     EXTRA = ""
+    #: whether `forward` only computes: from its arguments, parameters, settings and submodules, whatever mode the module is in
+    PURE = False
     #: `forward` with Python's errors for wrong calls, by class
     _forwards: dict[type, Routine] = {}
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, Saved
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
-from gradcli.core.tensor.tensor import Tensor, Version
+from gradcli.core.tensor.tensor import Tensor, Version, View
 
 if TYPE_CHECKING:
     from gradcli.core.plans.plan import Plan, Template
@@ -171,6 +171,10 @@ class FoldedNode(Lazy):
             tensors = {slot: Tensor(array, plan.dtype) for slot, array in zip(plan.kept, kept, strict=True)}
             for slot, leaf, version in zip(plan.kept, leaves, versions, strict=False):
                 tensors[slot], expected[slot] = leaf, version
+            for slot, base, source in plan.views:
+                view, expected[slot] = tensors[slot], expected[base]
+                view.version = tensors[base].counter()
+                view.view = View(tensors[base], expected[base], "default", source)
         known: dict[int, PartNode | None] = {}
         for named, (node_ref, tensor_ref, version_counter) in zip(plan.named, parts, strict=True):
             if named.number is not None and node_ref is not None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.op_node import OpNode
-from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template
+from gradcli.core.graph.op_node import OpNode, message_name
+from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Viewed
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -35,11 +35,11 @@ class Result(NamedTuple):
     stays: bool
 
 
-def make(values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], results: Sequence[Result]) -> Plan | None:
+def make(values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> Plan | None:
     """The plan of an expression, or of assignments that follow each other.
 
-    `values` are those of its names, each of which stands in it as often as `occurrences` says; `ran` are the operations that gave
-    the `results`. None where no plan can be made.
+    `values` are those of its names, each of which stands in it as often as `occurrences` says (None where that is not known, as for
+    parameters of modules); `ran` are the operations that gave the `results`. None where no plan can be made.
     """
     try:
         forward = _Forward(values, occurrences, ran, results)
@@ -58,7 +58,7 @@ def _need(holds: bool) -> None:
 class _Forward:
     """Numbers the slots, of names, constants and results in this order, and makes the forward steps."""
 
-    def __init__(self, values: Sequence[Any], occurrences: Sequence[int], ran: list[Ran], results: Sequence[Result]) -> None:
+    def __init__(self, values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> None:
         result = results[-1].value
         _need(len(ran) > 1 and result is ran[-1].outs[0])
         for one in results:
@@ -75,6 +75,8 @@ class _Forward:
         self.plan.origin = state.origin
         #: the slot of each tensor by its id, and the values of all slots
         self.slots: dict[int, int] = {}
+        #: the slot of the tensor of a name by the slot of a view of it
+        self.bases: dict[int, int] = {}
         self.content: list[Any] = []
         self.plan.kinds = tuple([self._leaf(value) for value in values])
         self._check_uses(occurrences)
@@ -100,11 +102,11 @@ class _Forward:
         _need(tensor.meta is None or "inference" not in tensor.meta)
         self.plan.largest = max(self.plan.largest, array.size)
 
-    def _check_uses(self, occurrences: Sequence[int]) -> None:
+    def _check_uses(self, occurrences: Sequence[int | None]) -> None:
         """Each tensor must be an operand wherever it stands: where a number is made of one, the number differs next time."""
         uses = Counter(id(one) for ran in self.ran for one in ran.inputs if type(one) is Tensor)
         for value, count in zip(self.values, occurrences, strict=True):
-            _need(type(value) is not Tensor or uses[id(value)] == count)
+            _need(type(value) is not Tensor or count is None or uses[id(value)] == count)
         expected = {id(one.value): one.uses for one in self.results}
         _need(len(expected) == len(self.results) and expected.keys() <= {id(ran.outs[0]) for ran in self.ran})
         for ran in self.ran[:-1]:
@@ -114,7 +116,7 @@ class _Forward:
         """Number the constants, and the results behind them."""
         self.arguments: list[list[int]] = []
         for ran in self.ran:
-            _need(not (ran.op.many or ran.op.variadic or ran.op.view or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
+            _need(not (ran.op.many or ran.op.variadic or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
             given: list[int] = []
             for i, one in enumerate((*ran.inputs, *ran.attrs)):
                 if i < len(ran.inputs) and type(one) is Tensor:
@@ -141,10 +143,19 @@ class _Forward:
         array = np.asarray(result)
         same = array.dtype is out.array.dtype and array.shape == out.array.shape and array.strides == out.array.strides
         _need(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
-        _need(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
+        if ran.op.view:
+            self._check_view(ran.inputs, given[0])
+            self.bases[len(self.content)] = given[0]
+        else:
+            _need(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
         self.slots[id(out)] = len(self.content)
         self.content.append(out.array)
         return (ran.op.forward, *_packed(given), type(result) is not np.ndarray)
+
+    def _check_view(self, inputs: Sequence[Any], slot: int) -> None:
+        """A view must be of the tensor of a name, whose version is checked."""
+        source = inputs[0]
+        _need(len(inputs) == 1 and slot < len(self.values) and source.view is None and source.array.size > 0)
 
 
 def _is_plain(value: Any) -> bool:
@@ -226,6 +237,11 @@ class _Backward:
         """Number the slots that backward needs: those of names first, then those of results with names."""
         kept = {place[0] for one in self.templates for place in one.saved or () if place is not None and place[0] >= 0}
         kept |= {one.slot for one in self.templates if one.keeping.keep_out}
+        bases = self.forward.bases
+        views = [Viewed(one.slot, bases[one.slot], message_name(one.op.grad_fn)) for one in self.templates if one.slot in bases]
+        self.plan.views = tuple([one for one in views if one.slot in kept])
+        _need(len(self.plan.views) == len(kept & bases.keys()))  # a view without node
+        kept |= {one.base for one in self.plan.views}
         names = len(self.forward.values)
         self.plan.kept_leaves = tuple(sorted(slot for slot in kept if slot < names))
         named = [one.slot for one in self.plan.named]

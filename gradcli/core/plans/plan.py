@@ -8,7 +8,8 @@ which is a list of forward functions, and for each node a list of gradient funct
 assignments that follow each other, each of which uses the names before it; what it gives are the values of all of these names.
 
 A plan holds for values of the same kind: tensors with the same dtype, shape, strides and `requires_grad`, numbers that are equal,
-functions that are the same object. It holds in one state: grad mode as it was, nobody watching, no hooks on saved tensors, no forward
+functions that are the same object. A plan goes through calls of modules that only compute (`modules.py`): their parameters are tensors
+like those of names. It holds in one state: grad mode as it was, nobody watching, no hooks on saved tensors, no forward
 mode, no anomaly detection, no vmap, no inference mode, the same limits. `Plan.run` checks this and answers None where it does not hold,
 and where any step fails. Then the ordinary way runs, so every error is the ordinary one.
 
@@ -73,6 +74,16 @@ class Template(NamedTuple):
     slot: int
 
 
+class Viewed(NamedTuple):
+    """A view of a tensor of a name that backward needs."""
+
+    slot: int
+    #: the slot of the tensor
+    base: int
+    #: the operation's name, for messages
+    source: str
+
+
 class Named(NamedTuple):
     """A result before the last one, which has a name."""
 
@@ -88,7 +99,7 @@ class Plan:
 
     __slots__ = (
         *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "exposed", "frees", "keep_out", "kept", "kept_leaves"),
-        *("kinds", "largest", "named", "nodes", "origin", "outer", "outward", "root", "shape", "steps"),
+        *("kinds", "largest", "named", "nodes", "origin", "outer", "outward", "root", "shape", "steps", "views"),
     )
 
     def __init__(self) -> None:
@@ -114,6 +125,8 @@ class Plan:
         self.outward: tuple[int, ...] | None = None
         #: the results before the last one
         self.named: tuple[Named, ...] = ()
+        #: the views among the slots that are kept
+        self.views: tuple[Viewed, ...] = ()
         #: the slots that backward needs: first those of names, whose tensors are kept, and those of `named`
         self.kept: tuple[int, ...] = ()
         self.kept_leaves: tuple[int, ...] = ()

@@ -22,6 +22,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
     """An instance of a class that derives from a module. `_host` makes the class that derives from the module's own class, too."""
 
     MADE: type[Module] = Module
+    PURE = False
     SPECIAL: Mapping[str, Callable[..., Value]] = {
         "__call__": Module.__call__,
         "__repr__": Module.__repr__,

@@ -11,8 +11,8 @@ from typing import Any
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key
-from gradcli.lang.interpreter.plannable import names_of
-from gradcli.lang.syntax.nodes import Assign, Attribute, Expr, Name, Stmt
+from gradcli.lang.interpreter.plannable import Leaves, leaves_of
+from gradcli.lang.syntax.nodes import Assign, Attribute, Name, Stmt
 
 #: at most so many assignments have one plan
 _MOST = 16
@@ -22,45 +22,48 @@ def repeated(ordinary: Compile) -> Compile:
     """A compile function whose closures take a plan, where the expression can have one and is evaluated again."""
 
     def compiled(node: Any, context: Context) -> Run:
-        names = names_of(node)
-        if names is None:
+        leaves = leaves_of(node)
+        if leaves is None:
             return ordinary(node, context)
         inner = context.once()
         run = ordinary(node, inner)
 
-        def plan() -> Run:
+        def plan(frame: Frame) -> Run:
             from gradcli.lang.interpreter.planned import planned
 
-            return planned(run, names, inner)
+            return planned(run, leaves, inner, frame) or ordinary(node, context)
 
         return _beginning(run, plan)
 
     return compiled
 
 
-def repeated_block(statements: tuple[Stmt, ...], context: Context) -> list[Run]:
-    """The closures of statements; assignments each of whose results a later one uses have one closure, which takes a plan."""
+def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool = True) -> list[Run]:
+    """The closures of statements; assignments each of whose results a later one uses have one closure, which takes a plan.
+
+    Without `modules`, the assignments call nothing that may be a module.
+    """
     runs: list[Run] = []
     at = 0
     while at < len(statements):
-        count = _length(statements[at : at + _MOST], context)
+        count = _length(statements[at : at + _MOST], context, modules)
         together = statements[at : at + count]
         runs.append(context.statement(together[0]) if count == 1 else _assignments(together, context))  # type: ignore[arg-type]
         at += count
     return runs
 
 
-def _length(statements: tuple[Stmt, ...], context: Context) -> int:
+def _length(statements: tuple[Stmt, ...], context: Context, modules: bool) -> int:
     """How many of the first of some statements can have one plan."""
     made: list[str] = []
     #: for each assignment, the earlier ones whose results it uses
     uses: list[set[int]] = []
     for statement in statements:
-        names = _names(statement, context)
-        if names is None or any(isinstance(name, Attribute) and name.value.id in made for name in names):  # type: ignore[attr-defined]
+        leaves = _leaves(statement, context, modules)
+        if leaves is None or not _owners(leaves).isdisjoint(made):
             break
         last = {name: i for i, name in enumerate(made)}
-        uses.append({last[name.id] for name in names if isinstance(name, Name) and name.id in last})
+        uses.append({last[name.id] for name in leaves.names if isinstance(name, Name) and name.id in last})
         made.append(statement.targets[0].id)  # type: ignore[attr-defined]
     for count in range(len(made), 1, -1):
         if set().union(*uses[:count]) == set(range(count - 1)):
@@ -68,14 +71,20 @@ def _length(statements: tuple[Stmt, ...], context: Context) -> int:
     return 1
 
 
-def _names(statement: Stmt, context: Context) -> list[Expr] | None:
-    """The names that an assignment to a plain name uses; None where it can have no plan."""
+def _owners(leaves: Leaves) -> set[str]:
+    """The names of modules, and of what attributes are read of."""
+    read = [*leaves.modules, *[name for name in leaves.names if isinstance(name, Attribute)]]
+    return {name.value.id if isinstance(name, Attribute) else name.id for name in read}  # type: ignore[attr-defined]
+
+
+def _leaves(statement: Stmt, context: Context, modules: bool) -> Leaves | None:
+    """The leaves of an assignment to a plain name; None where it can have no plan."""
     if type(statement) is not Assign or len(statement.targets) > 1 or statement.annotation is not None or context.scope.is_class:
         return None
     target = statement.targets[0]
     if not isinstance(target, Name) or direct_key(target.id, context) is None:
         return None
-    return names_of(statement.value, 0)
+    return leaves_of(statement.value, 0, modules)
 
 
 def _assignments(statements: tuple[Assign, ...], context: Context) -> Run:
@@ -85,23 +94,35 @@ def _assignments(statements: tuple[Assign, ...], context: Context) -> Run:
         for one in runs:
             one(frame)
 
-    def plan() -> Run:
+    def plan(frame: Frame) -> Run:
         from gradcli.lang.interpreter.planned import Parts, planned_block
 
         targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
-        names = [names_of(statement.value, 0) or [] for statement in statements]
-        return planned_block(run, Parts(runs, names, targets, [direct_key(name, context) for name in targets]), context.once())
+        leaves = [leaves_of(statement.value, 0) for statement in statements]
+        parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets])  # type: ignore[arg-type]
+        return planned_block(run, parts, context.once(), frame) or _one_by_one(statements, context)
 
     return _beginning(run, plan)
 
 
-def _beginning(run: Run, plan: Callable[[], Run]) -> Run:
-    """The ordinary way for the first evaluation, and `plan()` from the second on."""
+def _one_by_one(statements: tuple[Stmt, ...], context: Context) -> Run:
+    """The closure of assignments where what is called is no module."""
+    runs = repeated_block(statements, context, modules=False)
+
+    def run(frame: Frame) -> None:
+        for one in runs:
+            one(frame)
+
+    return run
+
+
+def _beginning(run: Run, plan: Callable[[Frame], Run]) -> Run:
+    """The ordinary way for the first evaluation, and `plan(frame)` from the second on."""
     current: Run = run
 
     def second(frame: Frame) -> Any:
         nonlocal current
-        current = plan()
+        current = plan(frame)
         return current(frame)
 
     def first(frame: Frame) -> Any:

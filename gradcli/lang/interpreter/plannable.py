@@ -1,6 +1,9 @@
-"""Which expressions can have a plan, by their syntax: those of arithmetic and of functions that only compute."""
+"""Which expressions can have a plan, by their syntax: those of arithmetic, of functions that only compute, and of calls of modules."""
 
 from __future__ import annotations
+
+import builtins
+from typing import NamedTuple
 
 from gradcli.lang.syntax.nodes import Attribute, Binary, Call, Constant, Expr, Name, TupleExpr, Unary
 
@@ -20,16 +23,26 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 #: expressions with more parts have no plan as a whole
 _MOST = 64
-#: a call counts as so many operators, since a plan also saves finding the function; a plan gains only for more than the least
-_CALL, _LEAST = 2, 2
+#: a call counts as so many operators, since a plan also saves finding the function, and so does that of a module; a plan gains only for
+#: more than the least
+_CALL, _MODULE, _LEAST = 2, 3, 2
 
 
-def names_of(node: Expr, least: int = _LEAST) -> list[Expr] | None:
-    """The names in an expression that can have a plan, and the gradients that it reads (`x.grad`); None for any other expression.
+class Leaves(NamedTuple):
+    """What an expression begins with."""
 
-    Expressions of no more than `least` operators have none.
+    #: names, and gradients (`x.grad`), each as often as it stands there
+    names: list[Expr]
+    #: what is called and may be a module: names, and attributes of names
+    modules: list[Expr]
+
+
+def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves | None:
+    """The leaves of an expression that can have a plan; None for any other expression.
+
+    Expressions of no more than `least` operators have none. Without `modules`, nothing that may be one is called.
     """
-    found: list[Expr] = []
+    found = Leaves([], [])
     stack: list[Expr] = [node]
     parts = work = 0
     while stack:
@@ -37,7 +50,7 @@ def names_of(node: Expr, least: int = _LEAST) -> list[Expr] | None:
         parts += 1
         kind = type(at)
         if kind is Name:
-            found.append(at)
+            found.names.append(at)
         elif kind is Binary:
             if not _OPERATORS.issuperset(at.ops):  # type: ignore[attr-defined]
                 return None
@@ -49,16 +62,21 @@ def names_of(node: Expr, least: int = _LEAST) -> list[Expr] | None:
         elif kind is Call:
             function = at.function  # type: ignore[attr-defined]
             owner = function.value if type(function) is Attribute else function
-            if (function.name if type(function) is Attribute else getattr(function, "id", "")) not in FUNCTIONS:
+            if (function.name if type(function) is Attribute else getattr(function, "id", "")) in FUNCTIONS:
+                work += _CALL
+                stack.append(owner)
+            elif modules and _may_be_module(at, owner):  # type: ignore[arg-type]
+                work += _MODULE
+                found.modules.append(function)
+            else:
                 return None
-            work += _CALL
-            stack += (owner, *at.args, *[keyword.value for keyword in at.keywords])  # type: ignore[attr-defined]
+            stack += (*at.args, *[keyword.value for keyword in at.keywords])  # type: ignore[attr-defined]
             if any(keyword.name is None for keyword in at.keywords):  # type: ignore[attr-defined]
                 return None
         elif kind is Attribute:
             name = at.name  # type: ignore[attr-defined]
             if name == "grad" and type(at.value) is Name:  # type: ignore[attr-defined]
-                found.append(at)
+                found.names.append(at)
             elif name in _MODULES:
                 stack.append(at.value)  # type: ignore[attr-defined]
             else:
@@ -74,4 +92,8 @@ def names_of(node: Expr, least: int = _LEAST) -> list[Expr] | None:
             return None
         if parts > _MOST:
             return None
-    return found if work > least and found else None
+    return found if work > least and found.names else None
+
+
+def _may_be_module(call: Call, owner: Expr) -> bool:
+    return type(owner) is Name and bool(call.args) and not call.keywords and not hasattr(builtins, owner.id)

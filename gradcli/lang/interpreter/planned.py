@@ -9,16 +9,17 @@ from typing import Any
 from gradcli.core.functions.function import Function
 from gradcli.core.plans import making
 from gradcli.core.plans.making import Result
+from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.plannable import FUNCTIONS
+from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves
 from gradcli.lang.names import builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, Name
 from gradcli.lang.values.execution import execution
-from gradcli.lang.values.value_classes import Builtin, Namespace
+from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 #: how many plans an expression keeps, and how often it is watched at most: values of changing kinds are left to the ordinary way
 _KEPT, _TRIES = 4, 12
@@ -32,7 +33,7 @@ _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
 class Parts:
     """What a plan is made for: one expression, or assignments that follow each other, each of whose results a later one uses."""
 
-    def __init__(self, runs: Sequence[Run], names: Sequence[list[Expr]], targets: Sequence[str | None], keys: Sequence[Any]) -> None:
+    def __init__(self, runs: Sequence[Run], leaves: Sequence[Leaves], targets: Sequence[str | None], keys: Sequence[Any]) -> None:
         self.runs = runs
         #: for each assignment, how often its result stands in those that follow, and whether its name has it in the end
         self.uses = [0] * len(runs)
@@ -43,9 +44,11 @@ class Parts:
         #: the names that come from outside, and how often each stands there
         self.count: Counter[str] = Counter()
         self.first: dict[str, Expr] = {}
+        #: what is called and may be a module
+        self.modules = {_key(module): module for found in leaves for module in found.modules}
         made: dict[str | None, int] = {}
-        for i, found in enumerate(names):
-            for name in found:
+        for i, found in enumerate(leaves):
+            for name in found.names:
                 key = _key(name)
                 if key in made:
                     self.uses[made[key]] += 1
@@ -63,20 +66,22 @@ class Parts:
         return results
 
 
-def planned(run: Run, names: list[Expr], context: Context) -> Run:
-    """The closure of an expression from its second evaluation on; `run` is the ordinary one."""
-    parts = Parts([run], [names], [None], [None])
-    return _planned(run, parts, lambda frame: [Result(run(frame), 0, True)], context)
+def planned(run: Run, leaves: Leaves, context: Context, frame: Frame) -> Run | None:
+    """The closure of an expression from its second evaluation on; `run` is the ordinary one. None where what it calls can have no plan."""
+    parts = Parts([run], [leaves], [None], [None])
+    return _planned(run, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
 
 
-def planned_block(run: Run, parts: Parts, context: Context) -> Run:
-    """The closure of assignments from their second time on; `run` carries them out in the ordinary way."""
-    return _planned(run, parts, parts.run, context)
+def planned_block(run: Run, parts: Parts, context: Context, frame: Frame) -> Run | None:
+    """The closure of assignments from their second time on; `run` carries them out in the ordinary way. None as for `planned`."""
+    return _planned(run, parts, parts.run, context, frame)
 
 
-def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context) -> Run:
+def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame) -> Run | None:
+    modules = [_Called(module, context) for module in parts.modules.values()]
+    if not all(module.is_pure(frame) for module in modules):
+        return None
     loads = [_load(name, context) for name in parts.first.values()]
-    occurrences = list(parts.count.values())
     keys = parts.kept if parts.keys[0] is not None else None
     plans: list[Plan] = []
     tries, misses = _TRIES, 0
@@ -89,6 +94,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             return run(frame)
         try:
             values = [load(frame) for load in loads]
+            for module in modules:
+                known = module.known(frame)
+                values.append(known.structure)
+                values += known.parameters
         except Exception:  # the ordinary way raises it when it comes to the name
             return run(frame)
         for plan in plans:
@@ -106,10 +115,11 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         misses += 1
         if misses > _MISSES:
             current = run
-        if not tries or not may_watch() or not all(map(_may_be_planned, values)):
+        if not tries or not may_watch() or not all(map(_may_be_planned, values[: len(loads)])):
             return run(frame)
         tries -= 1
         results, ran = watch(lambda: watched(frame))
+        occurrences = [*parts.count.values(), *[None] * (len(values) - len(loads))]
         plan = None if ran is None else making.make(values, occurrences, ran, results)
         if plan is not None:
             if len(plans) == _KEPT:
@@ -124,8 +134,40 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
     return lambda frame: current(frame)
 
 
+class _Called:
+    """What an expression calls and may be a module whose calls have plans."""
+
+    def __init__(self, node: Expr, context: Context) -> None:
+        #: the attribute of the name, which must be a submodule; None for a name itself
+        self.attribute = context.attribute(node.name) if isinstance(node, Attribute) else None
+        self.load = context.expression(node.value if isinstance(node, Attribute) else node)
+        self.last: Known | None = None
+
+    def is_pure(self, frame: Frame) -> bool:
+        """Whether it is a module whose calls can have plans."""
+        try:
+            self.known(frame)
+        except Exception:  # the ordinary way raises it when it comes to the name
+            return False
+        return True
+
+    def known(self, frame: Frame) -> Known:
+        """What a call depends on. Raises an error where it is no such module."""
+        module = self.load(frame)
+        if self.attribute is not None:
+            if module.cls.find(self.attribute) is not MISSING or self.attribute in module.fields:
+                raise LookupError
+            module = module.children_by_name[self.attribute]
+        last = self.last
+        if last is None or last.module is not module or not last.holds():
+            self.last = last = known(module)
+            if last is None:
+                raise LookupError
+        return last
+
+
 def _key(name: Expr) -> str:
-    return name.id if isinstance(name, Name) else f"{name.value.id}.grad"  # type: ignore[attr-defined]
+    return name.id if isinstance(name, Name) else f"{name.value.id}.{name.name}"  # type: ignore[attr-defined]
 
 
 def _load(name: Expr, context: Context) -> Run:

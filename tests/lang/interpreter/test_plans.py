@@ -205,6 +205,154 @@ def block_program(seed: int) -> str:
     return SETUP + "".join(lines)
 
 
+MODULE_SETUP = """
+from torch import nn
+import copy
+import functools
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Linear(4, 2)
+        self.act = nn.ELU()
+
+    def forward(self, x):
+        h = self.act(self.first(x))
+        return self.second(h * k) + h.mean()
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        self.scale = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x):
+        y = self.body(x)
+        z = y * self.scale
+        return z + y
+
+class Loud(nn.Linear):
+    def forward(self, x):
+        print("forward")
+        return super().forward(x) * 2
+
+plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+inner = nn.Sequential(nn.Sequential(nn.Linear(3, 4, bias=False), nn.LeakyReLU(0.2)), nn.GELU(), nn.Linear(4, 2), nn.Softmax(dim=-1))
+net, deep, loud_net = Net(), Deep(), Loud(3, 2)
+tied = nn.Linear(3, 3)
+twice = nn.Sequential(tied, nn.Sigmoid(), tied, nn.Linear(3, 2))
+dropping = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
+loss_fn = nn.MSELoss()
+total = nn.MSELoss(reduction="sum")
+models = [plain, inner, net, deep, loud_net, twice, dropping]
+T = torch.randn(2, 2)
+"""
+
+MODELS = ["plain", "plain", "inner", "net", "deep", "loud_net", "twice", "dropping"]
+MODULE_FORMS = [
+    "y = loss_fn({m}(b), T)",
+    "y = loss_fn({m}(b * x), T) * 2",
+    "y = ({m}(b) * {m}(b * s)).mean()",
+    "p = {m}(b)\ny = loss_fn(p, T)",
+    "p = {m}(b + x)\nq = p * s - T\ny = (q ** 2).mean()",
+    "p = {m}(w)\ny = total(p, T) / k",
+    "y = F.mse_loss({m}(b), T) + 0.1 * s",
+    "p = F.relu({m}(w))\ny = torch.mean(p * p)",
+    "p = loss_fn({m}(b), T)\ny = p + (s * x).sum()",
+]
+MODULE_STEPS = [
+    "y.backward()",
+    "y.backward()",
+    "opt.zero_grad(); y.backward(); opt.step()",
+    "opt.zero_grad(); y.backward(); opt.step()",
+    "y.backward(retain_graph=True); y.backward()",
+    "y.backward(); y.backward()",
+    "tree(y.grad_fn, 0)",
+    "y.backward(); tree(y.grad_fn, 0)",
+    "g = torch.autograd.grad(y, list({m}.parameters()), create_graph=True); h = sum((a ** 2).sum() for a in g); h.backward()",
+    "g = torch.autograd.grad(y, list({m}.parameters()), allow_unused=True); print(g)",
+    "h = {m}.register_forward_hook(lambda m, a, o: print('hook', a, o)); y = loss_fn({m}(b), T); h.remove(); y.backward()",
+    "h = {m}.register_forward_pre_hook(lambda m, a: (a[0] * 2,))",
+    "h = {m}.register_full_backward_hook(lambda m, a, o: print('back', a, o)); y = loss_fn({m}(b), T); y.backward(); h.remove()",
+    "h = param.register_hook(lambda g: g * 2); y.backward(); h.remove()",
+    "h = param.register_hook(lambda g: tree(y.grad_fn, 0)); y.backward(); h.remove()",
+    "param.requires_grad_(i % 2 == 0)",
+    "param.requires_grad = False",
+    "for q in {m}.parameters(): q.requires_grad_(False)",
+    "for q in {m}.parameters(): q.requires_grad_(True)",
+    "param.data.mul_(0.5); y.backward()",
+    "param.data = param.data.clone(); y.backward()",
+    "param.data = param.data.t().contiguous().t() if param.dim() > 1 else param.data * 2; y.backward()",
+    "param.grad = None",
+    "{m}.zero_grad()",
+    "{m}.eval()",
+    "{m}.train()",
+    "{m} = copy.deepcopy({m}); y.backward()",
+    "{m} = copy.deepcopy({m}); opt = torch.optim.SGD({m}.parameters(), lr=0.1)",
+    "{m}.double()",
+    "{m}.load_state_dict({m}.state_dict()); y.backward()",
+    "inner[0][1].negative_slope = 0.3",
+    "inner[0][1].negative_slope = 0.0",
+    "inner[0][1].negative_slope = -0.0",
+    "plain[1] = nn.Tanh()",
+    "plain[0].weight = nn.Parameter(plain[0].weight.detach() * 2)",
+    "plain[0].bias = None",
+    "plain.append(nn.Sigmoid())",
+    "plain[1].inplace = True",
+    "net.act = nn.Softplus()",
+    "net.first, net.act = net.first, nn.Tanh()",
+    "deep.body[0] = nn.Linear(3, 4)",
+    "deep.scale.data.mul_(0.5)",
+    "net.forward = lambda x: x.sum(-1, keepdim=True) * s",
+    "loss_fn.reduction = 'sum'",
+    "loss_fn = nn.L1Loss()",
+    "loss_fn = lambda a, c: ((a - c) ** 2).mean()",
+    "total = loss_fn",
+    "y = torch.func.functional_call({m}, {{n: q * 2 for n, q in {m}.named_parameters()}}, (b,)).mean(); y.backward()",
+    "opt = torch.optim.Adam({m}.parameters(), lr=0.05)",
+    "nn.utils.parametrizations.weight_norm(plain[0])",
+    "b = b.clone().requires_grad_()",
+    "b = torch.randn(3, 2).t()",
+    "b = torch.randn(4, 2, 3)",
+]
+MODULE_BLOCKS = [
+    "with torch.no_grad():\n    {0}\nshow('y', y)",
+    "with torch.no_grad():\n    param.add_(0.1)\ny.backward()",
+    "with torch.no_grad():\n    for q in {m}.parameters():\n        q -= 0.1 * q.grad if q.grad is not None else 0",
+    "with torch.inference_mode():\n    {0}\nshow('y', y)",
+    "with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t * 2):\n    {0}\ny.backward()",
+    "with torch.autograd.detect_anomaly():\n    {0}\n    y.backward()",
+    "for other in models:\n    {m} = other\n    {0}\n    y.backward()",
+]
+
+
+def guarded(step: str) -> str:
+    return "    try:\n" + indented(step, 8) + "    except Exception as error:\n        print(type(error).__name__, error)\n"
+
+
+def module_program(seed: int) -> str:
+    """A loop that calls modules, and in some rounds does something odd with them."""
+    rng = random.Random(seed)
+    model = rng.choice(MODELS)
+    form = rng.choice(MODULE_FORMS).format(m=model)
+    at = rng.randint(0, 3)
+    text = f"opt = torch.optim.{rng.choice(['SGD', 'Adam'])}({model}.parameters(), lr=0.1)\n"
+    text += f"for i in range({rng.randint(5, 8)}):\n    print('round', i)\n    param = list({model}.parameters())[-{at} % 2]\n" + guarded(
+        form + "\nshow('y', y)"
+    )
+    for _ in range(rng.randint(1, 4)):
+        odd = rng.choice(MODULE_STEPS).format(m=model).replace("; ", "\n")
+        if rng.random() < 0.2:
+            odd = rng.choice(MODULE_BLOCKS).replace("{m}", model).replace("{0}", form.replace("\n", "\n    "))
+        when = rng.choice(["True", "True", "i == 3", "i > 2", "i % 2"])
+        text += guarded(f"if {when}:\n" + indented(odd, 4).rstrip("\n"))
+    text += guarded(
+        f"for n, q in {model}.named_parameters():\n    show(n, q)\n    show('grad', q.grad)\nshow('gx', x.grad)\nshow('gs', s.grad)"
+    )
+    return SETUP + MODULE_SETUP + text + guarded("tree(y.grad_fn, 0)")
+
+
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a program prints and warns, and the error that it ends with."""
     monkeypatch.setattr(compile_context, "plans", mode)
@@ -220,7 +368,7 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return "".join(written).splitlines()
 
 
-@pytest.mark.parametrize("make", [program, block_program])
+@pytest.mark.parametrize("make", [program, block_program, module_program])
 @pytest.mark.parametrize("group", range(8))
 def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
@@ -280,6 +428,58 @@ def test_which_assignments_have_one_plan(block: str, together: bool, monkeypatch
     nodes = members(last, last.stands_for)
     assert (first in nodes) is together
     assert type(first) is not PartNode
+
+
+@pytest.mark.parametrize(
+    ("change", "expression", "folded"),
+    [
+        ("", "loss_fn(plain(b), T)", True),
+        ("", "plain(b)", True),
+        ("", "inner(b) * 2", True),
+        ("", "net.first(b) * 2", True),
+        ("", "net(b) * 2", False),
+        ("", "dropping(b)", False),  # random numbers
+        ("", "loss_fn(loud_net(b), T)", False),  # a forward of the program
+        ("plain[1] = nn.Dropout(0.0)", "plain(b)", False),
+        ("h = plain[0].register_forward_hook(print)", "plain(b)", False),
+        ("plain[1].inplace = True", "plain(b)", False),
+        ("plain.eval()", "plain(b)", True),
+        ("plain[0].weight.requires_grad_(False)", "plain(b)", True),
+        ("plain[2].weight.requires_grad_(False)", "plain(b)", False),  # backward needs a view without node
+        ("nn.utils.parametrizations.weight_norm(plain[0])", "plain(b)", False),
+    ],
+)
+def test_which_calls_of_modules_have_a_plan(change: str, expression: str, folded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = run(MODULE_SETUP + change + "\n" + LOOP.format(expression), monkeypatch).get("y").node
+    assert node.folded is folded
+
+
+@pytest.mark.parametrize(
+    ("change", "plans"),
+    [
+        ("pass", 1),
+        ("plain.train(i % 2 == 0)", 1),
+        ("plain[0].weight = nn.Parameter(plain[0].weight.detach() * 2)", 1),  # another tensor of the same kind
+        ("plain = copy.deepcopy(plain)", 1),
+        ("plain[1] = nn.Tanh() if i < 5 else nn.ReLU()", 2),
+        ("plain[0].weight.requires_grad_(i < 5)", 2),
+    ],
+)
+def test_one_plan_for_modules_of_one_kind(change: str, plans: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    make = making.make
+    monkeypatch.setattr(making, "make", lambda *args: made.append(make(*args)) or made[-1])
+    run(MODULE_SETUP + f"for i in range(10):\n    {change}\n    y = loss_fn(plain(b), T)\n", monkeypatch)
+    assert sum(plan is not None for plan in made) == plans
+
+
+def test_what_is_called_and_is_no_module_leaves_plans_to_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "found = []\ndef same(t):\n    return t\nfor i in range(6):\n    found.append(((x + 2) * (x + 2) * 2).mean())\n"
+    text += "    z = same(x)\n    t = z * w + s\n    y = (t * t).mean()\n"
+    interpreter = run(text, monkeypatch)
+    assert interpreter.get("found")[-1].node.folded
+    assert interpreter.get("y").node.folded
+    assert type(interpreter.get("t").node) is PartNode
 
 
 def test_nodes_of_one_plan_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
