@@ -76,6 +76,8 @@ class Optimizer(DeclaredArguments):
         self.stepped = False
         self.watched = False
         self.before, self.after = Hooks(), Hooks()
+        #: rows of parameters that were updated at once
+        self.rows: dict[int, Row] = {}
         listed = _listed(params)
         if not listed:
             raise ProgramError("ValueError", "optimizer got an empty parameter list")
@@ -188,7 +190,7 @@ class Optimizer(DeclaredArguments):
         move: Kernel | None = None
         state: State = {}
         step = 0.0
-        row = row_of(group["params"], self.state.table) if self.ELEMENTWISE else None
+        row = row_of(group["params"], self.state.table, self.rows) if self.ELEMENTWISE else None
         params: list[Tensor] = group["params"] if row is None else [row.param]
         for param in params:
             gradient = param.grad
@@ -197,8 +199,7 @@ class Optimizer(DeclaredArguments):
             grad = gradient.array
             if row is not None:
                 state = row.state
-                move = self._advance_row(group, row)
-                step = row.states[0]["step"].array.item()
+                move, step = self._advance_row(group, row)
             elif counts:
                 state, step = self.advance(group, param)
             if maximize:
@@ -216,13 +217,15 @@ class Optimizer(DeclaredArguments):
         if row is not None:
             row.spread()
 
-    def _advance_row(self, group: Group, row: Row) -> Kernel:
-        """The update, and one step more for each parameter of a row; an invalid option is found when the first one has been counted."""
-        self.advance(group, row.params[0])
+    def _advance_row(self, group: Group, row: Row) -> tuple[Kernel, float]:
+        """The update, and the number of the step, counted for each parameter of a row: for the first before the options are read."""
+        first, *others = row.steps
+        step = first.item() + 1.0
+        first.fill(step)
         move = self.kernel(group)
-        for param in row.params[1:]:
-            self.advance(group, param)
-        return move
+        for array in others:
+            array.fill(step)
+        return move, step
 
     def advance(self, group: Group, param: Tensor) -> tuple[State, float]:
         """The state of a parameter, which the first step makes, and the number of the step."""
