@@ -120,6 +120,17 @@ def converted(array: Array) -> Strides:
     return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
+def _broadcast_strides(array: Array, shape: tuple[int, ...]) -> list[int]:
+    """The strides with which PyTorch reads an array that broadcasts to `shape`: 0 where a dimension is repeated."""
+    lead = len(shape) - array.ndim
+    return [0] * lead + [0 if array.shape[d] != shape[lead + d] else s for d, s in enumerate(element_strides(array))]
+
+
+def outer_first(shape: tuple[int, ...], strides: Strides, arrays: Sequence[Array]) -> list[int]:
+    """The dimensions in the order in which PyTorch walks an output with these strides and inputs that broadcast to it."""
+    return _inner_first(shape, [strides, *(_broadcast_strides(a, shape) for a in arrays)])[::-1]
+
+
 #: a number among the operands of an elementwise operation
 NUMBER: Array = np.zeros(())
 
@@ -135,11 +146,7 @@ def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
         first, *rest = map(element_strides, arrays)
         if is_dense(shape, first) and all(strides == first for strides in rest):
             return first
-    operands = []
-    for a in arrays:
-        lead = len(shape) - a.ndim
-        strides = element_strides(a)
-        operands.append([0] * lead + [0 if a.shape[d] != shape[lead + d] else s for d, s in enumerate(strides)])
+    operands = [_broadcast_strides(a, shape) for a in arrays]
     return _dense(shape, _inner_first(shape, operands))
 
 
@@ -224,6 +231,33 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
         return like_operands(result, arrays if layout == "iterated" else arrays[::-1])
 
     return run
+
+
+def _viewed_strides(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """The strides of a view of another shape, those of its dimensions of size 1 too (TensorUtils.cpp, `computeStride`)."""
+    made: list[int] = []
+    step, count, filled_to = strides[-1] if strides else 1, 1, 1
+    for d in range(len(shape) - 1, -1, -1):
+        count *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == count * step):
+            continue
+        while len(made) < len(wanted) and (filled_to < count or wanted[-1 - len(made)] == 1):
+            made.append(filled_to * step)
+            filled_to *= wanted[-len(made)]
+        if d:
+            step, count, filled_to = strides[d - 1], 1, 1
+    return [*[step] * (len(wanted) - len(made)), *made[::-1]]
+
+
+def as_viewed(array: Array, view: Array) -> Array:
+    """`view`, an array of the same elements as `array` in another shape, with the strides that PyTorch gives it."""
+    if not array.size or not np.may_share_memory(array, view):
+        return view
+    size = array.itemsize
+    strides = tuple(s * size for s in _viewed_strides(array.shape, element_strides(array), view.shape))
+    if strides == view.strides:
+        return view
+    return np.lib.stride_tricks.as_strided(view, view.shape, strides, writeable=array.flags.writeable)
 
 
 def copy(array: Array) -> Array:

@@ -56,9 +56,10 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
 
 
 def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
-    """The gradient of what was scattered. PyTorch has one only where `src` has the shape of the index, and raises RuntimeError else."""
-    # a 0-d src counts as a vector of one element; the backward pass restores its shape
-    if tuple(src_shape) != index.shape and (src_shape or index.shape != (1,)):
+    """The gradient of what was scattered. Raises RuntimeError where `src` does not broadcast to the index, as PyTorch does."""
+    # the backward pass undoes the broadcasting
+    lead = index.ndim - len(src_shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(src_shape, index.shape[lead:], strict=True)):
         raise shape_error(
             f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
             f"{list(src_shape)}",

@@ -82,7 +82,8 @@ INDEX_ADD: Op = Op(
 
 def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
     made = np.array(a)
-    made[_at(dim, index, made.ndim)] = value
+    if index.size:
+        made[_at(dim, index, made.ndim)] = value
     return made
 
 

@@ -6,6 +6,7 @@ UnsqueezeBackward0), then one IndexBackward0 for everything that holds lists or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap, check_writable, expanded, shares_places
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
@@ -63,6 +64,8 @@ def _gather(a: Array, indices: Key) -> Array:
 
 def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
     """Write values to the positions of an array in place, or add them."""
+    if any(i.ndim > 1 for i in indices if not isinstance(i, slice)) and not unique(indices):
+        values, indices = _in_order(array, np.asarray(values), indices)
     if not accumulate:
         array[indices] = values
     elif unique(indices):
@@ -70,6 +73,34 @@ def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
     else:
         np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
     return array
+
+
+def _in_order(array: Array, values: Array, indices: Key) -> tuple[Array, Key]:
+    """Values and positions in one dimension, in PyTorch's order: of values that go to the same position the last one counts.
+
+    PyTorch walks the dimensions of the tensor, the values and the positions by their strides.
+    """
+    key = [k for i in indices for k in (i.nonzero() if not isinstance(i, slice) and i.dtype.kind == "b" else (i,))]
+    key += [slice(None)] * (array.ndim - len(key))
+    given = [d for d, k in enumerate(key) if not isinstance(k, slice)]
+    places = [k for k in key if not isinstance(k, slice)]
+    shape = np.broadcast_shapes(*(k.shape for k in places))
+    together = given[-1] - given[0] == len(given) - 1
+    before = [d for d, k in enumerate(key) if isinstance(k, slice) and together and d < given[0]]
+    after = [d for d, k in enumerate(key) if isinstance(k, slice) and d not in before]
+    sizes, strides = array.shape, memory_format.element_strides(array)
+    whole = (*(sizes[d] for d in before), *shape, *(sizes[d] for d in after))
+    walked = memory_format.outer_first(
+        whole,
+        (*(strides[d] for d in before), *(0 for _ in shape), *(strides[d] for d in after)),
+        [values, *(k.reshape(k.shape + (1,) * len(after)) for k in places)],
+    )
+    dims = [d - len(before) for d in walked if 0 <= d - len(before) < len(shape)]
+    order = [*range(len(before)), *(d + len(before) for d in dims), *range(len(before) + len(shape), len(whole))]
+    flat = iter([np.broadcast_to(k, shape).transpose(dims).ravel() for k in places])
+    ordered = np.broadcast_to(values, whole).transpose(order)
+    ordered = ordered.reshape(*whole[: len(before)], math.prod(shape), *whole[len(before) + len(shape) :])
+    return ordered, tuple(k if isinstance(k, slice) else next(flat) for k in key)
 
 
 def _put_rule(xp: Any, grad: Any, indices: Any, accumulate: bool, input_dtype: Any) -> Any:
@@ -195,10 +226,12 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if type(index) is slice:
         _copy_to(slice_at(tensor, 0, index, False), value)
         return
-    target, indices = apply_items(tensor, as_items(index))
+    items = as_items(index)
+    target, indices = apply_items(tensor, items)
     if not indices:
         _copy_to(target, value)
         return
+    _check_bytes([i for i in items if type(i) in (Tensor, list)], value, False)
     shape = value.array.shape
     short = _without_leading_ones(shape)
     index_put_(target, indices, VIEW(value, short) if short != shape else value, False)
@@ -228,6 +261,13 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
     )
 
 
+def _check_bytes(indices: Sequence[Any], values: Tensor, accumulate: bool) -> None:
+    """Raise RuntimeError for one value that a single mask of bytes says where to write, as `masked_fill_` does."""
+    (single, *more) = [i for i in indices if i is not None] or [None]
+    if not more and values.array.size == 1 and not accumulate and type(single) is Tensor and single.dtype is dtypes.uint8:
+        raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {single.dtype.c_name}")
+
+
 def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
     """Raise RuntimeError for values of another dtype, and for values that do not broadcast to `shape`."""
     have = values.array.shape
@@ -245,6 +285,7 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written to the positions, or added."""
     ready = _given(tensor, indices)
+    _check_bytes(indices, values, accumulate)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
     return INDEX_PUT(tensor, values, _key(tensor, ready), accumulate)  # type: ignore[no-any-return]
@@ -263,7 +304,9 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
 
 def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
     check_writable(tensor, values.requires_grad)
-    return index_put_(tensor, _given(tensor, indices), values, accumulate)
+    ready = _given(tensor, indices)
+    _check_bytes(indices, values, accumulate)
+    return index_put_(tensor, ready, values, accumulate)
 
 
 _PUT = "Tensor input, Tensors indices, Tensor values, bool accumulate=False"

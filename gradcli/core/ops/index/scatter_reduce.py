@@ -71,11 +71,25 @@ def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_
             limits = np.iinfo(made.dtype)
             start = limits.min if start < 0 else limits.max
         np.atleast_1d(made)[_places(dim, index, made.ndim)] = start > 0 if kind == "b" else start
-    _put(made, _REDUCERS[reduce], dim, index, _cut(src, index))
+    values = _cut(src, index)
+    _put(made, _REDUCERS[reduce], dim, index, values)
+    if reduce in ("amax", "amin") and not made.all():
+        _keep_first_zeros(made, a, values, dim, index, include_self)
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
         made = made / counts if made.dtype.kind == "f" else made // counts
     return made
+
+
+def _keep_first_zeros(made: Array, a: Array, values: Array, dim: int, index: Array, include_self: bool) -> None:
+    """Where an extremum is 0, its sign is that of the first zero that was compared."""
+    values, index, first = np.atleast_1d(values), np.atleast_1d(index), np.atleast_1d(made).copy()
+    zeros = tuple(places[::-1] for places in np.nonzero(values == 0))
+    targets = list(zeros)
+    targets[dim] = index[zeros]
+    first[tuple(targets)] = values[zeros]
+    first = first.reshape(made.shape)
+    made[...] = np.where(made == 0, np.where(a == 0, a, first) if include_self else first, made)
 
 
 def _check_comparable(src: Array, index: Array) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
 from gradcli.core.ops.index.gather_scatter import gather, out_of_range
 from gradcli.core.ops.rules import zeros_as
@@ -23,10 +23,14 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
     made = np.array(a, order="C")
     flat = made.reshape(-1)
+    index = index.reshape(source.shape)
+    # of elements that go to the same position the last one counts, in the order in which PyTorch walks both
+    order = memory_format.outer_first(source.shape, memory_format.element_strides(source), [index])
+    places, values = (x.transpose(order).reshape(-1) for x in (index, source))
     if accumulate:
-        np.add.at(flat, index.reshape(-1), source.reshape(-1))
+        np.add.at(flat, places, values)
     else:
-        flat[index.reshape(-1)] = source.reshape(-1)
+        flat[places] = values
     return made
 
 

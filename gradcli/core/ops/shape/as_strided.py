@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides
+from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides
 from gradcli.core.ops.checks import Number, is_row_major
 from gradcli.core.ops.shape.layout import offset_in, owner
 from gradcli.core.tensor import dtypes
@@ -87,7 +87,7 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
     view = (size, stride, offset)
     opened = strided.laid_open(a, view, (a.shape, input_stride, 0))
     if opened is None:
-        made = np.array(a, order="C")
+        made = copy_with_gaps(a)
         strided.seen(made, view)[...] = src
         return made
     whole, window = opened

@@ -24,7 +24,10 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 def _expand_array(a: Array, size: Any) -> Array:
     check_rank(len(size))
     lead = len(size) - a.ndim
-    strides = (0,) * lead + tuple(s if n == m else 0 for s, n, m in zip(a.strides, a.shape, size[lead:], strict=True))
+    strides = tuple(s if n == m else 0 for s, n, m in zip(a.strides, a.shape, size[lead:], strict=True))
+    for i in range(lead - 1, -1, -1):
+        step = size[i + 1] * strides[0] if strides else 0
+        strides = (step if size[i] == 1 else 0, *strides)
     # as writeable as the input: a write into repeated elements is refused when it happens
     return np.lib.stride_tricks.as_strided(a, size, strides, writeable=a.flags.writeable)
 

@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides
+from gradcli.core.kernels.memory_format import element_strides, inner_first
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import shape_error
@@ -56,9 +56,13 @@ def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
 
 
 def _dim_order(input: Tensor) -> tuple[int, ...]:
-    """The dimensions in the order of their strides, the largest first."""
-    strides = element_strides(input.array)
-    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+    """The dimensions from the outermost to the innermost in memory."""
+    array = input.array
+    if array.flags.c_contiguous:
+        return tuple(range(array.ndim))
+    if array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous:
+        return (0, 2, 3, 1)
+    return tuple(inner_first(array)[::-1])
 
 
 def _never(name: str, what: str, function: bool = False, more: str = "", python: str = "") -> Function:

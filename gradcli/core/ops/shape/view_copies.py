@@ -9,8 +9,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
@@ -153,14 +153,34 @@ def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
     if dtype is not input.dtype:
         return Tensor(views.as_dtype(input, dtype).copy(), dtype)
-    return CLONE(_plain(input))  # type: ignore[no-any-return]
+    return Tensor(_dense(input.array), dtype)
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
     """`chunk`, whose parts do not count as views."""
     splitting.chunk(_plain(input), chunks, dim)
     length = input.array.shape[dim]
-    return UNSAFE_SPLIT(input, -(-length // chunks), dim) if length else UNSAFE_SPLIT_SIZES(input, (0,) * chunks, dim)
+    return _parts(UNSAFE_SPLIT, input, -(-length // chunks), dim) if length else _parts(UNSAFE_SPLIT_SIZES, input, (0,) * chunks, dim)
+
+
+def unsafe_split(input: Tensor, split_size: int, dim: int) -> Any:
+    """`split`, whose parts do not count as views."""
+    splitting.split(_plain(input), split_size, dim)
+    return _parts(UNSAFE_SPLIT, input, split_size, dim)
+
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int) -> Any:
+    """`split_with_sizes`, whose parts do not count as views."""
+    known = splitting.split_with_sizes(_plain(input), split_sizes, dim)
+    return _parts(UNSAFE_SPLIT_SIZES, input, tuple(split_sizes), dim) if known else ()
+
+
+def _parts(op: Op, input: Tensor, *attrs: Any) -> tuple[Tensor, ...]:
+    """The outputs of a record, which are parts of the memory of the input in every dtype, also where they have no elements."""
+    outs: tuple[Tensor, ...] = op(input, *attrs)
+    for out, part in zip(outs, op.forward(memory_format.spelled_out(input.array), *attrs), strict=True):
+        out.array = part
+    return outs
 
 
 def _split_sizes(copy: Op) -> Callable[..., Any]:
@@ -351,14 +371,14 @@ FUNCTIONS = (
     _unsafe(
         "unsafe_split",
         "Tensor input, int split_size, int dim=0",
-        _checked(splitting.split, UNSAFE_SPLIT),
+        unsafe_split,
         UNSAFE_SPLIT,
         "unsafe_split(x[:, 1:], 2, 1)[0]",
     ),
     _unsafe(
         "unsafe_split_with_sizes",
         "Tensor input, ints split_sizes, int dim=0",
-        _split_sizes(UNSAFE_SPLIT_SIZES),
+        unsafe_split_with_sizes,
         UNSAFE_SPLIT_SIZES,
         "unsafe_split_with_sizes(x, [1, 2], 1)[1]",
     ),

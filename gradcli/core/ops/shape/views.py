@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
 from gradcli.core.tensor import dtypes
@@ -25,7 +25,10 @@ def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
 
 def _view_array(a: Array, size: Any) -> Array:
     check_rank(len(size))
-    return a.reshape(size)
+    made = a.reshape(size)
+    if 1 in a.shape or (1 in made.shape and not a.flags.c_contiguous):
+        return memory_format.as_viewed(a, made)
+    return made
 
 
 _VIEW_FORMULA = "grad.reshape(input.shape)"
@@ -115,14 +118,18 @@ def as_dtype(input: Tensor, dtype: DType) -> Array:
         pair = f"to view {input.dtype.torch_name} as {dtype.torch_name} (different element sizes)"
         if not array.ndim:
             raise runtime_error(f"self.dim() cannot be 0 {pair}")
-        if array.strides[-1] != have and array.shape[-1] > 1:
-            raise runtime_error(f"self.stride(-1) must be 1 {pair}, but got {array.strides[-1] // have}")
         ratio = want // have
         if ratio > 1 and array.shape[-1] % ratio:
             raise runtime_error(f"self.size(-1) must be divisible by {ratio} {pair}, but got {array.shape[-1]}")
-        for place, stride in enumerate(array.strides[:-1]):
-            if ratio > 1 and stride % want:
-                raise runtime_error(f"self.stride({place}) must be divisible by {ratio} {pair}, but got {stride // have}")
+        *outer, inner = memory_format.element_strides(array)
+        if inner != 1 and array.shape[-1] > 1:
+            raise runtime_error(f"self.stride(-1) must be 1 {pair}, but got {inner}")
+        for place, stride in enumerate(outer):
+            if ratio > 1 and stride % ratio:
+                raise runtime_error(f"self.stride({place}) must be divisible by {ratio} {pair}, but got {stride}")
+        if not array.size:
+            strides = (*(s // ratio if ratio else s * (have // want) for s in outer), 1)
+            return memory_format.empty((*array.shape[:-1], array.shape[-1] * have // want), strides, dtype.np)
     try:
         return array.view(dtype.np)
     except ValueError as error:
