@@ -112,6 +112,19 @@ def script(call: Call) -> str:
     return "\n".join([*lines, *body]) + "\n"
 
 
+#: makes the tensors of a script under PyTorch from the same numbers in double precision
+WIDE = """
+class Wide:
+    torch = torch
+    def __getattr__(self, name):
+        return getattr(Wide.torch, name)
+    def tensor(self, *values, **options):
+        t = Wide.torch.tensor(*values, **options)
+        return t.double() if t.dtype is Wide.torch.float32 else t
+torch = Wide()
+"""
+
+
 def case(call: Call, fact: str) -> str:
     """A short script for a casebook that prints the fact of the call."""
     uses = {"import math": "math.", "from math import inf, nan": "inf", "import torch": "", "import torch.nn.functional as F": "F."}

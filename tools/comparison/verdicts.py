@@ -28,12 +28,13 @@ KINDS = (
     "error text",
     "warning",
     "refused",  # gradcli says that it does not do this
+    "noise",  # numbers of single precision that double precision shows to be rounding errors, PyTorch's as large as gradcli's
     "digits",  # numbers that differ in their last digits
     "known",  # listed as a known difference
     "equal",
 )
 #: kinds that count as equal or announced
-FINE = ("refused", "digits", "known", "equal")
+FINE = ("refused", "noise", "digits", "known", "equal")
 
 ERROR = re.compile(r"_?[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
 REFUSAL = re.compile(
@@ -61,17 +62,26 @@ class Difference:
 
 @dataclass(frozen=True)
 class Known:
-    """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason."""
+    """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
+
+    After the fact may follow "with nan or infinity", for calls whose inputs have these, or "but for signs", for numbers that differ in
+    their signs alone.
+    """
 
     names: str
     what: str
     reason: str
 
-    def covers(self, name: str, difference: Difference) -> bool:
-        """Whether the row is about this difference of the function `name`."""
+    def covers(self, name: str, difference: Difference, inputs: str) -> bool:
+        """Whether the row is about this difference of the function `name`, called with what `inputs` says."""
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
-        return fits and self.what in ("*", difference.fact, difference.kind, f"{difference.kind} of {difference.fact}")
+        what, *odd = re.split(r" (?=with nan or infinity$|but for signs$)", self.what)
+        if odd == ["with nan or infinity"] and not re.search(r"inf\b|nan\b", inputs):
+            return False
+        if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):
+            return False
+        return fits and what in ("*", difference.fact, difference.kind, f"{difference.kind} of {difference.fact}")
 
 
 def known(path: Path) -> list[Known]:
@@ -89,12 +99,12 @@ def known(path: Path) -> list[Known]:
     return rows
 
 
-def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed: list[Known]) -> list[Difference]:
-    """All facts of a call that differ, the worst first; a refusal stands alone."""
+def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed: list[Known], inputs: str = "") -> list[Difference]:
+    """All facts of a call of `inputs` that differ, the worst first; a refusal stands alone."""
     if ours["error"] and not theirs["error"]:
         text = ours["error"]
         kind = "refused" if REFUSAL.search(text) or text.startswith("SyntaxError") else "fault"
-        return _without_known(name, [Difference("call", kind, theirs["out"], text)], allowed)
+        return _without_known(name, [Difference("call", kind, theirs["out"], text)], allowed, inputs)
     mine, other = facts(ours["out"]), facts(theirs["out"])
     found = []
     if any(ERROR.match(facts.get("value", "")) for facts in (mine, other)):
@@ -109,11 +119,11 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
         found.append(Difference("warnings", "warning", "\n".join(theirs["warnings"]), "\n".join(ours["warnings"])))
     if (theirs["error"] or "") != (ours["error"] or ""):
         found.append(Difference("call", "error text" if ours["error"] else "no error", str(theirs["error"]), str(ours["error"])))
-    return _without_known(name, sorted(found, key=lambda d: KINDS.index(d.kind)), allowed)
+    return _without_known(name, sorted(found, key=lambda d: KINDS.index(d.kind)), allowed, inputs)
 
 
-def _without_known(name: str, found: list[Difference], allowed: list[Known]) -> list[Difference]:
-    made = [Difference(d.fact, "known", d.theirs, d.ours) if any(k.covers(name, d) for k in allowed) else d for d in found]
+def _without_known(name: str, found: list[Difference], allowed: list[Known], inputs: str) -> list[Difference]:
+    made = [Difference(d.fact, "known", d.theirs, d.ours) if any(k.covers(name, d, inputs) for k in allowed) else d for d in found]
     refused = [d for d in made if d.kind == "refused" and d.fact in ("value", "call")]
     return refused or sorted(made, key=lambda d: KINDS.index(d.kind))
 
@@ -177,6 +187,44 @@ def _unit(number: str) -> float:
     """One unit in the last place of a number as it is printed; 0 for nan and infinities."""
     mantissa, _, exponent = number.partition("e")
     return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) if mantissa[-1].isdigit() or mantissa[-1] == "." else 0.0
+
+
+#: how many times PyTorch's own error a rounding error of gradcli may be
+_NOISE = 4.0
+
+
+def settled(found: list[Difference], exact: dict[str, Any], matrices: bool) -> list[Difference]:
+    """The differences, of which those are noise whose numbers the same call in double precision, `exact`, shows to be rounding errors.
+
+    Of functions of `matrices` a number that single precision has lost to overflow or to a pivot of 0 is such an error too.
+    """
+    true = facts(exact["out"])
+    made = []
+    for d in found:
+        noise = d.kind in ("wrong value", "saved") and is_noise(d, true.get(d.fact, ""), matrices)
+        made.append(Difference(d.fact, "noise", d.theirs, d.ours) if noise else d)
+    return sorted(made, key=lambda d: KINDS.index(d.kind))
+
+
+def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
+    """Whether the texts differ in numbers alone, and the largest error of each tensor is at most four times that of PyTorch."""
+    exact = exact.replace(", dtype=torch.float64", "")
+    texts = [re.sub(r"\s+", " ", _GRAD_FN.sub("", text)) for text in (difference.theirs, difference.ours, exact)]
+    if len({re.sub(r"[\s,]", "", NUMBER.sub("#", text)) for text in texts}) != 1 or "dtype=torch" in texts[0]:
+        return False
+    for parts in zip(*(text.split("tensor(") for text in texts), strict=True):
+        theirs, ours, true = ([float(n) for n in NUMBER.findall(part)] for part in parts)
+        own, other = (max(map(_error, numbers, true), default=0.0) for numbers in (theirs, ours))
+        if own == math.inf and not matrices or other > _NOISE * own:
+            return False
+    return True
+
+
+def _error(number: float, true: float) -> float:
+    """The distance of a number from the true one; 0 for the same infinity or nan, else infinite where one of them is not finite."""
+    if number == true or (number != number and true != true):
+        return 0.0
+    return abs(number - true) if math.isfinite(number) and math.isfinite(true) else math.inf
 
 
 #: one unit in the last place of a number of half precision, at most, as a share of the number

@@ -20,10 +20,13 @@ def product(reflectors: Array, tau: Array) -> Array:
     *_, m, n = reflectors.shape
     made = np.broadcast_to(np.eye(m, n, dtype=reflectors.dtype), reflectors.shape).copy()
     for i in reversed(range(tau.shape[-1])):
-        v = reflectors[..., i:, i : i + 1].copy()
+        v, t = reflectors[..., i:, i : i + 1].copy(), tau[..., i, None, None]
         v[..., 0, :] = 1
-        part = made[..., i:, i:]
-        part -= tau[..., i, None, None] * v * np.matmul(v.swapaxes(-1, -2).conj(), part)
+        rest = made[..., i:, i + 1 :]
+        # a factor 0 leaves the columns as they are, infinite numbers of the reflector or not
+        np.copyto(rest, rest - t * v * np.matmul(v.swapaxes(-1, -2).conj(), rest), where=t != 0)
+        made[..., i, i] = 1 - tau[..., i]
+        made[..., i + 1 :, i : i + 1] = -t * v[..., 1:, :]
     return made
 
 

@@ -60,42 +60,54 @@ def _columns(xp: Any, x: Any, start: int, end: int) -> Any:
     return xp.call(SLICE, x, -1, start, end, 1)
 
 
-def _weighted(xp: Any, t: Any, first: Any, second: Any) -> Any:
-    """`first` times the conjugate of t, and `second` times t."""
-    return conjugated(xp, t) * first + t * second if xp.plain(t).dtype.kind == "c" else t * (first + second)
+def _rows(xp: Any, x: Any, start: int) -> Any:
+    return xp.call(SLICE, x, -2, start, x.shape[-2], 1)
 
 
-def _through(xp: Any, grad: Any, input: Any, tau: Any) -> tuple[list[Any], list[Any]]:
-    """The gradients of the reflectors and of tau: G_1 is that of the product, and G_{i+1} = H_i @ G_i."""
+def _reflected(xp: Any, v: Any, t: Any, x: Any) -> Any:
+    """(1 - t * v @ v.mH) @ x."""
+    return x - t * v * xp.matmul(adjoint(xp, v), x)
+
+
+def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[Any], list[Any]]:
+    """The gradients of the reflectors and of tau, by PyTorch's steps: the product times the gradient, without reflections already seen.
+
+    They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1).
+    """
     m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
-    ones = np.eye(m, n, dtype=xp.plain(input).dtype)
-    vectors = xp.call(TRIL, input, -1) + as_data(input, ones)
+    vectors = xp.call(TRIL, input, -1) + as_data(input, np.eye(m, n, dtype=xp.plain(input).dtype))
+    used = _columns(xp, vectors, 0, k)
+    sigma = tau / (tau * xp.sum(used * conjugated(xp, used), -2) - 1)
     v = [_columns(xp, vectors, i, i + 1) for i in range(k)]
-    t = [xp.call(VIEW, _columns(xp, tau, i, i + 1), (*tau.shape[:-1], 1, 1)) for i in range(k)]
-    later = [as_data(input, np.broadcast_to(ones, input.shape).copy())]
-    for i in reversed(range(k)):
-        later.append(later[-1] - xp.matmul(t[i] * v[i], xp.matmul(adjoint(xp, v[i]), later[-1])))
+    t, s = ([xp.call(VIEW, _columns(xp, x, i, i + 1), (*tau.shape[:-1], 1, 1)) for i in range(k)] for x in (tau, sigma))
+    inner = _reflected(xp, v[0], s[0], xp.matmul(out, adjoint(xp, grad)))
     of_vectors, of_tau = [], []
     for i in range(k):
-        after = later[k - 1 - i]
-        seen = xp.matmul(adjoint(xp, v[i]), grad)
-        known = xp.matmul(adjoint(xp, v[i]), after)
-        of_tau.append(-xp.matmul(seen, adjoint(xp, known)))
-        of_vectors.append(-_weighted(xp, t[i], xp.matmul(grad, adjoint(xp, known)), xp.matmul(after, adjoint(xp, seen))))
-        grad = grad - xp.matmul(conjugated(xp, t[i]) * v[i], seen)
+        low = _rows(xp, v[i], i)
+        left = xp.matmul(adjoint(xp, low), _rows(xp, inner, i))
+        right = xp.matmul(_columns(xp, inner, i, m), low)
+        of_vectors.append(adjoint(xp, -t[i] * left) - t[i] * right)
+        of_tau.append(-conjugated(xp, xp.matmul(_columns(xp, left, i, m), low)))
+        if i + 1 < k:
+            inner = _reflected(xp, v[i + 1], s[i + 1], inner)
+            inner = inner - xp.matmul(inner, t[i] * v[i]) * adjoint(xp, v[i])
     return of_vectors, of_tau
 
 
-def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any) -> Any:
+def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     n, k = input.shape[-1], tau.shape[-1]
-    found, _ = _through(xp, grad, input, tau)
+    if not (xp.plain(input).size and xp.plain(tau).size):
+        return None
+    found, _ = _through(xp, grad, input, tau, out)
     if n > k:
         found.append(xp.zeros_like(_columns(xp, input, k, n)))
     return xp.call(TRIL, xp.call(CAT, found, -1, tuple(one.shape[-1] for one in found)), -1)
 
 
-def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any) -> Any:
-    _, found = _through(xp, grad, input, tau)
+def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
+    if not (xp.plain(input).size and xp.plain(tau).size):
+        return None
+    _, found = _through(xp, grad, input, tau, out)
     return xp.call(VIEW, xp.call(CAT, found, -1, (1,) * len(found)), tau.shape)
 
 
