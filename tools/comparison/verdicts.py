@@ -215,7 +215,7 @@ def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
     for parts in zip(*(text.split("tensor(") for text in texts), strict=True):
         theirs, ours, true = ([float(n) for n in NUMBER.findall(part)] for part in parts)
         own, other = (max(map(_error, numbers, true), default=0.0) for numbers in (theirs, ours))
-        if own == math.inf and not matrices or other > _NOISE * own:
+        if (own == math.inf and not matrices) or other > _NOISE * own:
             return False
     return True
 

@@ -41,7 +41,11 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("abs", "bitwise_not", "ceil", "clamp", "floor", "frac", "lerp", "neg", "round", "sgn", "sign", "trunc"), _SAME),
     **dict.fromkeys(("clamp_max", "clamp_min", "negative"), _SAME),
     **dict.fromkeys(("argmax", "argmin", "renorm", "isin", "cross", "linalg_cross"), _EXACT),
-    **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "tril", "triu", "msort", "gather", "take_along_dim"), _EXACT),
+    **dict.fromkeys(("matmul", "linalg_matmul"), _EXACT),
+    **dict.fromkeys(
+        ("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "tril", "triu", "msort", "gather", "take_along_dim"),
+        _EXACT,
+    ),
     **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce"), _EXACT),
     **dict.fromkeys(_VIEW_COPIES, _EXACT),
     **dict.fromkeys(("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"),

@@ -23,8 +23,10 @@ def product(reflectors: Array, tau: Array) -> Array:
         v, t = reflectors[..., i:, i : i + 1].copy(), tau[..., i, None, None]
         v[..., 0, :] = 1
         rest = made[..., i:, i + 1 :]
-        # a factor 0 leaves the columns as they are, infinite numbers of the reflector or not
-        np.copyto(rest, rest - t * v * np.matmul(v.swapaxes(-1, -2).conj(), rest), where=t != 0)
+        # a factor 0, and zeros at the end of a reflector, leave infinite numbers and signs of zeros alone
+        used = np.logical_or.accumulate(v[..., ::-1, :] != 0, -2)[..., ::-1, :]
+        inner = np.matmul(v.swapaxes(-1, -2).conj(), np.where(used, rest, 0))
+        np.copyto(rest, rest - t * v * inner, where=(t != 0) & used)
         made[..., i, i] = 1 - tau[..., i]
         made[..., i + 1 :, i : i + 1] = -t * v[..., 1:, :]
     return made

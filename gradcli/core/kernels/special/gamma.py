@@ -65,6 +65,8 @@ def polygamma(x: Array, n: int) -> Array:
     """
     if n == 0:
         return digamma(x)
+    if n == 1 and x.dtype.itemsize <= 4:
+        return _trigamma(x.astype(np.float32)).astype(x.dtype)
     wide = _wide(x)
     pole = (wide <= 0) & (wide == np.floor(wide))
     held = np.where(pole | (wide < _LOWEST), np.nan, wide)
@@ -72,7 +74,22 @@ def polygamma(x: Array, n: int) -> Array:
     result = factor * np.where(np.isnan(held), np.nan, zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held)))
     result = np.where(pole, factor * np.inf, result)
     if n == 1:
-        x = np.asarray(x)
-        turned = x.dtype.type(math.pi) * (x.dtype.type(math.pi) / np.square(np.sin(x.dtype.type(math.pi) * x)))
+        turned = math.pi * (math.pi / np.square(np.sin(math.pi * wide)))
         result = np.where(pole | (wide < _LOWEST), turned, np.where(wide == np.inf, 0, result))
     return np.asarray(result).astype(x.dtype)
+
+
+def _trigamma(x: Array) -> Array:
+    """The derivative of digamma in single precision and the steps of PyTorch's kernel, whose reflection rounds near poles."""
+    number = x.dtype.type
+    left = x < 0.5
+    turned = (number(math.pi) * number(math.pi)) / np.square(np.sin(number(math.pi) * x))
+    y = np.where(left, 1 - x, x).astype(x.dtype)
+    total = np.where(left, -turned, 0).astype(x.dtype)
+    for _ in range(6):
+        total = total + 1 / (y * y)
+        y = y + 1
+    square = 1 / (y * y)
+    inner = number(1 / 6) - square * (number(1 / 30) - square * number(1 / 42))
+    total = total + (1 + 1 / (2 * y) + square * inner) / y
+    return np.asarray(np.where(left, -total, total))

@@ -125,27 +125,30 @@ def _fraction(a: Array, x: Array) -> Array:
     return value * _factor(a, x) * a
 
 
-def _small(a: Array, x: Array) -> Array:
-    """Q for x up to about 1 and smaller a, without the cancellation of 1 - P: DLMF 8.7.3 around a = 0."""
+def _small(a: Array, x: Array, kept: Any) -> Array:
+    """Q for x up to about 1 and smaller a, without the cancellation of 1 - P: DLMF 8.7.3 around a = 0.
+
+    Numbers of single precision go by its rounding of a + 1, which leaves out small a, as in PyTorch.
+    """
     term = np.ones_like(a)
     total = np.zeros_like(a)
     for k in range(1, 60):
         term = -term * x / k
         total = total - term / (a + k)
     power = a * np.log(x)
-    gamma = lgamma(a + 1)
-    # 1 - x^a / Gamma(a + 1) (1 - a total)
-    return np.asarray(-np.expm1(power - gamma) + np.exp(power - gamma) * a * total)
+    # 1 - x^a / Gamma(a + 1) + x^a / Gamma(a) total
+    return np.asarray(-np.expm1(power - lgamma((1 + a.astype(kept)).astype(np.float64))) + np.exp(power - lgamma(a)) * total)
 
 
-def _both(a: Array, x: Array) -> tuple[Array, Array]:
-    """P and Q of positive finite arguments."""
+def _both(a: Array, x: Array, kept: Any, upper: bool) -> tuple[Array, Array]:
+    """P and Q of positive finite arguments, which come from numbers of the dtype `kept`, in the way of PyTorch for P or for Q (`upper`)."""
     p, q = np.empty_like(a), np.empty_like(a)
     uniform = (a > _LARGE) & (np.abs(x - a) < _AROUND * a)
-    series = ~uniform & (x <= np.maximum(a, 1.1)) & ((x > 1.1) | (x <= a) | (x < 0.5) & (-0.4 / np.log(x) < a) | (x >= 0.5) & (x < 1.1 * a))
+    tail = np.where(x > 1.1, x < a, np.where(x <= 0.5, -0.4 / np.log(x) < a, 1.1 * x < a))
+    series = ~uniform & (tail if upper else tail | (x <= 1) | (x <= a))
     small = ~uniform & ~series & (x <= 1.1)
     fraction = ~(uniform | series | small)
-    for where, run, of_p in ((series, _series, True), (small, _small, False), (fraction, _fraction, False)):
+    for where, run, of_p in ((series, _series, True), (small, lambda a, x: _small(a, x, kept), False), (fraction, _fraction, False)):
         if where.any():
             found = np.clip(run(a[where], x[where]), 0.0, 1.0)
             p[where], q[where] = (found, 1 - found) if of_p else (1 - found, found)
@@ -160,7 +163,7 @@ def _share(a: Any, x: Any, upper: bool) -> Array:
     out = np.full(wide.shape, np.nan)
     inside = (wide > 0) & (far > 0) & np.isfinite(wide) & np.isfinite(far)
     if inside.any():
-        out[inside] = _both(wide[inside], far[inside])[upper]
+        out[inside] = _both(wide[inside], far[inside], dtype, upper)[upper]
     none, all_ = (1.0, 0.0) if upper else (0.0, 1.0)
     edges = (
         ((wide < 0) | (far < 0), np.nan),

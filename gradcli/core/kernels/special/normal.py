@@ -29,19 +29,32 @@ def _scaled(x: Array) -> Array:
     return np.where(x >= 0, right, np.where(np.isnan(x), x, left))
 
 
+#: from here on PyTorch takes one term of the continued fraction, before five, in the precision of the argument
+_ONE_TERM, _FIVE_TERMS = 5e7, 50.0
+_ROOT = 0.56418958354775628694807945156
+
+
 def erfcx(x: Array) -> Array:
-    """exp(x^2) erfc(x)."""
-    return _scaled(_wide(x)).astype(x.dtype)
+    """exp(x^2) erfc(x), far out in the steps of PyTorch's kernel, so that the cancellation in its derivative leaves the same."""
+    near = _scaled(_wide(x)).astype(x.dtype)
+    far = x > _FIVE_TERMS
+    if not far.any():
+        return near
+    number = x.dtype.type
+    root, held = number(_ROOT), np.where(far, x, 1).astype(x.dtype)
+    square = np.where(held > _ONE_TERM, 1, held * held).astype(x.dtype)
+    five = root * (square * (square + number(4.5)) + number(2)) / (held * (square * (square + number(5)) + number(3.75)))
+    return np.where(far, np.where(held > _ONE_TERM, root / held, five), near)
 
 
 def log_ndtr(x: Array) -> Array:
-    """The logarithm of the normal distribution function at x."""
-    wide = _wide(x)
-    t = wide * math.sqrt(0.5)
-    low = wide < -1
-    held = np.where(low, t, -1.0)
-    tail = np.log(_scaled(-held) / 2) - held * held
-    return np.where(low, np.where(np.isinf(wide), -np.inf, tail), np.log1p(-erfc(np.where(low, 1.0, t)) / 2)).astype(x.dtype)
+    """The logarithm of the normal distribution function at x, its tail in the precision of the argument, as PyTorch's kernel."""
+    t = x * x.dtype.type(math.sqrt(0.5))
+    low = x < -1
+    held = np.where(low, t, -1).astype(x.dtype)
+    tail = np.log(erfcx(-held) / 2) - held * held
+    right = np.log1p(-erfc(_wide(np.where(low, 1, t))) / 2).astype(x.dtype)
+    return np.asarray(np.where(low, tail, right))
 
 
 def ndtri(p: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, elimination
 from gradcli.core.kernels.summation import total
@@ -17,25 +18,42 @@ from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
+from gradcli.core.ops.index.indexing import INDEX, index_put
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_square_floats, check_squares
+from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solve import SOLVE
+from gradcli.core.ops.linalg.svd import SVD
+from gradcli.core.ops.reduce.product import others_traced
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, diagonal
+from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 
-def _adjugate(xp: Any, A: Any) -> Any:
-    """The adjugate, also of singular matrices, by products alone, so that it has derivatives (Faddeev and LeVerrier)."""
-    n = A.shape[-1]
-    unit = xp.broadcast_to(as_data(A, np.eye(n, dtype=xp.plain(A).dtype)), A.shape)
-    power = unit
-    for k in range(1, n):
-        product = xp.matmul(A, power)
-        trace = xp.sum(xp.sum(product * unit, -1), -1)
-        power = product - unit * xp.expand_dims(xp.expand_dims(trace, -1), -1) / float(k)
-    return power if n % 2 else -power
+def _singular_gradient(grad: Tensor, A: Tensor) -> Any:
+    """The gradient of the determinant by the adjugate, from singular values, so that it has derivatives where the matrix is singular."""
+    U, S, Vh = SVD(A, True)
+    alpha = DET(U) * DET(Vh) * grad
+    others = unsqueeze(alpha, -1) if A.shape[-1] == 1 else unsqueeze(alpha, -1) * others_traced(S, S.array.ndim - 1)
+    return traced.matmul(U * unsqueeze(others, -2), Vh)
+
+
+def _regular_gradient(grad: Tensor, out: Tensor, A: Tensor) -> Any:
+    return _times_inverse(traced, grad * out, A)
+
+
+def _traced_gradient(grad: Tensor, A: Tensor, out: Tensor) -> Any:
+    """The gradient of each matrix in the way that has derivatives; matrices count as singular up to PyTorch's bound."""
+    singular = np.abs(out.array) < 100 * np.finfo(A.dtype.np).eps
+    if not singular.any():
+        return _regular_gradient(grad, out, A)
+    if singular.all():
+        return _singular_gradient(grad, A)
+    made = wrap(np.empty(A.array.shape, A.array.dtype))
+    for mask, gradient in ((singular, lambda g, o, a: _singular_gradient(g, a)), (~singular, _regular_gradient)):
+        made = index_put(made, (wrap(mask),), gradient(*(INDEX(x, (mask,)) for x in (grad, out, A))))
+    return made
 
 
 def _on_diagonal(values: Any, a: Array) -> Array:
@@ -57,18 +75,32 @@ def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
         return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
     if A.shape[-1] == 1:
         return xp.expand_dims(xp.expand_dims(grad, -1), -1)
+    if type(A) is Tensor and not A.dtype.is_complex:
+        return _traced_gradient(grad, A, out)
     singular = xp.plain(out) == 0
     if singular.any():
-        if type(A) is Tensor:
-            return xp.expand_dims(xp.expand_dims(grad, -1), -1) * xp.mT(_adjugate(xp, A))
         A = np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A)
     return _times_inverse(xp, grad * out, A)
+
+
+def _det_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
+    """The trace of the inverse times the tangent, times the determinant, which is 0 for singular matrices."""
+    A, singular = inputs[0], out.array == 0
+    if not singular.any():
+        solved = SOLVE(A, tangents[0])
+    elif elimination.fits(A.array):  # eps stands for a zero pivot, as in the gradient
+        eps = np.finfo(A.array.dtype).eps
+        solved = wrap(elimination.solve(A.array.swapaxes(-1, -2), tangents[0].array, True, eps))
+    else:
+        solved = SOLVE(wrap(np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.array.dtype), A.array)), tangents[0])
+    return xp.sum(diagonal(solved, 0, -2, -1), -1) * out
 
 
 DET: Op = Op(
     "LinalgDetBackward0",
     lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
+    jvp=_det_jvp,
     saved="A LU=? pivots=? result",
     A=Rule(
         _det_rule,
@@ -101,9 +133,11 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
 
 
 def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
-    """The trace of the inverse times the tangent; nan where the matrix is singular."""
+    """The trace of the inverse times the tangent; nan where the matrix is singular, but infinite for one element."""
     A, sign = inputs[0], outs[0]
     singular = xp.plain(sign) == 0
+    if A.shape[-1] == 1:
+        return xp.zeros_like(sign), xp.sum(diagonal(tangents[0] / A, 0, -2, -1), -1)
     if singular.any():
         A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
     return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0]), 0, -2, -1), -1)

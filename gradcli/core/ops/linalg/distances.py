@@ -163,6 +163,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
     dtype = dtypes.promote(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
         raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
+    if eps < 0:
+        raise runtime_error(f"eps must be non-negative, got: {eps:g}")
     a, b = broadcast_tensors((x1, x2))
     first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
     return sum_mean.sum(first * second, (dim,))

@@ -168,15 +168,21 @@ EIG: Op = Op(
 )
 
 
+def _check_finite(A: Tensor) -> None:
+    if not np.isfinite(A.array).all():
+        raise runtime_error("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
 def _checked_eig(A: Tensor, name: str = "linalg.eig") -> tuple[Tensor, Tensor]:
     if not A.dtype.is_differentiable:
         raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
     if A.dtype is dtypes.float16:  # whose eigenvalues PyTorch wants to hold as complex32
         warnings.emit("ComplexHalf support is experimental and many operators don't support it yet.", once="complex32")
+    if name == "linalg.eig" and A.array.ndim >= 2:
+        _check_finite(A)
     check_squares(name, A)
+    _check_finite(A)
     check_floats(name, A, "linalg_eig_out_cpu", complex=True)
-    if not np.isfinite(A.array).all():
-        raise runtime_error("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return EIG(A)  # type: ignore[no-any-return]
 
 
@@ -187,7 +193,7 @@ def eig(A: Tensor) -> Any:
 
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises RuntimeError for other shapes or dtypes."""
-    return _checked_eig(A, "linalg.eig" if A.requires_grad and state.enabled else "linalg.eigvals")[0]
+    return _checked_eig(A, "linalg.eig" if (A.requires_grad and state.enabled) or state.dual is not None else "linalg.eigvals")[0]
 
 
 FUNCTIONS: tuple[Function, ...] = (

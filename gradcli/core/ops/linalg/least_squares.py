@@ -162,23 +162,32 @@ def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tupl
     """The solution, and the sums of squares of what is left where PyTorch computes these."""
     right = b[..., None] if vector else b
     m, n = a.shape[-2:]
-    found = np.matmul(_pinv(a, 0.0, rcond, False), right)
+    found = np.matmul(_pinv(a, 0.0, _usual(a) if driver == "gelsy" else rcond, False), right)
     # the solution lies where the right side was
     columns = np.zeros((*found.shape[:-2], found.shape[-1], max(m, n)), a.dtype)
     columns[..., :n] = found.swapaxes(-1, -2)
     solution = columns[..., :n].swapaxes(-1, -2)
     residuals = np.zeros(0, a.dtype)
-    if m > n and driver != "gelsy" and bool((_rank(a, 0.0 if driver == "gels" else rcond)[0] == n).all() or driver == "gels"):
+    if m > n and driver != "gelsy" and bool((_rank(a, rcond, driver)[0] == n).all() or driver == "gels"):
         residuals = np.square(np.matmul(a, solution) - right).sum(-2)
         residuals = residuals[..., 0] if vector and a.ndim > 2 else residuals
     return (solution[..., 0] if vector else solution), residuals
 
 
-def _rank(a: Array, rcond: float) -> tuple[Array, Array]:
+def _usual(a: Array) -> float:
+    """The relative size up to which singular values count as 0 where nothing else is said."""
+    return float(np.finfo(a.dtype).eps) * float(max(a.shape[-2:]))
+
+
+def _rank(a: Array, rcond: float, driver: str) -> tuple[Array, Array]:
     """The rank of each matrix, and its singular values."""
     if not a.size:
         return np.zeros(a.shape[:-2], np.int64), np.zeros((*a.shape[:-2], 0), a.dtype)
     values = SVD.forward(a, False)[1]
+    if driver == "gelsy" and rcond > _usual(a):
+        if values.shape[-1] > 1 and ((values[..., 0] * rcond > values[..., -1]) & (values[..., 0] != 0)).any():
+            raise runtime_error("lstsq with rcond and the driver gelsy of a matrix of lower rank is not part of gradcli")
+        rcond = 0.0
     return np.asarray((values > rcond * values.max(-1, keepdims=True)).sum(-1), np.int64), values
 
 
@@ -193,10 +202,10 @@ def _left(xp: Any, grad: Any, b: Any, A: Any, solution: Any, vector: bool) -> An
     return xp.expand_dims(grad, -2) * (_columns(xp, b, vector) - xp.matmul(A, _columns(xp, solution, vector))) * 2.0
 
 
-def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float, vector: bool) -> Any:
+def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: bool) -> Any:
     total: Any = None
     if grads[0] is not None:
-        inverse = xp.call(PINV, A, 0.0, rcond, False)
+        inverse = xp.call(PINV, A, 0.0, _usual(xp.plain(A)), False)
         total = _pinv_rule(xp, xp.matmul(_columns(xp, grads[0], vector), xp.mT(_columns(xp, b, vector))), inverse, A)
     left = _left(xp, grads[1], b, A, solution, vector)
     if left is not None:
@@ -205,10 +214,10 @@ def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: floa
     return total
 
 
-def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float, vector: bool) -> Any:
+def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: bool) -> Any:
     total: Any = None
     if grads[0] is not None:
-        total = xp.matmul(xp.mT(xp.call(PINV, A, 0.0, rcond, False)), _columns(xp, grads[0], vector))
+        total = xp.matmul(xp.mT(xp.call(PINV, A, 0.0, _usual(xp.plain(A)), False)), _columns(xp, grads[0], vector))
     left = _left(xp, grads[1], b, A, solution, vector)
     if left is not None:
         total = left if total is None else total + left
@@ -252,9 +261,12 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     elif not input.dtype.is_floating_point and not input.dtype.is_complex:
         raise not_implemented("linalg_lstsq_cpu", input.dtype)
     check_floats(name, input, "linalg_lstsq_cpu")
-    if rcond is None or method == "gels":  # which takes the matrix to have full rank
-        rcond = float(np.finfo(input.dtype.np).eps) * max(input.array.shape[-2:])
-    rank, values = _rank(input.array, rcond)
+    # gels takes the matrix to have full rank, and gelsd no bound of 1 or more
+    if rcond is None or method == "gels" or (method == "gelsd" and rcond >= 1):
+        rcond = _usual(input.array)
+    rank, values = _rank(input.array, rcond, method)
+    if not b.array.size:
+        rank = np.zeros_like(rank)
     m, n = input.array.shape[-2:]
     if method == "gels" and input.array.size and bool(_deficient(values).any()):
         at = int(np.flatnonzero(_deficient(values))[0])

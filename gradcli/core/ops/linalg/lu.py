@@ -6,6 +6,7 @@ counted from 1.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -177,16 +178,30 @@ def _unpack_rule(xp: Any, grads: Any, LU_data_shape: Any) -> Any:
     return total
 
 
+def _unpacked_parts(packed: Array, wanted: bool) -> tuple[Array, Array]:
+    return _split(packed) if wanted else (np.zeros(0, packed.dtype), np.zeros(0, packed.dtype))
+
+
+def _unpack_wanted_rule(xp: Any, grads: Any, wanted: bool, LU_data_shape: Any) -> Any:
+    if not wanted:  # PyTorch takes the empty gradients for matrices
+        m, n = LU_data_shape[-2:]
+        if m < n and grads[1] is not None:
+            raise runtime_error(f"start (0) + length ({m}) exceeds dimension size (0).")
+        raise runtime_error(f"{'tril' if grads[1] is None else 'triu'}: input tensor must have at least 2 dimensions")
+    return _unpack_rule(xp, grads, LU_data_shape)
+
+
 UNPACK = Op(
     "LuUnpackBackward0",
-    _split,
+    _unpacked_parts,
     "LU_data",
+    "wanted",
     saved="LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
     outputs="L U",
     differentiable=2,
     jvp="transpose",
     LU_data=Rule(
-        _unpack_rule,
+        _unpack_wanted_rule,
         "m = LU_data.shape[-2]; n = LU_data.shape[-1]; k = min(m, n); "
         "F.pad(grads[0].tril(-1), (0, n - k)) + F.pad(grads[1].triu(), (0, 0, 0, m - k))",
     ),
@@ -304,6 +319,16 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
     return named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
 
 
+def _exchanges(packed: Array, pivots: Array) -> Array:
+    """P of each matrix, from as many pivots as it has; where a matrix has none, or there are fewer, PyTorch reads other memory."""
+    *batch, m, n = packed.shape
+    size = pivots.shape[-1] if pivots.ndim else 1
+    if size < min(m, n) or pivots.size < math.prod(batch) * size:
+        raise runtime_error("lu_unpack with fewer pivots than the matrices have rows and columns is not part of gradcli")
+    rows = pivots.reshape(-1)[: math.prod(batch) * size].reshape(*batch, size)
+    return lu.permutation(rows[..., : min(m, n)], m, packed.dtype)
+
+
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from the result of lu_factor. Raises RuntimeError unless the pivots are of dtype int32."""
     if LU_data.requires_grad and state.enabled:  # the node keeps both sizes
@@ -321,13 +346,11 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         raise runtime_error(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
-    empty = np.zeros(0, LU_data.dtype.np)
     if unpack_pivots:
         limits.check_elements(LU_pivots.array.size * LU_data.array.shape[-2] ** 2, LU_data.dtype.itemsize)
-    exchanges = lu.permutation(LU_pivots.array, LU_data.array.shape[-2], LU_data.dtype.np) if unpack_pivots else empty
-    P = Tensor(exchanges, LU_data.dtype)
-    L, U = UNPACK(LU_data) if unpack_data else [Tensor(empty.copy(), LU_data.dtype) for _ in range(2)]
-    return named("lu_unpack", "P", "L", "U")((P, L, U))
+    exchanges = _exchanges(LU_data.array, LU_pivots.array) if unpack_pivots else np.zeros(0, LU_data.dtype.np)
+    L, U = UNPACK(LU_data, unpack_data)
+    return named("lu_unpack", "P", "L", "U")((Tensor(exchanges, LU_data.dtype), L, U))
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Any:

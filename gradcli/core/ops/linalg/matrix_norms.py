@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
 from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
@@ -117,7 +118,8 @@ def cond(A: Tensor, p: Any = None) -> Any:
         return squeeze_dim(ratio, -1)
     check_squares(shown, A)
     inverse, info = inv_ex(A)
-    inverse = MASKED_FILL(inverse, info.array[..., None, None] > 0, math.inf)
+    # in place, as in PyTorch: the inverse, which its node saves, has another version then, and the gradient is an error
+    in_place.apply(inverse, lambda t: MASKED_FILL(t, info.array[..., None, None] > 0, math.inf))
     product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inverse, p))
     return product if p == "nuc" else NAN_TO_NUM(product, math.inf, math.inf, -math.inf)
 

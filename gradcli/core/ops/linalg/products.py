@@ -107,7 +107,8 @@ def check_product(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
-    refuse_bool("addmm_impl_cpu_", a.dtype)
+    if a.array.shape[0] and b.array.shape[1]:
+        refuse_bool("addmm_impl_cpu_", a.dtype)
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
@@ -142,7 +143,8 @@ def check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
         raise shape_error(text)
     if a.dtype is not b.dtype and kernel == "bmm":
         raise scalar_type_error(a.dtype, b.dtype)
-    refuse_bool(kernel, a.dtype)
+    if count and n and b.array.shape[2]:
+        refuse_bool(kernel, a.dtype)
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
 

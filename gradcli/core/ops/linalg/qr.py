@@ -58,7 +58,7 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> An
         )
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:
-        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
     if m >= n:
         return _square_qr_rule(xp, Q, R, gq, gr)
     # the first m columns of a wide matrix determine Q
@@ -95,6 +95,8 @@ QR: Op = Op(
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R of A = Q @ R. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.qr", A)
+    if not A.dtype.is_differentiable:
+        check_floats("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise runtime_error(
             f"qr received unrecognized mode '{formatted(mode)}' but expected one of 'reduced' (default), 'r', or 'complete'"

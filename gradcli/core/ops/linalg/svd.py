@@ -34,6 +34,8 @@ def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))
     try:
+        if not np.isfinite(a).all():  # with infinities the library may search without end
+            raise np.linalg.LinAlgError
         u, s, vh = singular_values.svd(a, full_matrices)
     except np.linalg.LinAlgError:
         where, _ = first_failure(a, np.linalg.svd)
@@ -152,7 +154,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
         m, n = input.array.shape[-2:]
         limits.check_room(2 * square_bytes(input.array))
         zeros = [Tensor(np.zeros((*input.array.shape[:-2], k, k), input.dtype.np), input.dtype) for k in (m, n)]
-        return named("svd", "U", "S", "V")((zeros[0], s, zeros[1]))
+        return named("svd", "U", "S", "V")((zeros[0], s, mT(zeros[1])))
     return named("svd", "U", "S", "V")((u, s, conj(mT(vh))))
 
 

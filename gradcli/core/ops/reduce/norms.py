@@ -27,7 +27,7 @@ from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -210,7 +210,9 @@ def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -
 
 def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
     gradient = _dist_rule(xp, grad, input, other, p, out)
-    return None if gradient is None else -gradient
+    if gradient is None:
+        raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #0 'self'")
+    return -gradient
 
 
 _DIST = (
@@ -325,6 +327,8 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
         v = SIZE(v)
     if dim == -1:
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]
+    if not rank:
+        raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     if dim == 0:
         shape = (v.array.shape[0], *(1,) * (rank - 1))
         return view(NORM(view(v, (v.array.shape[0], -1)), pow, (1,), False), shape)

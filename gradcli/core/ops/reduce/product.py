@@ -32,7 +32,7 @@ def _others(x: Array, dim: int) -> Array:
     return np.moveaxis(before * after, -1, dim)
 
 
-def _others_traced(x: Tensor, dim: int) -> Any:
+def others_traced(x: Tensor, dim: int) -> Any:
     """`_others` made of functions that have derivatives: running products from both ends."""
     narrow, cat, cumprod, flip = (catalog.function(n) for n in ("narrow", "cat", "cumprod", "flip"))
     size = x.array.shape[dim]
@@ -46,7 +46,7 @@ def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     if np.all(xp.plain(input)):
         return grad * (out / input)
     # out / input is 0/0 at a zero, whose own derivative is the product of the others
-    return grad * (_others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
+    return grad * (others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
 
 
 def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
