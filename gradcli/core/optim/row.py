@@ -35,7 +35,8 @@ class Row:
         self.states = states
         #: all tensors of the states, and the counts of steps among them
         self._held = [tensor for state in states for tensor in state.values()]
-        self.steps: list[Array] = [state["step"].array for state in states]
+        self._counts = [state["step"] for state in states]
+        self.steps: list[Array] = list(map(_array, self._counts))
         self._tensors = [*params, *[state[name] for name in names for state in states]]
         self._arrays = list(map(_array, self._tensors))
         self._owners = list(map(_owner, self._arrays))
@@ -65,8 +66,7 @@ class Row:
             or not all(map(is_, map(_array, self._tensors), self._arrays))
         ):
             return False
-        counts = [state["step"].array for state in self.states]
-        return all(map(is_, counts, self.steps)) and len({array.item() for array in counts}) == 1
+        return all(map(is_, map(_array, self._counts), self.steps)) and len({array.item() for array in self.steps}) == 1
 
     def gather(self) -> bool:
         """Copy parameters, gradients and states into the row; False where a gradient is of another kind, or shares memory."""

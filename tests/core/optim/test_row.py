@@ -79,6 +79,15 @@ def test_rows(made: str, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("", "if epoch == 2: model[0].bias.grad = None", 2),  # its steps are one behind from then on
         ("", "if epoch == 2: model[0].bias.grad = model[0].bias.detach()", 2),  # shares memory
+        ("", "model[0].weight.data = model[0].weight.data * 2", 3),
+        ("", "model[0].weight.data.mul_(0.5); model[2].bias.grad.mul_(2)", 3),
+        ("model[0].weight.data = torch.randn(3, 4).t()", "pass", 0),  # the state is row by row as the tensor is
+        ("", "if epoch > 1: opt.state[model[0].bias]['exp_avg'] = torch.ones(4)", 3),
+        ("", "if epoch > 1: opt.state[model[0].bias]['step'] = torch.tensor(7.0)", 1),
+        ("", "if epoch > 1: opt.state[model[0].bias]['exp_avg'].mul_(2)", 3),
+        ("", "if epoch > 1: opt.state[model[0].bias]['exp_avg'].data = torch.zeros(4)", 3),
+        ("", "opt.load_state_dict(opt.state_dict())", 3),
+        ("", "opt.param_groups[0]['params'].reverse()", 3),
         ("model[0].double(); x = x.double()\nmodel[2].double(); model[3].double(); y = y.double()", "pass", 3),
         ("both = torch.randn(2, 2)\nmodel[3].weight.data = both[:1]\nmodel[2].bias.data = both[1]", "pass", 0),  # parts of one memory
         ("model[2] = nn.Linear(4, 2, bias=False); model[0] = nn.Linear(3, 4, bias=False); model[3].bias.requires_grad_(False)", "pass", 0),
