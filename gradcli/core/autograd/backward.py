@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.core.autograd.accumulation import accumulate
 from gradcli.core.autograd.gradient_edge import Target, edge_of
-from gradcli.core.autograd.walk import Capture, Walk
+from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
 from gradcli.core.kernels import Array
@@ -47,7 +47,10 @@ def backward(
             once="create_graph",
         )
     keep = create_graph if retain_graph is None else retain_graph
-    walk = Walk(keep or state.retaining, create_graph, capture)
+    keep = keep or state.retaining
+    if inputs is None and capture is None and not create_graph and len(edges) == 1 and walk_alone(edges[0][0], grads[0].array, keep):  # type: ignore[arg-type]
+        return
+    walk = Walk(keep, create_graph, capture)
     if inputs is None:
         walk.run(edges, grads)
         return

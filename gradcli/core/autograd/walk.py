@@ -89,8 +89,6 @@ class Walk:
                 if gradient.dtype.itemsize == 2:
                     self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
         fast = self.simple and targets is None and not self.traced and not state.anomaly
-        if fast and len(edges) == 1 and edges[0][0].folded and self._run_alone(edges[0][0], grads[0].array):  # type: ignore[union-attr, arg-type]
-            return self.found
         with recording(self.recorded):
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
@@ -244,25 +242,6 @@ class Walk:
                         self._sink(nxt)
             results = None
 
-    def _run_alone(self, node: Node, grad: Any) -> bool:
-        """Do the whole walk if the graph is one folded node and leaves; whether it was."""
-        outward = node.outward()
-        if grad.shape != node.shape or grad.dtype is not node.dtype.np:
-            return False
-        for leaf, _ in outward:
-            if type(leaf) is not AccumulateGrad:
-                return False
-        pieces = node.outward_gradients(grad, self.keep)
-        if pieces is None:
-            return False
-        buffers = self.buffers
-        for (leaf, _), value in zip(outward, pieces, strict=True):
-            known = buffers.get(leaf)  # type: ignore[arg-type]
-            buffers[leaf] = value if known is None else known + value  # type: ignore[index]
-        for leaf, value in buffers.items():
-            accumulate(leaf.variable, value, False)  # type: ignore[attr-defined]
-        return True
-
     def _run_folded(self, node: Node, at: int) -> None:
         """Visit a folded node, which stands at a place in the order: at once, or as the nodes that it stands for."""
         count = self.folded.pop(node)
@@ -403,6 +382,27 @@ class Walk:
             return value
         array = np.asarray(value)
         return Tensor(array, dtypes.of(array.dtype))
+
+
+def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
+    """Do a whole walk that records nothing if the graph is one folded node and leaves; whether it was."""
+    if not node.folded or state.dual is not None or state.anomaly or grad.shape != node.shape or grad.dtype is not node.dtype.np:
+        return False
+    outward = node.outward()
+    for leaf, _ in outward:
+        if type(leaf) is not AccumulateGrad:
+            return False
+    pieces = node.outward_gradients(grad, keep)
+    if pieces is None:
+        return False
+    buffers: dict[Any, Any] = {}
+    for (leaf, _), value in zip(outward, pieces, strict=True):
+        known = buffers.get(leaf)
+        buffers[leaf] = value if known is None else known + value
+    pieces = value = known = None  # so that a leaf may take an array without a copy
+    for leaf in buffers:
+        accumulate(leaf.variable, buffers[leaf], False)
+    return True
 
 
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
