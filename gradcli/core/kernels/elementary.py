@@ -65,7 +65,26 @@ def fused(a: Any, b: Any, c: Any) -> Any:
             exact.append(operand)
         else:
             exact.append(kind.type(operand))
-    return np.asarray(np.multiply(exact[0], exact[1], dtype=_WIDER[kind]) + exact[2]).astype(kind)
+    if kind == np.float64:
+        return _fused_double(*exact)
+    return np.asarray(np.multiply(exact[0], exact[1], dtype=np.float64) + exact[2]).astype(kind)
+
+
+#: 2**27 + 1, which splits a float64 in two halves whose products are exact
+_SPLIT = 134217729.0
+
+
+def _fused_double(a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c` of float64, with the errors of the product and of the sum added at the end (Dekker, Knuth)."""
+    product = a * b
+    total = product + c
+    high, top = (_SPLIT * x - (_SPLIT * x - x) for x in (a, b))
+    low, rest = a - high, b - top
+    error = ((high * top - product) + high * rest + low * top) + low * rest
+    back = total - product
+    error = error + ((product - (total - back)) + (c - back))
+    # infinities, nan and products near the largest number have no error to add
+    return np.asarray(np.where(np.isfinite(error), total + error, total))
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

@@ -45,7 +45,7 @@ def moments(x: Array, eps: float) -> tuple[Array, Array]:
         difference = x[:, k] - mean
         mean = mean + difference / _single(count)
         square = square + difference * (x[:, k] - mean)
-    for lane in range(_LANES if vectors else 0):
+    for lane in range(_LANES):
         share = _single(vectors) / _single(count + vectors)
         difference = lane_mean[:, lane] - mean
         mean = fused(share, difference, mean)
@@ -88,9 +88,14 @@ def backward(grad: Array, x: Array, weight: Array | None, eps: float) -> Array:
 def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
     """`(x - mean) * rstd * weight + bias`."""
     normal = (x - mean) * rstd
+    zero = x.dtype.type(0)  # which PyTorch adds for a bias that is not given
     if weight is None:
-        return normal if bias is None else normal + bias
-    return normal * weight if bias is None else fused(normal, np.broadcast_to(weight, x.shape), np.broadcast_to(bias, x.shape))
+        return np.asarray(normal + (zero if bias is None else bias))
+    return (
+        np.asarray(normal * weight + zero)
+        if bias is None
+        else fused(normal, np.broadcast_to(weight, x.shape), np.broadcast_to(bias, x.shape))
+    )
 
 
 def weight_gradient(grad: Array, x: Array, eps: float) -> Array:

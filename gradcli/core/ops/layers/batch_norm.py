@@ -12,12 +12,12 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, standardised, standardised_rule
+from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.rules import check_no_gradient, moves
@@ -37,42 +37,189 @@ def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (0, *range(2, rank)), tuple(x.shape[1] if i == 1 else 1 for i in range(rank))
 
 
-def _scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
-    """`(x - mean) * rstd * weight + bias`, as PyTorch computes it: with one factor and one shift for each channel."""
+def _in_rows(x: Array) -> bool:
+    """Whether PyTorch's kernels for contiguous tensors take the array: in row-major order, or with the channels innermost."""
+    return x.flags.c_contiguous or (x.ndim in (4, 5) and np.moveaxis(x, 1, -1).flags.c_contiguous)
+
+
+def _scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, rows: bool) -> Array:
+    """`(x - mean) * rstd * weight + bias`, as PyTorch computes it: in rows with one factor and one shift for each channel."""
     shape = _channels(x)[1]
+    if not rows:
+        normal = (x - mean) * rstd
+        normal = normal if weight is None else normal * weight.reshape(shape)
+        return np.array(normal + (x.dtype.type(0) if bias is None else bias.reshape(shape)), order="C")
     factor = rstd if weight is None else rstd * weight.reshape(shape)
     shift = fused(-mean, factor, np.zeros_like(mean) if bias is None else bias.reshape(shape))
     return np.asarray(fused(x, factor, shift))
 
 
-@in_single
+def _statistics(x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, Array]:
+    """The mean and 1 / deviation of each channel, as they are kept: in half precision if the input is."""
+    axes = _channels(x)[0]
+    if not rows:
+        # PyTorch's mean, rounded; the squares are added in double precision
+        count = x.size // x.shape[1]
+        mean = dtypes.stored(np.asarray(summation.total(x, axes, True) / x.dtype.type(count)), dtype)
+        squares = np.square(x.astype(np.float64) - mean).sum(axes, keepdims=True)
+        return mean, dtypes.stored((1 / np.sqrt(squares / count + eps)).astype(x.dtype), dtype)
+    mean, rstd = moments(x, axes, eps, dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray)
+    return dtypes.stored(mean, dtype), dtypes.stored(rstd, dtype)
+
+
 def _normalised(x: Array, weight: Array | None, bias: Array | None, eps: float, dtype: DType) -> Array:
-    mean, rstd = (dtypes.stored(part, dtype) for part in moments(x, _channels(x)[0], eps))
-    return _scaled(x, mean, rstd, weight, bias)
+    rows = _in_rows(x)
+
+    def run(x: Array, weight: Array | None, bias: Array | None) -> Array:
+        return _scaled(x, *_statistics(x, eps, dtype, rows), weight, bias, rows)
+
+    return np.asarray(in_single(run)(x, weight, bias))
 
 
-def _batch_rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float) -> Any:
-    axes, shape = _channels(input)
-    if weight is not None:
-        grad = grad * xp.reshape(weight, shape)
-    return standardised_rule(xp, grad, input, axes, eps)
+def _check_memory(grad: Array, x: Array, *parameters: Array | None) -> None:
+    """Refuse the parameters of which PyTorch's kernel for contiguous tensors reads the memory in between too."""
+    if grad.flags.c_contiguous and x.flags.c_contiguous and not all(p is None or p.flags.c_contiguous for p in parameters):
+        raise runtime_error(
+            "the gradient of batch_norm with a weight or statistics that are not contiguous is not supported by gradcli: PyTorch reads "
+            "other elements of their memory. Call .contiguous() on them"
+        )
+
+
+def _sums(grad: Array, x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, Array, Array, Array]:
+    """Differences from the mean, 1 / deviation, and for each channel the sums of grad and of their product, in double precision."""
+    axes = _channels(x)[0]
+    mean, rstd = _statistics(x, eps, dtype, rows)
+    centred = x - mean
+    wide = np.float64
+    return centred, rstd, grad.sum(axes, wide, keepdims=True), (centred * grad).sum(axes, wide, keepdims=True)
+
+
+def _input_gradient(grad: Array, x: Array, weight: Array | None, eps: float, dtype: DType) -> Array:
+    _check_memory(grad, x, weight)
+    rows = _in_rows(x)
+    # the kernel for rows rounds once; the other one keeps what it computes in half precision
+    kept = dtypes.float32 if rows and _in_rows(grad) else dtype
+
+    def run(grad: Array, x: Array, weight: Array | None) -> Array:
+        centred, rstd, total, along = _sums(grad, x, eps, dtype, rows)
+        count = x.dtype.type(grad.size // grad.shape[1])
+        mean = dtypes.stored(dtypes.stored(total.astype(x.dtype), kept) / count, kept)
+        share = dtypes.stored(dtypes.stored(along.astype(x.dtype), kept) * rstd * rstd / count, kept)
+        made = dtypes.stored(dtypes.stored(grad - mean, kept) - dtypes.stored(centred * share, kept), kept) * rstd
+        return made if weight is None else np.asarray(made * weight.reshape(_channels(x)[1]))
+
+    return np.asarray(in_single(run)(grad, x, weight))
+
+
+def _weight_gradient(grad: Array, x: Array, eps: float, dtype: DType) -> Array:
+    rows = _in_rows(x)
+
+    def run(grad: Array, x: Array) -> Array:
+        _, rstd, _, along = _sums(grad, x, eps, dtype, rows)
+        return np.asarray((along * rstd).astype(x.dtype).reshape(-1))
+
+    return np.asarray(in_single(run)(grad, x))
+
+
+def _centred(xp: Any, x: Any, eps: float, dtype: DType) -> tuple[Any, Any]:
+    """Differences from the mean, and 1 / deviation; in half precision of the statistics that were kept, which are constants."""
+    if dtype.itemsize == 2:
+        array = xp.plain(x)
+        mean, rstd = (p.astype(array.dtype) for p in _statistics(array.astype(np.float32), eps, dtype, _in_rows(array)))
+        return xp.call(add_multiply.SUB, x, mean), rstd
+    count = math.prod(x.shape) // x.shape[1]
+    centred = x - _total(xp, x) / count
+    return centred, 1.0 / xp.sqrt(_total(xp, centred * centred) / count + eps)
+
+
+def _total(xp: Any, x: Any) -> Any:
+    """The sum for each channel, kept."""
+    return xp.sum(x, _channels(x)[0], True)
+
+
+def _double_rule(xp: Any, grad: Any, grad_output: Any, input: Any, weight: Any, eps: float, dtype: DType) -> Any:
+    """The gradient of the input from that of its gradient, in PyTorch's order of operations, which in half precision may overflow."""
+    centred, rstd = _centred(xp, input, eps, dtype)
+    count = math.prod(input.shape) // input.shape[1]
+
+    def times(x: Any, data: Any) -> Any:
+        return xp.call(add_multiply.MUL, x, data)
+
+    along, across, own, given = (_total(xp, x) for x in (grad * centred, grad_output * centred, grad, grad_output))
+    common = own * given / count - _total(xp, grad_output * grad) + times(across, rstd * rstd) * along * (3.0 / count)
+    cube = rstd * rstd * rstd
+    made = times(centred, cube) * common / count + times(along, cube) / count * (given / count - grad_output)
+    made = made + times(across, cube) / count * (own / count - grad)
+    return made if weight is None else made * xp.reshape(weight, _channels(input)[1])
+
+
+def _double_scale_rule(xp: Any, grad: Any, input: Any, eps: float, dtype: DType) -> Any:
+    centred, rstd = _centred(xp, input, eps, dtype)
+    return xp.call(add_multiply.MUL, xp.reshape(grad, _channels(input)[1]) * centred, rstd)
+
+
+def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, input: Any, eps: float, dtype: DType) -> Any:
+    centred, rstd = _centred(xp, input, eps, dtype)
+    count = math.prod(input.shape) // input.shape[1]
+    rest = xp.call(add_multiply.MUL, centred, rstd * rstd) * _total(xp, grad_output * centred)
+    made = xp.call(add_multiply.MUL, grad_output * count - _total(xp, grad_output) - rest, rstd / count)
+    return xp.sum(grad * made, _channels(input)[0])
 
 
 #: for formulas: the dimensions over which a channel is normalised, and the shape in which one value for each channel broadcasts
 _DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
 _SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
 _BIAS = Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "grad.sum([k for k in range(grad.dim()) if k != 1])")
+_STANDARDISED = _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL
+_ALONG = _DIM + CENTRED + "({} * c / std).sum(dim)"
+_SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? {} eps train=True"
+INPUT_GRADIENT: Op = Op(
+    "NativeBatchNormBackwardBackward0",
+    _input_gradient,
+    "grad_output input weight",
+    "eps dtype",
+    saved=_SAVED.format("weight"),
+    grad_output=Rule(
+        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
+        _STANDARDISED,
+    ),
+    input=Rule(
+        _double_rule,
+        _DIM + _SHAPE + CENTRED + "x = c / std; g = grad_output; p = grad.mean(dim, True); q = g.mean(dim, True); "
+        "r = (grad * x).mean(dim, True); s = (g * x).mean(dim, True); w = 1 if weight is None else weight.reshape(shape); "
+        "-w * (x * ((grad * g).mean(dim, True) - p * q - r * s) + s * (grad - p - x * r) + r * (g - q - x * s)) / std**2",
+    ),
+    weight=Rule(
+        _double_weight_rule,
+        _DIM + CENTRED + "x = c / std; g = grad_output; (grad * (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std).sum(dim)",
+    ),
+)
+WEIGHT_GRADIENT = Op(
+    "NativeBatchNormBackwardBackward0",
+    _weight_gradient,
+    "grad_output input",
+    "eps dtype",
+    saved=_SAVED.format("weight=?"),
+    grad_output=Rule(
+        _double_scale_rule,
+        _DIM + _SHAPE + CENTRED + "grad.reshape(shape) * c / std",
+    ),
+    input=Rule(
+        lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, eps, dtype),
+        _DIM + _SHAPE + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
+    ),
+)
 BATCH_NORM = Op(
     "NativeBatchNormBackward0",
     _normalised,
     "input weight bias",
     "eps dtype",
     saved="input! result1=? result2=? running_mean=? running_var=? weight! eps training=True",
-    input=Rule(_batch_rule, _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL),
-    weight=Rule(
-        lambda xp, grad, input, eps: xp.sum(grad * standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
-        _DIM + CENTRED + "(grad * c / std).sum(dim)",
+    input=Rule(
+        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
+        _STANDARDISED,
     ),
+    weight=Rule(lambda xp, grad, input, eps, dtype: xp.call(WEIGHT_GRADIENT, grad, input, eps, dtype), _ALONG.format("grad")),
     bias=_BIAS,
 )
 
@@ -86,12 +233,17 @@ def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
     return mean.reshape(shape), np.asarray(1 / np.sqrt(var + var.dtype.type(eps))).reshape(shape)
 
 
-@in_single
 def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float) -> Array:
-    return _scaled(x, *_fixed(x, mean, var, eps), weight, bias)
+    rows = _in_rows(x)
+
+    def run(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array) -> Array:
+        return _scaled(x, *_fixed(x, mean, var, eps), weight, bias, rows)
+
+    return np.asarray(in_single(run)(x, weight, bias, mean, var))
 
 
-def _fixed_rule(xp: Any, grad: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
+def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
+    _check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
     if weight is not None:
         grad = grad * xp.reshape(weight, _channels(grad)[1])
     return scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
@@ -198,7 +350,7 @@ def _batch_norm(
             _follow(input.array, running_mean, running_var, momentum)
         return BATCH_NORM(input, weight, bias, eps, input.dtype)
     assert running_mean is not None and running_var is not None
-    return BATCH_NORM_FIXED(input, weight, bias, running_mean.array.copy(), running_var.array.copy(), eps)
+    return BATCH_NORM_FIXED(input, weight, bias, *(memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var)), eps)
 
 
 # --- instances ---

@@ -36,7 +36,6 @@ def _layer_norm(
     if x.dtype == np.float16:  # computed in single precision
         weight, shift = (None if part is None else part.astype(np.float32) for part in (weight, bias))
         made, mean, rstd = _layer_norm(x.astype(np.float32), weight, shift, normalized_shape, eps)
-        made = made + np.float32(0) if bias is None else made  # PyTorch adds 0 for a bias that is not given
         return made.astype(x.dtype), mean.astype(x.dtype), rstd.astype(x.dtype)
     columns = _columns(x, normalized_shape)
     if columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,16 @@ import numpy as np
 from gradcli.core.kernels import Array
 
 
-def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
-    """The mean and 1 / sqrt(variance + eps) over `axes`, which stay with size 1; summed in double precision."""
+def moments(x: Array, axes: tuple[int, ...], eps: float, kept: Callable[[Array], Array] = np.asarray) -> tuple[Array, Array]:
+    """The mean and 1 / sqrt(variance + eps) over `axes`, which stay with size 1; summed in double precision.
+
+    `kept` rounds the sum of the squares of the differences from the mean, and the variance.
+    """
     wide = x.astype(np.float64)
     count = np.float64(math.prod(x.shape[axis] for axis in axes))
     mean = wide.sum(axes, keepdims=True) / count
     squares = np.square(x - mean.astype(x.dtype)).astype(np.float64).sum(axes, keepdims=True)  # which may overflow
-    rstd = 1 / np.sqrt(squares / count + eps)
+    rstd = 1 / np.sqrt(kept(kept(squares) / count) + eps)
     return mean.astype(x.dtype), rstd.astype(x.dtype)
 
 
@@ -40,7 +44,7 @@ def scaled(x: Any, weight: Any, bias: Any) -> Any:
     """`x * weight + bias`, where both may be None."""
     if weight is not None:
         x = x * weight
-    return x if bias is None else x + bias
+    return x + (np.float32(0) if bias is None else bias)  # PyTorch adds 0 for a bias that is not given
 
 
 #: for formulas: c is the difference from the mean along dim, std the deviation
