@@ -34,7 +34,7 @@ CORE = [
     *("vocabulary", "data", "distributions", "nn", "optim", "transforms", "ops", "autograd"),
     *("plans", "functions", "graph", "random", "calling", "tensor", "kernels"),
 ]
-LANG = ["prompt", "interpreter", "names", "plotting", "arrays", "libraries", "classes", "values", "python", "syntax"]
+LANG = ["prompt", "interpreter", "names", "plotting", "arrays", "saving", "libraries", "classes", "values", "python", "syntax"]
 
 
 def _downward(folder: str, wings: list[str], *others: str) -> dict[str, set[str]]:

@@ -111,9 +111,18 @@ def _unused(bindings: Sequence[Binding], texts: Sequence[str]) -> list[str]:
 
 
 def make_session(
-    shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False, plots: str | None = None
+    shared: Shared,
+    read_stdin: data.ReadStdin,
+    write: Callable[[str], None],
+    *,
+    interactive: bool = False,
+    plots: str | None = None,
+    files: str | None = None,
 ) -> Session:
-    """The session that the options ask for; `write` gets what programs print, the folder `plots` the figures that they draw."""
+    """The session that the options ask for; `write` gets what programs print, the folder `plots` the figures that they draw.
+
+    In the folder `files` programs save and load.
+    """
     bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
     guard.begin(bounds, interactive=interactive, coloured=output.use_colour(sys.stderr, shared.color))
     limits.use(bounds)  # for what happens outside of the session, such as writing results
@@ -126,13 +135,17 @@ def make_session(
         warn=_ignore if shared.quiet else _warner(shared.color),
         read_stdin=read_stdin,
         tables=data.Form(shared.missing, shared.separator),
-        outside=_outside(shared, bounds, plots),
+        outside=_outside(shared, bounds, plots, files),
     )
 
 
-def _outside(shared: Shared, bounds: limits.Limits, plots: str | None) -> Outside:
-    """Standard error, figures, and progress bars where it is a terminal. Text from strangers gets only the first: others load modules."""
+def _outside(shared: Shared, bounds: limits.Limits, plots: str | None, files: str | None) -> Outside:
+    """Standard error, figures, files, and progress bars where it is a terminal. Text from strangers gets only the first: others load
+    modules.
+    """
     if bounds.untrusted:
+        if files is not None:
+            raise UsageError("--untrusted and --files contradict each other")
         return Outside(write_error=output.write_stderr)
     figures = Figures(plots, shared.color)
     bars = None
@@ -140,7 +153,12 @@ def _outside(shared: Shared, bounds: limits.Limits, plots: str | None) -> Outsid
         from gradcli.cli.bars import Bars
 
         bars = Bars(shared.color)
-    return Outside(write_error=output.write_stderr, progress=bars, draw=figures)
+    folder = None
+    if files is not None:
+        from gradcli.cli.saved_files import Folder
+
+        folder = Folder(files)
+    return Outside(write_error=output.write_stderr, progress=bars, draw=figures, files=folder)
 
 
 def _warner(choice: str | None) -> Callable[[str, str, Span | None], None]:

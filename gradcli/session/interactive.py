@@ -259,6 +259,7 @@ class Interactive:
         the process."""
         now = limits.current
         limits.use(now.changed(**{name: min(getattr(now, name), most) for name, most in _PREVIEW.items()}))
+        self._interpreter.forget_files()
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
         if not program.body:
             return ""

@@ -30,7 +30,11 @@ kept += [np.linalg.inv(a), np.linalg.svd(a), np.linalg.eigh(a), np.polyfit([0., 
 kept += [np.histogram(a, bins='auto'), np.percentile(a, 50), np.median(a), np.einsum('ij->ji', a), np.sort(a), np.pad(a, 1), np.cov(a)]
 kept += [repr(a), str(a.astype(np.float32)), np.array([1.]) / 0, np.finfo(np.float16).eps, np.interp(1, [0, 2], [0, 2])]
 kept += [torch.from_numpy(a).numpy().mean(axis=0), np.random.multivariate_normal([0.], [[1.]]), np.convolve([1., 2.], [1.]), np.kron(a, a)]
-import datetime
+import datetime, io
+b = io.BytesIO()
+torch.save(x, b)
+b.seek(0)
+torch.load(b)
 kept.append(datetime.datetime.strptime('2020', '%Y'))
 try:
     torch.sinn(x)

@@ -54,7 +54,7 @@ def _drawing(outside: Outside | None) -> Outside | None:
 
         return draw(figures.picture(figure), name)
 
-    return Outside(outside.write_error, outside.progress, run)
+    return Outside(outside.write_error, outside.progress, run, outside.files)
 
 
 class Session:

@@ -92,13 +92,13 @@ def make_screen(shared: Shared) -> Screen:
     )
 
 
-def make_session(shared: Shared, screen: Screen) -> Session:
-    """The session that the options ask for; what its programs print goes to `screen`."""
+def make_session(shared: Shared, screen: Screen, files: str | None = None) -> Session:
+    """The session that the options ask for; what its programs print goes to `screen`, and in the folder `files` they save and load."""
     from gradcli import data
     from gradcli.cli import request
 
     # standard input is the terminal, from which only inputs are read
-    return request.make_session(shared, data.stdin_reader(None), screen.program, interactive=True)
+    return request.make_session(shared, data.stdin_reader(None), screen.program, interactive=True, files=files)
 
 
 def interact(prompt: Prompt, settings: Config, keys: str | None = None) -> int:

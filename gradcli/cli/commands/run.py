@@ -24,7 +24,7 @@ HELP = """Run scripts written for PyTorch, as they are. What they print goes to 
 
 The files share one session, in order; each is parsed whole before it runs. - is standard input. Of notebooks (.ipynb) the code cells
 run one after the other, and what a cell ends with is shown. IPython's own lines (%magic, !command) are left out. Figures of matplotlib's
-pyplot are drawn into the terminal, or with --plots into files.
+pyplot are drawn into the terminal, or with --plots into files. torch.save and torch.load have the files of --files DIR.
 """
 
 FORMATS = ("repr",)
@@ -41,20 +41,23 @@ def command(
     plots: Annotated[
         str | None, typer.Option("--plots", metavar="DIR", help="Write the figures of matplotlib's pyplot into a folder.")
     ] = None,
+    files: Annotated[
+        str | None, typer.Option("--files", metavar="DIR", help="Let scripts save and load files of this folder, and of no other.")
+    ] = None,
     cells: Annotated[bool, typer.Option("--cells", help="Number the cells of notebooks, and what they show.")] = False,
     shared: Shared,
 ) -> int:
     """Run the files in order."""
-    files = words or []
-    _check(files, interactive, shared)
+    scripts = words or []
+    _check(scripts, interactive, shared)
     if interactive:
         from gradcli.cli import output
 
         if output.is_terminal(sys.stdin):
-            return _run_and_stay(files, shared, keep_going)
+            return _run_and_stay(scripts, shared, keep_going, files)
         # standard input holds the inputs that would be typed
-        files = [*files, "-"]
-    return _run(files, shared, keep_going, cells, plots)
+        scripts = [*scripts, "-"]
+    return _run(scripts, shared, keep_going, cells, (plots, files))
 
 
 def _check(files: list[str], interactive: bool, shared: Shared) -> None:
@@ -88,8 +91,11 @@ def _run_notebook(session: Session, name: str, show: Callable[[str], None], cell
             show(f"{start}{chr(10) if start and chr(10) in shown else ''}{shown}\n")
 
 
-def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, plots: str | None) -> int:
-    """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded."""
+def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, folders: tuple[str | None, str | None]) -> int:
+    """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded.
+
+    `folders` are those for plots and for the files that scripts save.
+    """
     from gradcli import data
     from gradcli.cli import guard, output
     from gradcli.cli.reporting import Reporter
@@ -100,7 +106,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, plots:
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=True)
     printed: list[str] = []
     show = output.program_writer() if shared.path is None else printed.append
-    session = make_session(shared, read_stdin, show, plots=plots)
+    session = make_session(shared, read_stdin, show, plots=folders[0], files=folders[1])
     code = 0
     for name in files:
         try:
@@ -120,7 +126,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, plots:
     return code
 
 
-def _run_and_stay(files: list[str], shared: Shared, keep_going: bool) -> int:
+def _run_and_stay(files: list[str], shared: Shared, keep_going: bool, folder: str | None) -> int:
     """Run the files, then the prompt; after an error the prompt has what was there before the file that failed."""
     from gradcli.cli.commands import repl
     from gradcli.cli.reporting import Reporter
@@ -130,7 +136,7 @@ def _run_and_stay(files: list[str], shared: Shared, keep_going: bool) -> int:
     settings = config.load()
     shared = repl.with_settings(shared, settings, script=True)
     screen = repl.make_screen(shared)
-    session = repl.make_session(shared, screen)
+    session = repl.make_session(shared, screen, folder)
     prompt = repl.make_prompt(session, screen)
     for name in files:
         try:

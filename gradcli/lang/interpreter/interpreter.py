@@ -192,6 +192,10 @@ class Interpreter:
         with self._active():
             return compile_expression(expression, self._one_off)(self._globals)
 
+    def forget_files(self) -> None:
+        """From now on programs save and load no files."""
+        self._outside.files = None
+
     def call(self, function: Value, *args: Value) -> Value:
         """Call a function value from outside a program."""
         with self._active():

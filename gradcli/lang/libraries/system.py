@@ -1,8 +1,7 @@
-"""`sys` and `os` as far as they tell of the language and of texts: no file, no process, no environment is reached."""
+"""`sys` and `os` as far as they tell of the language: no process, no environment is reached."""
 
 from __future__ import annotations
 
-import posixpath
 import sys
 from collections.abc import Callable
 
@@ -11,10 +10,10 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import Value, hosted
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import emit, emit_error, execution
 from gradcli.lang.values.types import make_error
-from gradcli.lang.values.value_classes import Builtin, Namespace
+from gradcli.lang.values.value_classes import Builtin
 
 
 class Stream(Scripted):
@@ -75,21 +74,6 @@ SYS: dict[str, Value] = {
 }
 
 
-def _on_paths(name: str) -> Builtin:
-    function = getattr(posixpath, name)
-
-    def run(*paths: Value) -> Value:
-        for path in paths:
-            if type(path) is not str:
-                raise type_error(f"{name}() argument must be str, not '{{}}'", path)
-        return hosted(function, *paths)
-
-    return Builtin(name, run)
-
-
-PATH: dict[str, Value] = {name: _on_paths(name) for name in ("join", "basename", "dirname", "split", "splitext", "normpath")}
-
-
 def _no_environment(name: Value, default: Value = None, /) -> Value:
     return default
 
@@ -130,7 +114,6 @@ class Environment(Scripted):
 
 
 OS: dict[str, Value] = {
-    "path": Namespace("os.path", PATH),
     "environ": Environment(),
     "getenv": Builtin("getenv", _no_environment),
     "sep": "/",

@@ -27,12 +27,18 @@ _VERSION = "2.13.0+cpu"
 _ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
 
 
+#: names of torch that the language has, each with its module
+_OF_LANGUAGE = dict.fromkeys(("save", "load"), "gradcli.lang.saving.torch_files")
+
+
 def torch(place: str = "") -> Namespace:
     """The namespace `torch.PLACE` (`torch` itself for ""); always the same object."""
     known = _made.get(place)
     if known is None:
         path = f"torch.{place}" if place else "torch"
-        known = _made[place] = Namespace(path, {} if place else {"__version__": _VERSION}, _finder(place), lambda: library.members(place))
+        more = () if place else _OF_LANGUAGE
+        members: dict[str, Value] = {} if place else {"__version__": _VERSION}
+        known = _made[place] = Namespace(path, members, _finder(place), lambda: [*library.members(place), *more])
     return known
 
 
@@ -47,6 +53,8 @@ def _finder(place: str) -> Callable[[str], Value]:
             return torch(full)
         if full in _ERRORS:
             return exception_type(_ERRORS[full])
+        if full in _OF_LANGUAGE:
+            return getattr(import_module(_OF_LANGUAGE[full]), name.upper())
         found = library.find(full)
         return MISSING if found is None else found
 
@@ -109,10 +117,12 @@ _STANDARD = (
 LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "sys": ("gradcli.lang.libraries.system", "SYS"),
-    "os": ("gradcli.lang.libraries.system", "OS"),
+    "os": ("gradcli.lang.saving.os_files", "OS"),
     "gc": ("gradcli.lang.libraries.system", "GC"),
     "__future__": ("gradcli.lang.libraries.system", "FUTURE"),
-    "os.path": ("gradcli.lang.libraries.system", "PATH"),
+    "pathlib": ("gradcli.lang.saving.paths", "MEMBERS"),
+    "io": ("gradcli.lang.saving.buffers", "MEMBERS"),
+    "os.path": ("gradcli.lang.saving.os_files", "PATH"),
     "matplotlib": ("gradcli.lang.plotting.pyplot", "MATPLOTLIB"),
     "matplotlib.cm": ("gradcli.lang.plotting.pyplot", "CM"),
     "matplotlib.pyplot": ("gradcli.lang.plotting.pyplot", "MEMBERS"),

@@ -16,5 +16,4 @@ def is_left_out(place: str, name: str) -> bool:
 def text(place: str, name: str) -> str:
     """What errors say of such a name."""
     owner = place if place == TENSOR else f"torch.{place}" if place else "torch"
-    reason = ": programs read and write no files" if not place and name in ("load", "save") else ""
-    return f"{owner}.{name} is not part of gradcli{reason}"
+    return f"{owner}.{name} is not part of gradcli"

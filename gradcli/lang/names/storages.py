@@ -15,6 +15,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_an_integer
+from gradcli.core.graph.strided import owner
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -27,15 +28,6 @@ from gradcli.lang.values.execution import execution
 _WITHIN = 40
 
 
-def _buffer(array: Array) -> Array:
-    """The array that owns the memory of an array."""
-    base: Any = array
-    while base is not None:
-        array = base if isinstance(base, np.ndarray) else array
-        base = getattr(base, "base", None)  # between a strided view and its source there is an object of numpy's
-    return array
-
-
 def _begin(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
@@ -46,7 +38,7 @@ def data_ptr(tensor: Tensor) -> int:
     array = tensor.array
     if not array.size:
         return 0
-    buffer = _buffer(array)
+    buffer = owner(array)
     return (execution.addresses.of(buffer) << _WITHIN) + _begin(array) - _begin(buffer)
 
 
@@ -60,7 +52,7 @@ class Storage(Scripted):
 
     def __init__(self, tensor: Tensor) -> None:
         blocks.settle()
-        self.buffer = _buffer(tensor.array)
+        self.buffer = owner(tensor.array)
 
     def elements(self) -> Array:
         """The elements in a row, in the order of memory."""

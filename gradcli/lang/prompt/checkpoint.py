@@ -217,7 +217,7 @@ def _changes(kind: type) -> bool:
     """Whether instances of the class can change, or refer to objects that can."""
     if issubclass(kind, _LOOKED_INTO):
         return True
-    places = ("gradcli.core.", "gradcli.lang.arrays.", "gradcli.lang.libraries.", "gradcli.lang.plotting.")
+    places = ("gradcli.core.", *(f"gradcli.lang.{wing}." for wing in ("arrays", "libraries", "plotting", "saving")))
     return kind.__module__.startswith(places) and not issubclass(kind, (*_FIXED, type))
 
 

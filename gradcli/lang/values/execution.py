@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Protocol
 
 from gradcli import limits
 from gradcli.core.tensor.state import state
@@ -25,26 +26,50 @@ def _nowhere(text: str) -> None:
     return None
 
 
+class Files(Protocol):
+    """The files that a program may save and load, by names within a folder. Methods raise errors of the program."""
+
+    def read(self, name: str) -> bytes:
+        """All bytes of a file."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replace a file."""
+
+    def size(self, name: str) -> int:
+        """The bytes of a file."""
+
+    def kind(self, name: str) -> str:
+        """What a name stands for: "file", "folder", or "" for nothing."""
+
+    def make_folder(self, name: str, parents: bool) -> None:
+        """Make a folder, with `parents` those above it too."""
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+
+
 class Outside:
-    """What a program reaches beside its output, filled in by whoever runs it: standard error, progress bars, figures.
+    """What a program reaches beside its output, filled in by whoever runs it: standard error, progress bars, figures, files.
 
     `progress(total)` begins a bar and gives the function that is told how far it is, None at the end, and the text. `draw` gets
     figures that are to be shown, or saved under a name, and gives what is to be printed.
     """
 
-    __slots__ = ("draw", "figures", "progress", "write_error")
+    __slots__ = ("draw", "figures", "files", "progress", "write_error")
 
     def __init__(
         self,
         write_error: Callable[[str], None] = _nowhere,
         progress: Callable[[float | None], Callable[[float | None, str], None]] | None = None,
         draw: Callable[[object, str | None], str] | None = None,
+        files: Files | None = None,
     ) -> None:
         #: the figures that are open, the current one last
         self.figures: list[object] = []
         self.write_error = write_error
         self.progress = progress
         self.draw = draw
+        self.files = files
 
 
 class Addresses:
@@ -107,6 +132,14 @@ class Execution:
 
 
 execution = Execution()
+
+
+def files(purpose: str) -> Files:
+    """The files that the program may save and load. PermissionError, which names the `purpose`, where there are none."""
+    if execution.outside.files is None:
+        text = f"{purpose}: programs read and write no files, but in a folder that `gradcli run --files DIR` names"
+        raise ProgramError("PermissionError", text)
+    return execution.outside.files
 
 
 def counting() -> bool:

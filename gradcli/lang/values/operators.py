@@ -66,7 +66,7 @@ def _is_plain(value: Value) -> bool:
 
 def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
     """Operands that are neither both tensors nor both host values, as in `[1] * tensor(2)`. Raises TypeError with Python's text."""
-    if isinstance(a, Special) or isinstance(b, Special) or hasattr(type(a), "special"):
+    if isinstance(a, Special) or isinstance(b, Special) or hasattr(type(a), "special") or hasattr(type(b), "special"):
         found = special_methods.operate(symbol, a, b)
         if found is not MISSING:
             return found
