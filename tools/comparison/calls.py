@@ -44,6 +44,7 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
     "str": ("'sum'", "'mean'", "'none'"),
     "ints": ("(0,)", "(1,)", "(2, 3)", "(0, 1)", "(-1,)", "()", "[1, 0]", "(3, 2)", "(0, 0)", "(6,)"),
     "floats": ("(0., 1.)", "(-1, 2.5)", "(2., 1.)", "(0.,)", "(1., 1.)"),
+    "scalars": ("(0.5,)", "(2, 1.5)", "[1, 1]", "(1., 0.5, 2)"),
     "dtype": ("torch.float32", "torch.float64", "torch.int64", "torch.float16", "torch.bool", "None"),
     "layout": ("torch.strided",),
     "device": ("'cpu'",),

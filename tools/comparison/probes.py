@@ -120,7 +120,7 @@ class Wide:
         return getattr(Wide.torch, name)
     def tensor(self, *values, **options):
         t = Wide.torch.tensor(*values, **options)
-        return t.double() if t.dtype is Wide.torch.float32 else t
+        return t.double() if t.is_floating_point() else t
 torch = Wide()
 """
 

@@ -28,7 +28,7 @@ KINDS = (
     "error text",
     "warning",
     "refused",  # gradcli says that it does not do this
-    "noise",  # numbers of single precision that double precision shows to be rounding errors, PyTorch's as large as gradcli's
+    "noise",  # numbers of single or half precision that double precision shows to be rounding errors, PyTorch's as large as gradcli's
     "digits",  # numbers that differ in their last digits
     "known",  # listed as a known difference
     "equal",
@@ -60,12 +60,16 @@ class Difference:
     ours: str
 
 
+#: what the texts of inputs have that rows of known differences are about
+_INPUTS = {"with nan or infinity": r"inf\b|nan\b", "without elements": r"zeros\(|tensor\(\[\]", "in half precision": r"torch\.b?float16"}
+
+
 @dataclass(frozen=True)
 class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
-    After the fact may follow "with nan or infinity", for calls whose inputs have these, or "but for signs", for numbers that differ in
-    their signs alone.
+    After it may follow "with nan or infinity", "without elements" or "in half precision", for calls of such inputs, or "but for signs",
+    for numbers that differ in their signs alone.
     """
 
     names: str
@@ -76,8 +80,8 @@ class Known:
         """Whether the row is about this difference of the function `name`, called with what `inputs` says."""
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
-        what, *odd = re.split(r" (?=with nan or infinity$|but for signs$)", self.what)
-        if odd == ["with nan or infinity"] and not re.search(r"inf\b|nan\b", inputs):
+        what, *odd = re.split(r" (?=with nan or infinity$|without elements$|in half precision$|but for signs$)", self.what)
+        if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
             return False
         if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):
             return False
@@ -208,9 +212,11 @@ def settled(found: list[Difference], exact: dict[str, Any], matrices: bool) -> l
 
 def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
     """Whether the texts differ in numbers alone, and the largest error of each tensor is at most four times that of PyTorch."""
-    exact = exact.replace(", dtype=torch.float64", "")
-    texts = [re.sub(r"\s+", " ", _GRAD_FN.sub("", text)) for text in (difference.theirs, difference.ours, exact)]
-    if len({re.sub(r"[\s,]", "", NUMBER.sub("#", text)) for text in texts}) != 1 or "dtype=torch" in texts[0]:
+    texts = [
+        re.sub(r"\s+", " ", _GRAD_FN.sub("", re.sub(r",\s*dtype=torch\.(b?float\d+)", "", text)))
+        for text in (difference.theirs, difference.ours, exact)
+    ]
+    if len({re.sub(r"[\s,]", "", NUMBER.sub("#", text)) for text in texts}) != 1 or "torch.float64" in difference.theirs:
         return False
     for parts in zip(*(text.split("tensor(") for text in texts), strict=True):
         theirs, ours, true = ([float(n) for n in NUMBER.findall(part)] for part in parts)

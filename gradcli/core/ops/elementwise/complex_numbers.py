@@ -34,11 +34,11 @@ def _pairs(a: Array) -> Array:
 def _numbers(a: Array) -> Array:
     """Pairs of real numbers, side by side in memory, as complex ones in the same memory."""
     a = np.asarray(a)
-    a = a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
     kind = np.dtype(np.complex64 if a.itemsize == 4 else np.complex128)
-    made: Array = np.ndarray(a.shape[:-1], kind, a, 0, a.strides[:-1])
-    made.flags.writeable = a.flags.writeable
-    return made
+    if not a.size:
+        return np.zeros(a.shape[:-1], kind)
+    a = a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
+    return np.asarray(a.view(kind)[..., 0])
 
 
 CONJ_PHYSICAL: Op = Op(
@@ -142,6 +142,8 @@ def _view_as_complex(input: Tensor) -> Tensor:
     if input.array.shape[-1] != 2:
         raise runtime_error("Tensor must have a last dimension of size 2")
     size = input.array.itemsize
+    if not input.array.size:
+        return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
     if input.array.strides[-1] != size:
         raise runtime_error("Tensor must have a last dimension with stride 1")
     if any(stride % (2 * size) for stride in input.array.strides[:-1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,25 @@ def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
     return np.rint(x * inverse + np.asarray(zero_point, x.dtype))
 
 
-def _rounded(x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
-    point = np.asarray(zero_point, x.dtype)
-    return ((np.fmin(np.fmax(_levels(x, scale, zero_point), low), high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
+def _whole_levels(x: Array, scale: Any, zero_point: Any) -> Any:
+    """As integers of 64 bits, of which the processor makes the smallest of larger numbers, with the inverse in single precision."""
+    inverse = (np.float32(1) / np.asarray(scale, np.float32)).astype(x.dtype)
+    levels = np.rint(x * inverse + np.asarray(zero_point, x.dtype))
+    return np.where(np.abs(levels) < 2.0**63, levels, x.dtype.type(-(2.0**63)))
 
 
-def _record(name: str) -> Op:
+def _record(name: str, levels_of: Callable[[Array, Any, Any], Any] = _levels) -> Op:
+    def rounded(x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+        point = np.asarray(zero_point, x.dtype)
+        return ((np.fmin(np.fmax(levels_of(x, scale, zero_point), low), high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
+
     def passed(xp: Any, grad: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any) -> Any:
-        levels = _levels(xp.plain(input), scale, zero_point)
+        levels = levels_of(xp.plain(input), scale, zero_point)
         return xp.where((levels >= quant_min) & (levels <= quant_max), grad, xp.zeros_like(grad))
 
     return Op(
         f"FakeQuantize{name}Backward0",
-        _rounded,
+        rounded,
         "input",
         "scale zero_point quant_min quant_max",
         saved="mask=?!",
@@ -47,7 +54,7 @@ def _record(name: str) -> Op:
 
 
 BY_NUMBERS, BY_TENSORS = _record("PerTensorAffineCachemask"), _record("PerTensorAffineCachemaskTensorQparams")
-BY_CHANNEL = _record("PerChannelAffineCachemask")
+BY_CHANNEL = _record("PerChannelAffineCachemask", _whole_levels)
 
 
 _KERNEL = "fake_quantize_tensor_cachemask_kernel_type_handling"

@@ -123,11 +123,22 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 def _replace(x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     if x.dtype.kind != "f":
         return x.copy()
-    info = np.finfo(x.dtype)
+    largest = float(np.finfo(x.dtype).max)
+    return _replaced(x, nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
+
+
+def _replaced(x: Any, nan: float | None, posinf: float, neginf: float) -> Any:
     made = np.where(np.isnan(x), x.dtype.type(nan or 0.0), x)
-    made = np.where(np.isposinf(x), x.dtype.type(info.max if posinf is None else posinf), made)
-    made = np.where(np.isneginf(x), x.dtype.type(info.min if neginf is None else neginf), made)
+    made = np.where(np.isposinf(x), x.dtype.type(posinf), made)
+    made = np.where(np.isneginf(x), x.dtype.type(neginf), made)
     return memory_format.laid_out(np.asarray(made), memory_format.preserved(np.asarray(x)))
+
+
+def _nan_to_num(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
+    if input.dtype is dtypes.bfloat16:  # whose array has larger numbers
+        largest = dtypes.largest(input.dtype)
+        posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    return NAN_TO_NUM(input, nan, posinf, neginf)
 
 
 NAN_TO_NUM = Pointwise(
@@ -190,7 +201,7 @@ FUNCTIONS = (
         "nan_to_num",
         (
             "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
-            lambda x, nan, posinf, neginf: NAN_TO_NUM(x, nan, posinf, neginf),
+            _nan_to_num,
         ),
         doc="nan as 0 (or nan), infinities as the largest numbers (or posinf, neginf).",
         ops=(NAN_TO_NUM,),

@@ -44,8 +44,10 @@ def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) 
 
 
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
+    if type(base) is bool:
+        raise runtime_error("the gradient of a power of a bool is not part of gradcli")
     if base == 0:
-        return xp.where(np.real(xp.plain(exponent)) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
+        return grad * xp.where(np.real(xp.plain(exponent)) >= 0, xp.zeros_like(out), out * float("-inf"))
     if xp.plain(out).dtype.kind == "c":
         return grad * scalars.times(xp, out, complex(np.log(complex(base))))  # type: ignore[arg-type]
     return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))

@@ -44,6 +44,12 @@ ABS = Pointwise(
 absolute = checked(ABS, refuse_bool, "abs_cpu")
 
 
+def _absolute_in_place(input: Tensor) -> Tensor:
+    if input.dtype.is_complex:
+        raise runtime_error("In-place abs is not supported for complex tensors.")
+    return absolute(input)  # type: ignore[no-any-return]
+
+
 def signbit(input: Tensor) -> Tensor:
     """True where the sign is minus, also for -0.0."""
     refuse_complex("signbit", input.dtype)
@@ -88,7 +94,17 @@ _X = [0.4, -1.3, 2.7]
 FUNCTIONS = (
     unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
     unary("sgn", SGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
-    unary("abs", ABS, "The absolute value.", np.abs, _X, aliases=("absolute",), run=absolute, torch_inplace=("abs_",)),
+    unary(
+        "abs",
+        ABS,
+        "The absolute value.",
+        np.abs,
+        _X,
+        aliases=("absolute",),
+        run=absolute,
+        written=("Tensor input", _absolute_in_place),
+        torch_inplace=("abs_",),
+    ),
     Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=True),
     Function(
         "copysign",

@@ -136,11 +136,19 @@ def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
     return xp.call(MASKED_FILL, xp.call(RECIPROCAL, square), np.equal(xp.plain(square), 0), 0)
 
 
+def _atan2_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
+    """The turn of the point, nan at the origin; a missing tangent is 0."""
+    y, x = inputs
+    parts = [side * tangent for side, tangent in ((-y, tangents[1]), (x, tangents[0])) if tangent is not None]
+    return sum(parts[1:], parts[0]) / (y * y + x * x)
+
+
 ATAN2 = Pointwise(
     "Atan2Backward0",
     elementary.arctan2,
     "input other",
     kind="float",
+    jvp=_atan2_jvp,
     input=Rule(
         lambda xp, grad, input, other: grad * other * _inverse_square(xp, input, other),
         "r = input**2 + other**2; where(r == 0, 0, grad * other / r)",

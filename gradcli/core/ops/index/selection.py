@@ -12,6 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import SCATTER
 from gradcli.core.ops.index.masked import MASKED_FILL_TENSOR
@@ -120,6 +121,13 @@ def keeping(grad_fn: str, forward: Any, more: str = "", layout: Layout = "preser
 def result(name: str, pair: tuple[Tensor, Tensor]) -> NamedResult:
     """The pair as `torch.return_types.NAME(values=..., indices=...)`."""
     return named(name, "values", "indices")(pair)
+
+
+def read_evenly(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
+    """The mean of the tangents of the elements that equal a selected value; nan where none does, since that is nan."""
+    mask = np.equal(inputs[0].array, out.array)
+    share = xp.call(DIV, tangents[0], int(np.count_nonzero(mask)))
+    return xp.sum(scalars.times_data(xp, share, mask.astype(inputs[0].array.dtype)))
 
 
 def spread_evenly(xp: Any, grad: Any, input: Any, value: Any, input_dtype: DType) -> Any:

@@ -19,7 +19,8 @@ from gradcli.core.ops.index.selection import Selection, result
 from gradcli.core.ops.reduce.common import Typed, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
 
 _DIM = "Tensor input, int dim, *, dtype? dtype=None"
@@ -117,11 +118,26 @@ def _cumprod_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     return _cumprod_with_zeros(np.asarray(grad), x, wrap_dim(dim, x.ndim))
 
 
-CUMPROD = Typed(
+def _cumprod_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The product times the running sum of tangents over elements; from the first zero of a row on, with its tangent in its place."""
+    dim, x, tangent = attrs[0], inputs[0], tangents[0]
+    zeros = x.array == 0
+    if not x.array.ndim:
+        return tangent if zeros else tangent / x * out
+    usual = xp.call(CUMSUM, tangent / x, dim, x.dtype) * out
+    if not zeros.any():
+        return usual
+    first = zeros & (np.cumsum(zeros, dim) == 1)
+    replaced = xp.call(CUMPROD, xp.where(first, tangent, x), dim, x.dtype)
+    return xp.where(np.cumsum(first, dim).astype(bool), replaced, usual)
+
+
+CUMPROD: Typed = Typed(
     "CumprodBackward0",
     lambda x, dim, dtype: _multiply_up(x, dim),
     "input",
     "dim dtype",
+    jvp=_cumprod_jvp,
     input=Rule(
         _cumprod_rule,
         # a product is linear in each factor: its derivative is its value for the factor 1 minus its value for the factor 0
@@ -152,6 +168,7 @@ def _written(op: Op, kernel: str) -> Overload:
 
     def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
         own = input.dtype
+        wrap_dim(dim, input.array.ndim)
         if dtype is not None and dtype is not own:
             names = f"input tensor dtype {own.c_name} and output tensor dtype {dtype.c_name}"
             raise runtime_error(f"Bad in-place call: {names} should match")
@@ -163,13 +180,14 @@ def _written(op: Op, kernel: str) -> Overload:
 def _logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
-    return np.asarray(np.logaddexp.accumulate(x, axis=dim, dtype=np.float64)).astype(x.dtype, order="C")
+    running = np.logaddexp.accumulate(x, axis=dim, dtype=np.float64) + 0.0  # PyTorch begins with -inf: -0 becomes 0
+    return np.asarray(running).astype(x.dtype, order="C")
 
 
 def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     """Computed in logarithms, for the positive and the negative elements of grad apart."""
     g = xp.plain(grad)
-    if not np.ndim(g):
+    if not np.ndim(g) or not g.size:
         return grad
     size = xp.log(xp.abs(grad))
     lowest = -dtypes.largest(grad.dtype if type(grad) is Tensor else dtypes.of(g.dtype))  # instead of -inf, since -inf - -inf is nan
@@ -181,11 +199,25 @@ def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> An
     return parts[0] - parts[1]
 
 
+def _logcumsumexp_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
+    """The running sum of the tangent, weighted by exponentials, over that of the exponentials, which is at least 1e-13."""
+    (dim,) = attrs
+    x = inputs[0]
+    if not x.array.ndim:
+        return tangents[0]
+    if not x.array.shape[dim]:
+        raise ProgramError("IndexError", f"max(): Expected reduction dim {dim} to have non-zero size.")
+    weights = xp.exp(x - Tensor(x.array.max(dim, keepdims=True), x.dtype))
+    whole = xp.call(CUMSUM, weights, dim, x.dtype)
+    return xp.call(CUMSUM, weights * tangents[0], dim, x.dtype) / catalog.function("clamp_min")(whole, 1e-13)
+
+
 LOGCUMSUMEXP: Op = Op(
     "LogcumsumexpBackward0",
     _logcumsumexp,
     "input",
     "dim",
+    jvp=_logcumsumexp_jvp,
     input=Rule(_logcumsumexp_rule, "(grad * exp(-out)).flip(dim).cumsum(dim).flip(dim) * exp(input)"),
 )
 
@@ -211,6 +243,8 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
         hit[1:] = np.isnan(along[1:]) | beats(along[1:], values[:-1]) if x.dtype.kind == "f" else beats(along[1:], values[:-1])
         steps = np.arange(len(along)).reshape((-1,) + (1,) * (along.ndim - 1))
         indices = np.maximum.accumulate(np.where(hit, steps, 0), axis=0)
+        if x.dtype.kind == "f":  # of zeros of both signs that whose index is returned
+            values = np.take_along_axis(along, indices, 0)
         return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
 
     return run
@@ -223,8 +257,23 @@ def _extremum_rule(xp: Any, grad: Any, input: Any, input_shape: Any, input_dtype
     return xp.call(SCATTER_ADD, zeros, grad, wrap_dim(dim, len(input_shape)), xp.plain(indices))
 
 
+class _Running(Selection):
+    """A selection along a dimension that PyTorch does not look at where there are no elements and no tangents."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
+        x = args[0]
+        if x.array.size or state.dual is not None:
+            return super().__call__(*args)
+        out, index = Tensor(x.array.copy(), x.dtype), wrap(np.zeros(x.array.shape, np.int64))
+        if state.enabled:
+            self.record(out, (x,), (*args[1:], index))
+        return out, index
+
+
 def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -> Selection:
-    return Selection(
+    return _Running(
         grad_fn,
         _running_extremum(reduce, beats),
         "input",
@@ -246,7 +295,7 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
     def run(input: Tensor, dim: int) -> Any:
         if not input.array.ndim and dim not in (0, -1):
             raise ProgramError("IndexError", f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-        return result(name, op(input, dim if input.array.size else 0))  # PyTorch does not look at the dimension of an empty tensor
+        return result(name, op(input, dim))
 
     return Function(
         name,

@@ -84,13 +84,17 @@ def _slope(x: Tensor, at: int, spacing: float, edge_order: int) -> Any:
     return cat([first, last] if centre is None else [first, centre, last], at)
 
 
-def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[int], edge_order: int) -> tuple[Tensor, ...]:
-    """The slopes of values at places that are given along each dimension. RuntimeError if there are not as many as dimensions."""
-    if len(coordinates) != len(places):
+def _check_count(input: Tensor, count: int, dims: int) -> None:
+    if count != dims:
         raise runtime_error(
             f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {input.array.ndim}', "
-            f"since dim argument was not given, but got a list of length {len(coordinates)}"
+            f"since dim argument was not given, but got a list of length {count}"
         )
+
+
+def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[int], edge_order: int) -> tuple[Tensor, ...]:
+    """The slopes of values at places that are given along each dimension. RuntimeError if there are not as many as dimensions."""
+    _check_count(input, len(coordinates), len(places))
     if any(input.array.shape[at] <= edge_order for at in places):
         raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
     return tuple(_slope_at(input, at, x, edge_order) for at, x in zip(places, coordinates, strict=True))
@@ -128,23 +132,24 @@ def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
 def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes along each dimension of values whose points are `spacing` apart: a number, or one for each dimension."""
     rank = input.array.ndim
+    if input.dtype is dtypes.uint8:
+        raise runtime_error("torch.gradient does not support uint8 input.")
+    if edge_order not in (1, 2):
+        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
     places = [wrap_dim(d, rank) for d in dims]
     for d in places:
         if places.count(d) > 1:
             raise runtime_error(f"dim {d} appears multiple times in the list of dims")
-    if input.dtype is dtypes.uint8:
-        raise runtime_error("torch.gradient does not support uint8 input.")
-    if edge_order not in (1, 2):
-        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
-    if isinstance(spacing, Sequence) and len(spacing) == len(places) and all(isinstance(s, (int, float)) for s in spacing):
-        steps = [float(s) for s in spacing]
-    elif spacing is None or isinstance(spacing, (int, float)):
+    if not rank and dim is not None:
+        raise ProgramError("IndexError", f"Dimension specified as {places[0]} but tensor has no dimensions")
+    if not isinstance(spacing, Sequence):
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
-    elif isinstance(spacing, Sequence) and all(type(s) is Tensor for s in spacing):
+    elif spacing and type(spacing[0]) is Tensor and spacing[0].array.ndim:
         return _slopes_at(input, spacing, places, edge_order)
     else:
-        raise ProgramError("TypeError", "gradient(): argument 'spacing' must be a number, or a sequence of numbers or tensors")
+        _check_count(input, len(spacing), len(places))
+        steps = [float(s) for s in spacing]
     for at in places:
         if input.array.shape[at] <= edge_order:
             raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -173,22 +178,23 @@ def _refuse_bool_distance(name: str, dx: float) -> None:
 
 def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points that are dx apart."""
-    _refuse_bool("trapezoid", y)
     at = wrap_dim(dim, y.array.ndim)
     _refuse_number(y, dim)
     if not y.array.shape[at]:
         return _no_area(y, at)
+    _refuse_bool("trapezoid", y)
+    _refuse_bool_distance("trapezoid", dx)
     ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
     return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), float(dx))  # type: ignore[no-any-return]
 
 
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
-    _refuse_bool("trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
     _refuse_number(y, dim if x.array.ndim else 0)
     if not y.array.shape[at]:
         return _no_area(y, at)
+    _refuse_bool("trapezoid", y, x)
     areas = _steps("trapezoid", y, x, at) * _sums_of_neighbours(y, at)
     return scalars.over(traced, sum_mean.sum(areas, (at,)), 2.0)  # type: ignore[no-any-return]
 
@@ -202,8 +208,7 @@ def _sums_of_neighbours(y: Tensor, at: int) -> Any:
 
 def _no_area(y: Tensor, at: int) -> Tensor:
     """The integrals over no points."""
-    dtype = y.dtype if y.dtype.is_floating_point else dtypes.get_default()
-    return Tensor(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), dtype.np), dtype)
+    return Tensor(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), y.dtype.np), y.dtype)
 
 
 def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
@@ -252,7 +257,13 @@ FUNCTIONS = (
     ),
     Function(
         "gradient",
-        ("Tensor input, *, any spacing=None, any dim=None, int edge_order=1", gradient),
+        ("Tensor input, *, ints dim, int edge_order=1", lambda x, dim, order: gradient(x, None, dim, order)),
+        ("Tensor input, *, Number spacing, ints dim, int edge_order=1", gradient),
+        ("Tensor input, *, Number? spacing=None, int? dim=None, int edge_order=1", gradient),
+        ("Tensor input, *, scalars spacing, int? dim=None, int edge_order=1", gradient),
+        ("Tensor input, *, scalars spacing, ints dim, int edge_order=1", gradient),
+        ("Tensor input, *, Tensors spacing, int? dim=None, int edge_order=1", gradient),
+        ("Tensor input, *, Tensors spacing, ints dim, int edge_order=1", gradient),
         doc="The slope along each dimension of values at even distances.",
         samples=(
             Sample("torch.gradient(x)[0]", np.gradient, x=_X),

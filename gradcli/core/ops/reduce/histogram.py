@@ -44,9 +44,9 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     return recorded(_BINCOUNT, wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64)), weights)
 
 
-def _shown(bound: float) -> str:
-    """A bound in a message. C++ prints the nan of x86-64 processors with its sign."""
-    return "-nan" if math.isnan(bound) else f"{bound:g}"
+def _shown(bound: float, given: bool) -> str:
+    """A bound in a message. C++ prints the nan that x86-64 processors compute, unlike a given one, with its sign."""
+    return f"{bound:g}" if bound == bound or given else "-nan"
 
 
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
@@ -61,14 +61,15 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise runtime_error(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
+        given = min != max
+        raise runtime_error(f"torch.histc: range of [{_shown(low, given)}, {_shown(high, given)}] is not finite")
     if low > high:
         raise runtime_error("torch.histc: max must be larger than min")
     refuse_bool("linspace_cpu", input.dtype)
     require_floating("histogram_cpu", input.dtype)
     least, most = np.asarray([low, high], x.dtype)
     inside = x[(x >= least) & (x <= most)]
-    place = np.minimum(((inside - least) / (most - least) * bins).astype(np.int64), bins - 1)
+    place = np.minimum(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
@@ -189,8 +190,8 @@ def histogramdd(input: Tensor, bins: Sequence[int], range: Sequence[float] | Non
     for i, count in enumerate(bins):
         limits.check_elements(count, 8)
         edges.append(_edges(Tensor(points[:, i], input.dtype), count, None if range is None else range[2 * i : 2 * i + 2], i))
-    hist = recorded(_POINTS, _counted(input, edges, weight, density), input, weight)
     shown = tuple(recorded(_POINT_EDGES, wrap(e), input, weight) for e in edges)
+    hist = recorded(_POINTS, _counted(input, edges, weight, density), input, weight)
     return named("histogramdd", "hist", "bin_edges")((hist, shown))
 
 
@@ -233,6 +234,8 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
     _check_edges(edges, 0)
     if edges.size == 1:
         raise shape_error(_NO_BINS.format(0))
+    if not (np.diff(edges) >= 0).all():
+        raise shape_error("torch.histogram of edges that do not increase is not supported by gradcli")
     return _histogram(input, edges, weight, density, bins)
 
 

@@ -16,7 +16,7 @@ from gradcli.core.ops.checks import refuse_complex, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
-from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
+from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, read_evenly, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
@@ -48,6 +48,7 @@ def _whole(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         grad_fn,
         lambda x: np.asarray(reduce(x)),
         "input",
+        jvp=read_evenly,
         input=Rule(lambda xp, grad, input, out, input_dtype: spread_evenly(xp, grad, input, out, input_dtype), SHARED, _EVEN),
     )
 

@@ -145,11 +145,22 @@ NORM = Op(
         "0 where the norm is 0",
     ),
 )
+
+
+def _vector_norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The sum of the gradient for 1 times the tangent."""
+    ord, dim, keepdim, _ = attrs
+    x = inputs[0]
+    slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, ord, out, dim, keepdim)
+    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], wrap_dims(dim, x.array.ndim), keepdim)
+
+
 VECTOR_NORM = Typed(
     "LinalgVectorNormBackward0",
     lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
     "input",
     "ord dim keepdim dtype",
+    jvp=_vector_norm_jvp,
     input=Rule(
         lambda xp, grad, input, ord, out, dim, keepdim: norm_gradient(xp, grad, input, ord, out, dim, keepdim),
         norm_formula("ord"),
@@ -177,8 +188,12 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
         raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
     if dtype is not None:
         check_wider("linalg.vector_norm", input.dtype, dtype)
-    dims = wrap_dims(dim, input.array.ndim)
-    order = float(ord)
+    _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
+    return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
+
+
+def _check_identity(input: Tensor, order: float, dims: tuple[int, ...]) -> None:
+    """Raise RuntimeError for the largest or smallest of no elements."""
     if not input.array.size and (order < 0 or order == math.inf):
         shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"
         if len(dims) == input.array.ndim:
@@ -191,7 +206,6 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
                     "the operation does not have an identity",
                 )
-    return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
@@ -272,11 +286,24 @@ def _renorm_rule(xp: Any, grad: Any, input: Any, p: float, dim: int, maxnorm: fl
     return xp.where(xp.plain(norm) > maxnorm, scaled, grad)
 
 
+def _renorm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
+    """The tangent of rows that are not scaled, and that of x * maxnorm / (norm + 1e-7) of the others."""
+    p, dim, maxnorm = attrs
+    x, dims = inputs[0], _others(inputs[0].array.ndim, dim)
+    norm = xp.call(VECTOR_NORM, x, p, dims, True, x.dtype)
+    slope = norm_gradient(xp, Tensor(np.ones_like(norm.array), x.dtype), x, p, norm, dims, True)
+    moved = xp.sum(slope * tangents[0], dims, True)
+    inverse = 1.0 / (norm + _TINY)
+    scaled = (tangents[0] - x * moved * inverse) * inverse * maxnorm
+    return xp.where(norm.array > maxnorm, scaled, tangents[0])
+
+
 RENORM = Op(
     "RenormBackward0",
     _renormed,
     "input",
     "p dim maxnorm",
+    jvp=_renorm_jvp,
     layout="contiguous",
     input=Rule(
         _renorm_rule,
@@ -300,10 +327,12 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     wrap_dim(dim, rank)
     if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
+    _check_identity(input, float(p), tuple(sorted(_others(rank, dim))))
     return RENORM(input, p, dim, maxnorm)  # type: ignore[no-any-return]
 
 
 # --- norm_except_dim ---
+
 
 NORM_ALL = Op(
     "NormBackward0",
@@ -320,9 +349,11 @@ NORM_ALL = Op(
 
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
+    rank = v.array.ndim
+    if dim not in (-1, 0, rank - 1):
+        wrap_dim(dim, rank)
     if not v.dtype.is_floating_point:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
-    rank = v.array.ndim
     if v.dtype.is_complex:
         v = SIZE(v)
     if dim == -1:

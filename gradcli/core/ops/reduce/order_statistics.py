@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import refuse_bool, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, reducing, result, spread_evenly
+from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, read_evenly, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.transpose import transpose
@@ -67,6 +67,7 @@ def _median_records(name: str, skip_nan: bool) -> tuple[Op, Any]:
         f"{name}Backward0",
         lambda x: _middle(x, skip_nan),
         "input",
+        jvp=read_evenly,
         input=Rule(lambda xp, grad, input, out, input_dtype: spread_evenly(xp, grad, input, out, input_dtype), SHARED, note),
     )
     return whole, reducing(f"{name}Backward1", _median(skip_nan), note="to the element whose index is returned")
@@ -159,6 +160,8 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     """The values below which a share q of the elements lies, all or along dim; between two elements they are interpolated."""
     if type(q) is not Tensor and not 0 <= q <= 1:
         raise runtime_error(f"quantile() q must be in the range [0, 1] but got {q:g}")
+    if interpolation not in _INTERPOLATIONS:
+        raise runtime_error("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation)
     if not input.array.size:
         raise runtime_error("quantile() input tensor must be non-empty")
     if type(q) is Tensor and q.array.ndim > 1:
@@ -167,8 +170,6 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
         raise runtime_error("quantile() input tensor must be either float or double dtype")
     if type(q) is Tensor and q.dtype is not input.dtype:
         raise runtime_error("quantile() q tensor must be same dtype as the input tensor")
-    if interpolation not in _INTERPOLATIONS:
-        raise runtime_error("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation)
     rank = input.array.ndim
     at = 0 if dim is None else wrap_dim(dim, rank)
     wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)

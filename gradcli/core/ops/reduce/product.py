@@ -49,21 +49,28 @@ def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     return grad * (others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
 
 
-def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any, dtype: DType, input_dtype: DType) -> Any:
     if not np.ndim(xp.plain(input)):
         return grad
-    if np.all(xp.plain(input)):
+    if dtype is not input_dtype:
+        input = xp.cast(input, dtype)
+    x = xp.plain(input)
+    if np.all(x):
         return grad * (out / input)
-    if type(input) is not Tensor and input.size - np.count_nonzero(input) > 1:
+    if type(input) is not Tensor and x.size - np.count_nonzero(x) > 1:
         return xp.zeros_like(input)
+    if x.size == 1:
+        return xp.reshape(grad, x.shape)
     flat = xp.reshape(input, (-1,))
     return xp.reshape(_product_rule(xp, grad, flat, out, 0), input.shape)
 
 
-def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: bool) -> Any:
+def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: bool, dtype: DType, input_dtype: DType) -> Any:
     shape = xp.plain(input).shape
     if not shape:
         return grad
+    if dtype is not input_dtype:
+        input = xp.cast(input, dtype)
     grad, out = restored(xp, grad, shape, (dim,), keepdim), restored(xp, out, shape, (dim,), keepdim)
     return _product_rule(xp, grad, input, out, wrap_dim(dim, len(shape)))
 

@@ -47,7 +47,7 @@ def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Arr
     else:
         mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
     squares = total((wide - mean) ** 2, axis=dims, keepdims=keepdim)
-    variance = np.asarray(squares / np.float64(max(0, count - correction)))
+    variance = np.asarray(squares / np.float64(max(0, count - correction) if count else 0))
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
 
