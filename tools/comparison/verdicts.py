@@ -190,7 +190,7 @@ def _largest(text: str) -> float:
 def _unit(number: str) -> float:
     """One unit in the last place of a number as it is printed; 0 for nan and infinities."""
     mantissa, _, exponent = number.partition("e")
-    return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) if mantissa[-1].isdigit() or mantissa[-1] == "." else 0.0
+    return 10.0 ** min(int(exponent or 0) - len(mantissa.partition(".")[2]), 308) if mantissa[-1].isdigit() or mantissa[-1] == "." else 0.0
 
 
 #: how many times PyTorch's own error a rounding error of gradcli may be

@@ -65,7 +65,7 @@ def _pivots(a: Array, singular: float | None) -> list[Any]:
         return pivots
     if singular is None:
         raise np.linalg.LinAlgError
-    return [p if p else np.float32(singular) for p in pivots]
+    return [p if p or not singular else np.float32(singular) for p in pivots]
 
 
 def substituted(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:

@@ -74,6 +74,8 @@ def _finite_cholesky(matrix: Array) -> None:
 
 
 def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
+    if len(out.shape) < 2:
+        raise runtime_error(f"tensor.mH is only supported on matrices or batches of matrices. Got {len(out.shape)}-D tensor.")
     n, m = out.shape[-2:]
     if n != m:  # of an empty tensor
         n, m = (n, m) if upper else (m, n)

@@ -138,6 +138,9 @@ def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tupl
     singular = xp.plain(sign) == 0
     if A.shape[-1] == 1:
         return xp.zeros_like(sign), xp.sum(diagonal(tangents[0] / A, 0, -2, -1), -1)
+    if singular.any() and elimination.fits(A.array):
+        solved = wrap(elimination.solve(A.array.swapaxes(-1, -2), tangents[0].array, True, 0.0))
+        return xp.zeros_like(sign), xp.sum(diagonal(solved, 0, -2, -1), -1)
     if singular.any():
         A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
     return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0]), 0, -2, -1), -1)

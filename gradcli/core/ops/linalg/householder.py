@@ -142,7 +142,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Any:
     rows, columns = input.array.shape[-2:]
     if rows < columns:
         raise shape_error(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if tau.array.ndim and columns < tau.array.shape[-1]:
+    if not tau.array.ndim:
+        raise ProgramError("IndexError", "Dimension specified as -1 but tensor has no dimensions")
+    if columns < tau.array.shape[-1]:
         raise shape_error(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if tau.array.ndim != input.array.ndim - 1:
         have = f"tau.ndim equal to {tau.array.ndim} and input.ndim is equal to {input.array.ndim}"

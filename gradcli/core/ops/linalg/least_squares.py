@@ -262,8 +262,10 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
         raise not_implemented("linalg_lstsq_cpu", input.dtype)
     check_floats(name, input, "linalg_lstsq_cpu")
     # gels takes the matrix to have full rank, and gelsd no bound of 1 or more
-    if rcond is None or method == "gels" or (method == "gelsd" and rcond >= 1):
+    if rcond is None or (method == "gelsd" and rcond >= 1):
         rcond = _usual(input.array)
+    if method == "gels":
+        rcond = 0.0
     rank, values = _rank(input.array, rcond, method)
     if not b.array.size:
         rank = np.zeros_like(rank)

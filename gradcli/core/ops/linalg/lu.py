@@ -273,7 +273,7 @@ def lu_parts(A: Tensor, pivot: bool = True) -> Any:
     """P, L and U of A = P @ L @ U. Raises RuntimeError for other ranks."""
     _check("linalg.lu", A, pivot)
     L, U, P = LU(A)
-    return named("linalg_lu", "P", "L", "U")((wrap(P.array), L, U))
+    return named("linalg_lu", "P", "L", "U")((Tensor(P.array, A.dtype), L, U))
 
 
 def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:

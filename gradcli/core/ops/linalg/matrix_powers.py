@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, products
+from gradcli.core.kernels import Array, elementary, products
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
@@ -82,6 +82,8 @@ def exponential(a: Array) -> Array:
     wide = np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64)
     if not wide.size:
         return a.copy()
+    if a.shape[-1] == 1:
+        return np.asarray(elementary.exp(a))
     norm = np.abs(wide).sum(-2).max(-1)
     finite = np.isfinite(norm)
     largest = _LARGEST_NORM.get(a.dtype, _DOUBLE_NORM)

@@ -17,7 +17,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, to_co
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.linalg.svd import square_bytes
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
-from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL, TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor
@@ -75,11 +75,36 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> An
     return total if gr is None else total + xp.matmul(Q, gr)
 
 
+def _qr_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, outs: Any) -> tuple[Any, Any]:
+    """The tangents of Q and R, in PyTorch's steps; the first columns of a wide matrix determine Q."""
+    (Q, R), moved, mode = outs, tangents[0], attrs[0]
+    m, n = inputs[0].shape[-2:]
+    if mode == "r":
+        raise runtime_error(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+            "are going to differentiate through linalg.qr."
+        )
+    if mode == "complete" and m > n:
+        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+    k = min(m, n)
+    square = R if n == k else xp.call(SLICE, R, -1, 0, k, 1)
+    turned = xp.call(TRIANGULAR, square, moved if n == k else xp.call(SLICE, moved, -1, 0, k, 1), True, False, False)
+    inner = xp.matmul(xp.mT(Q), turned)
+    if m < n:
+        low = xp.call(TRIL, inner, -1)
+        dq = xp.matmul(Q, low - xp.mT(low))
+        return dq, xp.matmul(xp.mT(Q), moved - xp.matmul(dq, R))
+    both = inner + xp.mT(inner)
+    upper = xp.call(TRIU, both, 0) - xp.call(DIAG_EMBED, xp.call(DIAGONAL, both, 0, -2, -1) * 0.5, 0, -2, -1)
+    return turned - xp.matmul(Q, upper), xp.matmul(upper, R)
+
+
 QR: Op = Op(
     "LinalgQrBackward0",
     _qr,
     "A",
     "mode",
+    jvp=_qr_jvp,
     layout="columns",
     outputs="Q R",
     differentiable=2,

@@ -33,6 +33,11 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
+def _singular(a: Array) -> ProgramError:
+    where, _ = first_failure(a, lambda m: np.linalg.solve(m, m))
+    return ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.")
+
+
 def _solved(a: Array, b: Array) -> Array:
     """x of a @ x = b."""
     vector = is_vector(a.shape, b.shape)
@@ -44,8 +49,7 @@ def _solved(a: Array, b: Array) -> Array:
             else to_column_major(np.linalg.solve(a, right))
         )
     except np.linalg.LinAlgError:
-        where, _ = first_failure(a, lambda m: np.linalg.solve(m, m))
-        raise ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.") from None
+        raise _singular(a) from None
     return np.asarray(x[..., 0] if vector else x)
 
 
@@ -53,7 +57,10 @@ def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:
     """x of A.mT @ x = grad, with the right side as columns."""
     right = xp.expand_dims(grad, -1) if vector else grad
     if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
-        return elimination.solve(A, right, transposed=True)
+        try:
+            return elimination.solve(A, right, transposed=True)
+        except np.linalg.LinAlgError:
+            raise _singular(A) from None
     return xp.call(SOLVE, xp.mT(A), right)
 
 

@@ -30,15 +30,25 @@ def square_bytes(a: Array) -> float:
     return a.nbytes * long / short if short else 0.0
 
 
+def _check_finite(a: Array) -> None:
+    """Raise LinAlgError for infinities, with which the library may search without end, and for nan."""
+    if not np.isfinite(a).all():
+        raise np.linalg.LinAlgError
+
+
+def _checked_svd(a: Array) -> Any:
+    _check_finite(a)
+    return np.linalg.svd(a)
+
+
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))
     try:
-        if not np.isfinite(a).all():  # with infinities the library may search without end
-            raise np.linalg.LinAlgError
+        _check_finite(a)
         u, s, vh = singular_values.svd(a, full_matrices)
     except np.linalg.LinAlgError:
-        where, _ = first_failure(a, np.linalg.svd)
+        where, _ = first_failure(a, _checked_svd)
         text = f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained non-finite values."
         raise ProgramError("_LinAlgError", text) from None
     return to_column_major(u), s, to_column_major(vh)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
@@ -15,7 +16,7 @@ from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.sum_mean import sum_all
+from gradcli.core.ops.reduce.sum_mean import SUM
 from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
@@ -62,7 +63,8 @@ def _dot(x: Tensor, y: Tensor) -> Tensor:
     """The sum of all products; PyTorch's library takes rows without gaps alone."""
     if x.array.flags.c_contiguous and y.array.flags.c_contiguous:
         return dot(flatten(x), flatten(y))
-    return sum_all(add_multiply.mul(reshape(x, (-1,)), reshape(y, (-1,))))
+    total: Tensor = SUM(add_multiply.mul(reshape(x, (-1,)), reshape(y, (-1,))), x.dtype)
+    return total
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
@@ -71,7 +73,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Raises RuntimeError for a number that is negative or too large, and for sizes or dtypes that do not fit.
     """
     if type(dims) is Tensor:
-        dims = dims.tolist()
+        dims = _listed(dims)
     if isinstance(dims, int):
         if dims < 0:
             raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims)}")
@@ -84,8 +86,25 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if len(dims) != 2:
         few = f"not enough values to unpack (expected 2, got {len(dims)})"
         raise ProgramError("ValueError", few if len(dims) < 2 else "too many values to unpack (expected 2)")
-    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    return contract(a, b, first, second)
+    for name, value, at in zip(("dims_self", "dims_other"), dims, (3, 4), strict=True):
+        if not isinstance(value, (tuple, list)):
+            raise ProgramError(
+                "TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, not {language.type_name(value)}"
+            )
+        for i, d in enumerate(value):
+            if not isinstance(d, int):
+                kind = f"element of type {language.type_name(d)} at pos {i}"
+                raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
+    return contract(a, b, *dims)
+
+
+def _listed(dims: Tensor) -> Any:
+    """Dimensions that a tensor holds, as PyTorch reads them: two rows, or a number."""
+    if dims.array.size > 1 or dims.array.ndim > 1:
+        if not dims.array.ndim or dims.array.shape[0] != 2:
+            return dims.tolist()
+        return [row.tolist() for row in dims.array]
+    return int(dims.array.reshape(-1)[0]) if dims.array.size else dims.tolist()
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:

@@ -12,12 +12,11 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import not_implemented, require_floating
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -142,8 +141,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2273.)",
         once="triangular_solve",
     )
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("triangular_solve_cpu", input.dtype)
+    check_floats("triangular_solve", input, "triangular_solve_cpu")
     found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
 
