@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,20 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph import namespaces
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, layer_norm
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
-from gradcli.core.ops.layers.moments import moments, standardised, standardised_rule
+from gradcli.core.ops.layers.moments import moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
+from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import VIEW
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
@@ -33,7 +41,8 @@ def _in_groups(xp: Any, x: Any, group: int) -> Any:
     return xp.reshape(x, (x.shape[0], group, math.prod(x.shape[1:]) // group))
 
 
-def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float) -> Array:
+@in_single
+def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, _: DType) -> Array:
     grouped = _in_groups(np, x, group)
     mean, rstd = _moments(grouped, eps)
     if weight is None and bias is None:
@@ -56,23 +65,90 @@ def _moments(grouped: Array, eps: float) -> tuple[Array, Array]:
     return mean.reshape(batch, groups, 1), rstd.reshape(batch, groups, 1)
 
 
-def _input_rule(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float) -> Any:
+_SAVED = "input! result1=? result2=? weight=? C=? HxW=? N=? eps group=?"
+
+
+def _statistic(which: int) -> Op:
+    """The record of the mean (0) or of the reciprocal deviation (1) of groups, as they are kept for the backward pass."""
+
+    @in_single
+    def forward(grouped: Array, eps: float) -> Array:
+        return _moments(grouped, eps)[which]
+
+    def back(xp: Any, grad: Any, input: Any, eps: float) -> Any:
+        count = input.shape[2]
+        if not which:
+            return xp.zeros_like(input) + grad / count
+        mean, rstd = xp.call(_MEAN, input, eps), xp.call(_DEVIATION, input, eps)
+        return grad * (input - mean) * (rstd * rstd * rstd) * (-1.0 / count)
+
+    formula = "grad / input.shape[2] + 0 * input"
+    if which:
+        formula = "c = input - input.mean(2, True); -grad * c / input.shape[2] / (c.square().mean(2, True) + eps)**1.5"
+    return Op("NativeGroupNormBackward0", forward, "input", "eps", input=Rule(back, formula), saved=_SAVED)
+
+
+_MEAN, _DEVIATION = _statistic(0), _statistic(1)
+
+
+def _terms(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType) -> tuple[Any, Any, Any, Any, Any]:
+    """The kept statistics of the groups, x and the sums of `grad * x` and of grad for each channel, all in four dimensions."""
+    images, channels = input.shape[:2]
+    grouped = _in_groups(xp, input, group)
+    mean, rstd = (xp.reshape(_kept(xp, part, grouped, eps, dtype), (images, group, 1, 1)) for part in (_MEAN, _DEVIATION))
+    shape = (images, group, channels // group, math.prod(input.shape[2:]))
+    x, g = xp.reshape(input, shape), xp.reshape(grad, shape)
+    return mean, rstd, x, xp.sum(g * x, 3, True), xp.sum(g, 3, True)
+
+
+def _kept(xp: Any, part: Op, grouped: Any, eps: float, dtype: DType) -> Any:
+    """A statistic of groups, in the dtype of the input."""
+    made = xp.call(part, grouped, eps)
+    return dtypes.stored(made, dtype) if isinstance(made, np.ndarray) else made
+
+
+def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
+    """The gradient of the input in PyTorch's order of operations."""
+    mean, rstd, x, products, sums = _terms(xp, grad, input, group, eps, dtype)
+    share = 1.0 / (x.shape[2] * x.shape[3])
+    scale = rstd
     if weight is not None:
-        grad = grad * _spread(xp, weight, input)
-    made = standardised_rule(xp, _in_groups(xp, grad, group), _in_groups(xp, input, group), (2,), eps)
-    return xp.reshape(made, input.shape)
+        spread = xp.reshape(weight, (1, group, x.shape[2], 1))
+        scale, products, sums = rstd * spread, products * spread, sums * spread
+    along, total = (xp.sum(part, 2, True) for part in (products, sums))
+    slope = (total * mean - along) * (rstd * rstd * rstd) * share
+    shift = -slope * mean - total * rstd * share
+    return xp.reshape(scale * xp.reshape(grad, x.shape) + slope * x + shift, input.shape)
+
+
+def _weight_gradient(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType) -> Any:
+    mean, rstd, _, products, sums = _terms(xp, grad, input, group, eps, dtype)
+    return xp.reshape(xp.sum((products - sums * mean) * rstd, 0), (input.shape[1],))
+
+
+#: what PyTorch's kernel computes, in single precision if the input is of half precision
+_KERNELS = {
+    which: not_differentiable("group_norm_backward", in_single(partial(which, namespaces.numeric)), inputs, "group eps dtype")
+    for which, inputs in ((_input_gradient, "grad_output input weight"), (_weight_gradient, "grad_output input"))
+}
+
+
+def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a gradient: by the kernel, or composed of operations with derivatives where these may be wanted."""
+
+    def rule(xp: Any, grad: Any, *args: Any) -> Any:
+        return which(xp, grad, *args) if xp is namespaces.traced and state.enabled else xp.call(_KERNELS[which], grad, *args)
+
+    return rule
 
 
 def _by_channel(xp: Any, grad: Any) -> Any:
     """The sum for each channel."""
-    return xp.call(VIEW, xp.sum(grad, (0, *range(2, len(grad.shape)))), (grad.shape[1],))
+    each = xp.sum(xp.reshape(grad, (grad.shape[0], grad.shape[1], math.prod(grad.shape[2:]))), 2)
+    return xp.call(VIEW, xp.sum(each, 0), (grad.shape[1],))
 
 
-def _weight_rule(xp: Any, grad: Any, input: Any, group: int, eps: float) -> Any:
-    normal = xp.reshape(standardised(xp, _in_groups(xp, input, group), (2,), eps)[0], input.shape)
-    return _by_channel(xp, grad * normal)
-
-
+_input_rule, _weight_rule = _by_kernel(_input_gradient), _by_kernel(_weight_gradient)
 _GROUPED = (
     "w = 1 if weight is None else weight.reshape(-1, *[1 for _ in input.shape[2:]]); "
     "x = input.reshape(input.shape[0], group, -1); g = (grad * w).reshape(x.shape); c = x - x.mean(-1, True); "
@@ -84,11 +160,14 @@ GROUP_NORM = Op(
     "NativeGroupNormBackward0",
     _group_norm,
     "input weight bias",
-    "group eps",
+    "group eps dtype",
     layout="contiguous",
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
-    input=Rule(_input_rule, _GROUPED),
-    weight=Rule(_weight_rule, "(grad * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL),
+    input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
+    weight=Rule(
+        lambda xp, grad, input, group, eps, dtype: _weight_rule(xp, grad, input, group, eps, dtype),
+        "(grad * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL,
+    ),
     bias=Rule(_by_channel, "grad" + _BY_CHANNEL),
 )
 
@@ -115,7 +194,7 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     require_floating("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
         raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    return GROUP_NORM(contiguous(input), weight, bias, num_groups, eps)
+    return GROUP_NORM(contiguous(input), weight, bias, num_groups, eps, input.dtype)
 
 
 def _functional_group_norm(
