@@ -149,6 +149,8 @@ def _transposed(
     directions = [t if t is None or p is None else _like(t, p) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
     needed = graph and any(t.requires_grad for t in (*directions, *inputs) if type(t) is Tensor)
     pushed = vjp(pulled, probes, directions, create_graph=needed)
+    if any(type(a) is str and a == "mean" for a in attrs) and not inputs[0].array.size:  # a mean of nothing is nan, its tangent too
+        return [traced.zeros_like(out) * out for out in results]
     return [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
 
 

@@ -30,6 +30,8 @@ from gradcli.core.ops.loss.loss_reduction import (
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.rules import check_no_gradient, moves
 from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -124,13 +126,17 @@ def _log_sigmoid(x: Array) -> Any:
     return np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x)))
 
 
-def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
-    log = _log_sigmoid(x)
+def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str, dtype: DType) -> Any:
+    def kept(values: Any) -> Any:
+        """What PyTorch keeps of a step."""
+        return dtypes.round_bfloat16(values) if dtype is dtypes.bfloat16 else values
+
+    log = kept(_log_sigmoid(x))
     if pos_weight is not None:
-        log = ((pos_weight - 1) * target + 1) * log
-    values = np.asarray((1 - target) * x - log, np.result_type(x, target))
+        log = kept(kept(kept(kept(pos_weight - 1) * target) + 1) * log)
+    values = np.asarray(kept(kept(kept(1 - target) * x) - log), np.result_type(x, target))
     # the first operation of PyTorch's is one on the target
-    return reduced_array(memory_format.like_operands(_weighted(values, weight), (target, x)), reduction)
+    return reduced_array(memory_format.like_operands(kept(_weighted(values, weight)), (target, x)), reduction)
 
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
@@ -153,7 +159,7 @@ BCE_LOGITS = Op(
     "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits,
     "input target",
-    "weight pos_weight reduction",
+    "weight pos_weight reduction dtype",
     saved="self target! weight pos_weight reduction",
     input=Rule(
         _logits_slope,
@@ -237,7 +243,7 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     if weight is not None:
         check_into(target.array, weight.array)
     factor = None if weight is None else weight.array
-    return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
+    return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction, target.dtype)
 
 
 FUNCTIONS: tuple[Function, ...] = (

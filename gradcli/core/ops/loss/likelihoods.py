@@ -14,7 +14,6 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
@@ -22,17 +21,8 @@ from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, redu
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
-
-
-def _xlogx(target: Tensor) -> Any:
-    """`target * log(target)`, 0 at 0; recorded only where the target has a gradient or a tangent."""
-    if target.requires_grad or state.dual is not None:
-        return xlogy(target, target)
-    values = target.array
-    return Tensor(np.where(values == 0, values, values * elementary.log(values)).astype(values.dtype), target.dtype)
 
 
 def kl_div(
@@ -65,7 +55,7 @@ def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Any:
         difference = target - input
         return EXP(target) * difference
     product = target * input
-    return _xlogx(target) - product
+    return xlogy(target, target) - product
 
 
 def _kl_div_under_torch(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Any:

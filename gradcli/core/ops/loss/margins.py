@@ -80,7 +80,7 @@ SOFT_MARGIN = Op(
     "input",
     "target reduction",
     layout="iterated",
-    jvp=without_jvp("soft_margin_loss_backward"),
+    jvp="transpose",
     input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
 )
 
@@ -91,6 +91,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
 
 
 def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
+    if moves(target):
+        raise no_forward_derivative("soft_margin_loss_backward")
     check_no_gradient("soft_margin_loss", target=target)
     if target.dtype is dtypes.bool_:
         catalog.function("neg")(target)  # raises the error of `-target`
@@ -300,6 +302,8 @@ def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> An
     if moves(input):
         raise no_forward_derivative("multilabel_margin_loss_forward")
     shape = input.array.shape
+    if not shape:
+        raise ProgramError("NotImplementedError", "multilabel_margin_loss of a 0-d input is not part of gradcli")
     if len(shape) > 2 or 0 in shape[-1:]:
         raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.shape != shape:
@@ -307,7 +311,8 @@ def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> An
     _refuse_empty("multilabel_margin_loss", input, reduction)
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < (shape or (1,))[-1]):
         raise runtime_error("argument #2 'target' is out of range")
-    _check_kernel("multilabel_margin_loss_forward_out_frame", input)
+    if input.array.size:
+        _check_kernel("multilabel_margin_loss_forward_out_frame", input)
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
     limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)

@@ -74,7 +74,7 @@ def _difference_loss(
         if not np.ndim(factor):
             return line
         flat = np.asarray(constant * part)
-        return xp.where(np.asarray(factor) == 0, Tensor(flat, line.dtype) if type(line) is Tensor else flat, line)
+        return xp.where((np.asarray(factor) == 0) & (flat != 0), Tensor(flat, line.dtype) if type(line) is Tensor else flat, line)
 
     count = 2 if parameter else 1
 
