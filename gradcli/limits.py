@@ -92,7 +92,9 @@ class Limits:
         self.untrusted = untrusted
 
     def changed(self, **values: float) -> Limits:
-        """A copy with other values for some bounds."""
+        """A copy with other values for some bounds; these bounds themselves for none."""
+        if not values:
+            return self
         kept: dict[str, float] = {name: getattr(self, name) for name in self.__slots__}
         return Limits(**{**kept, **values})  # type: ignore[arg-type]
 

@@ -80,6 +80,11 @@ def answer(request: Request, bounds: Limits, *, dtype: str | None, seed: int | N
         dtype=dtype if request.dtype is UNSET else request.dtype,
         seed=seed if request.seed is UNSET else request.seed,
     )
+    with session.state:  # once for all methods
+        return _answered(request, session, printed, warnings)
+
+
+def _answered(request: Request, session: Session, printed: list[str], warnings: list[str]) -> Answer:
     for name, value in (request.vars or {}).items():
         session.bind_data(name, _numbers(name, value))
     if request.script is not None:

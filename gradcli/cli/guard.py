@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -295,13 +296,18 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
+@cache
+def _processors() -> int:
+    return os.cpu_count() or 1
+
+
 def bound_processor(seconds: float) -> None:
     """Bound the processor time from now on, so that the system ends this process even where the parent was killed."""
     if seconds < limits.NONE:
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(time.process_time() + seconds * (os.cpu_count() or 1)) + 5
+        most = int(time.process_time() + seconds * _processors()) + 5
         if hard == resource.RLIM_INFINITY or most < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.plain import Plain
-from gradcli.results.derivatives import Derivatives, GradientTable
+from gradcli.results.derivatives import Derivatives, Gradients
 from gradcli.results.values import Evaluation
 
 
@@ -16,7 +16,7 @@ class Answer(Plain):
     output: str | None
     warnings: tuple[str, ...]
     evaluation: Evaluation | None
-    gradients: GradientTable | None
+    gradients: Gradients | None
     jacobian: Derivatives | None
     hessian: Derivatives | None
     want: tuple[str, ...]

@@ -8,6 +8,9 @@ from types import MappingProxyType
 from gradcli.plain import Plain
 from gradcli.results.values import TensorValue
 
+#: gradients by the names of variables, None where there is none
+Gradients = dict[str, TensorValue | None]
+
 
 class Row(Plain):
     """One tensor of a gradient table: the output, an intermediate value or a variable.

@@ -14,8 +14,8 @@ from gradcli import limits
 from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.errors import Code, GradcliError, runtime_error
-from gradcli.results.derivatives import Block, Derivatives, GradientTable, Row
-from gradcli.session.gradients import gradient_table, locate_error
+from gradcli.results.derivatives import Block, Derivatives, Gradients, Row
+from gradcli.session.gradients import gradients, locate_error
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
@@ -85,7 +85,7 @@ class Wanted(NamedTuple):
 
 def derived(
     source: Source, span: Span, out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], wanted: Wanted
-) -> tuple[GradientTable | None, Derivatives | None, Derivatives | None]:
+) -> tuple[Gradients | None, Derivatives | None, Derivatives | None]:
     """Several kinds of derivatives of `out`, the value of `source`, so that random numbers are drawn once.
 
     The gradient is the last, as its walk frees the graph. Raises what the backward passes raise.
@@ -101,7 +101,4 @@ def derived(
     except GradcliError as error:
         locate_error(error, out, span)
         raise
-    table = None
-    if wanted.gradient:
-        table = gradient_table(source, span, out, [] if weights is None else [weights], variables)
-    return table, first, second
+    return gradients(out, weights, variables, span) if wanted.gradient else None, first, second

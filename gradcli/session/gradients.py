@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.lang.syntax.nodes import origin_text
-from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.derivatives import Gradients, GradientTable, Row
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
@@ -22,9 +22,11 @@ Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
 
 @limits.evaluating
 def walk(
-    out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
+    out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span, captured: bool
 ) -> tuple[list[Capture], list[list[Tensor | None]]]:
     """One backward pass for each of `weights`: for each pass the gradients that reached the nodes, for each variable its gradients.
+
+    Unless `captured`, the gradients of nodes are not wanted, and may be left out.
 
     Raises what backward raises, with its place in the text.
     """
@@ -35,13 +37,20 @@ def walk(
             variable.grad = None
         captures.append({})
         try:
-            backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
+            capture = captures[-1] if captured or not out.dtype.is_plain else None
+            backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=capture)
         except GradcliError as error:
             locate_error(error, out, span, weight)
             raise
         for variable, gradients in zip(variables, found, strict=True):
             gradients.append(variable.grad)
     return captures, found
+
+
+def gradients(out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], span: Span) -> Gradients:
+    """The gradients of `out` by the variables. Raises what backward raises."""
+    _, found = walk(out, [weights], list(variables.values()), span, False)
+    return {name: None if one is None else tensor_value(one) for name, (one,) in zip(variables, found, strict=True)}
 
 
 def gradient_table(
@@ -51,7 +60,7 @@ def gradient_table(
 
     Raises what backward raises.
     """
-    captures, found = walk(out, given or [None], list(variables.values()), span)
+    captures, found = walk(out, given or [None], list(variables.values()), span, bool(made))
     weights = given or [ones_like(out)]
     node = out.grad_fn
     output = Row("out", source.text.strip(), node.type_name if node else "-", tensor_value(out), tuple(map(tensor_value, weights)))

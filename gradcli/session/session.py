@@ -29,7 +29,7 @@ from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
     from gradcli.results.checks import CheckResult
-    from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
+    from gradcli.results.derivatives import Derivatives, Gradients, GradientTable, Minimum
     from gradcli.results.explanations import Explanation
     from gradcli.results.plots import Curves, HeatMap
     from gradcli.results.reports import Report
@@ -249,7 +249,7 @@ class Session:
     @in_force
     def several(
         self, source: Source, names: Sequence[str] | None, vector: Numbers | str | None, *, gradient: bool, jacobian: bool, hessian: bool
-    ) -> tuple[Evaluation, GradientTable | None, Derivatives | None, Derivatives | None]:
+    ) -> tuple[Evaluation, Gradients | None, Derivatives | None, Derivatives | None]:
         """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them.
 
         `vector` are weights, numbers or the text of an expression; None is for a result that is one number. The value has no
