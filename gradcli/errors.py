@@ -181,6 +181,7 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "TimeoutError": "OSError",
     "EOFError": "Exception",
     "UnpicklingError": "Exception",
+    "error": "Exception",
     "KeyboardInterrupt": "BaseException",
     "SystemExit": "BaseException",
     "GeneratorExit": "BaseException",
@@ -200,6 +201,7 @@ QUALIFIED = {
     "StatisticsError": "statistics.StatisticsError",
     "FrozenInstanceError": "dataclasses.FrozenInstanceError",
     "UnpicklingError": "_pickle.UnpicklingError",
+    "error": "re.error",
     "_LinAlgError": "torch._C._LinAlgError",
     "GradcheckError": "torch.autograd.gradcheck.GradcheckError",
 }

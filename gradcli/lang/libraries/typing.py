@@ -1,10 +1,10 @@
-"""`typing`: names for annotations, which nothing reads."""
+"""`typing`: names for annotations, which nothing reads; and `abc`: abstract base classes."""
 
 from __future__ import annotations
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
-from gradcli.lang.classes.creation import make_class
+from gradcli.lang.classes.creation import AbstractMethod, make_class
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
@@ -61,3 +61,7 @@ MEMBERS: dict[str, Value] = {
     "no_type_check": Builtin("no_type_check", lambda function: function),
     "TYPE_CHECKING": False,
 }
+
+#: `class A(ABC)` and `class A(metaclass=ABCMeta)` mean the same here: every class may have abstract methods
+_ABC = make_class("ABC", "ABC", (), {}, {}, {})
+ABSTRACT: dict[str, Value] = {"ABC": _ABC, "ABCMeta": _ABC, "abstractmethod": Builtin("abstractmethod", AbstractMethod)}

@@ -110,12 +110,13 @@ TORCH = torch()
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
-    *("abc", "argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
-    *("logging", "operator", "pprint", "random", "statistics", "string", "time", "typing", "unicodedata", "warnings"),
+    *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
+    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "typing", "unicodedata", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
 LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
+    "abc": ("gradcli.lang.libraries.typing", "ABSTRACT"),
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.saving.os_files", "OS"),
     "gc": ("gradcli.lang.libraries.system", "GC"),
