@@ -34,6 +34,7 @@ WRONG = {
     "nn.LazyBatchNorm2d()(x)": "tuple index out of range",
     "torch.distributions.transforms.IndependentTransform((x,), 1)": "'tuple' object has no attribute 'with_cache'",
     "np.zeros(None)": "Use () not None as shape arguments",
+    "v = ()\nfor i in range(100): v = (v,)\nx[v]": "a tensor of 65 dimensions is not part of gradcli, which has at most 64",
     "int(None, dd.keys())": "'dict_keys' object cannot be interpreted as an integer",
 }
 

@@ -67,6 +67,9 @@ SHARED = {
     "v = 0\nfor i in range(60): v = D([v, v])\ndataclasses.asdict(v)",
     "batches": "v = torch.ones(1)\nfor i in range(60): v = [v, v]\ntorch.utils.data.default_collate([v])",
     "pytrees": "v = torch.ones(1)\nfor i in range(60): v = [v, v]\ntorch.func.vmap(id)(v)",
+    "types": "v = ()\nfor i in range(60): v = (v, v)\nisinstance(1, v)",
+    "classes": "v = ()\nfor i in range(60): v = (v, v)\nissubclass(bool, v)",
+    "halves of an order": "torch.empty(0).mvlgamma(10**20)",
     "starts": "('a' * 1000).startswith(('b',) * 900_000)",
     "tensors of named tuples": "import collections\nP = collections.namedtuple('P', 'a b')\n"
     "v = 1.5\nfor i in range(30): v = P(v, v)\ntorch.as_tensor(v)",

@@ -352,6 +352,7 @@ def is_instance(value: Value, wanted: Value, /) -> bool:
             if isinstance(value, Instance) and one in value.cls.mro:
                 return True
         elif isinstance(one, tuple):
+            limits.evaluation.tick()  # what is shared is visited once for each path
             pending.extend(one)
         elif type(one) is Union:
             pending.extend(kind for kind in one.kinds if kind is not None)
@@ -371,6 +372,7 @@ def is_subclass(value: Value, wanted: Value, /) -> bool:
     while pending:
         one = pending.pop()
         if isinstance(one, tuple | Union):
+            limits.evaluation.tick()
             pending.extend(one.kinds if isinstance(one, Union) else one)
             continue
         if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):

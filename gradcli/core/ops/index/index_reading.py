@@ -88,13 +88,17 @@ def _positions(values: Any) -> Array:
     return array.astype(np.int64)
 
 
-def _plain_list(values: Any) -> Any:
-    """Nested lists with the numbers of the tensors within them. Raises TypeError for an item that is no number."""
+def _plain_list(values: Any, depth: int = 1) -> Any:
+    """Nested lists with the numbers of the tensors within them; `values` stands at this depth.
+
+    Raises TypeError for an item that is no number, RuntimeError for lists nested deeper than numpy has dimensions.
+    """
     if type(values) is Tensor:
         return values.tolist()
     if _is_sequence(values):
         limits.evaluation.tick()
-        return [_plain_list(v) for v in values]
+        check_rank(depth)
+        return [_plain_list(v, depth + 1) for v in values]
     if type(values) is str:
         raise ProgramError("TypeError", "new(): invalid data type 'str'")
     if type(values) not in (int, float, bool):
