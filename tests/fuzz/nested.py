@@ -7,6 +7,7 @@ of ours, no object of the host shows, and the limit on time is kept.
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -442,19 +443,24 @@ DONE = (
     "torch.nn.utils.rnn.pad_sequence(v)",
     *USES,
 )
-#: how deep; the deep ones are rarer because they take long
-_DEPTHS = (3, 30, 60, 60, 150, 199, 201, 249, 300, 450, 600, 950, 1050, 2000, 5000)
-_DEEP = (20_000, 50_000, 100_000)
+#: how deep: about the bounds on nesting, on calls, and of the host; the deep ones are rare because they take long
+_DEPTHS = (3, 10, 30, 60, 60, 100, 150, 199, 201, 249, 300, 450, 1050)
+_DEEP = (2000, 5000, 5000, 20_000, 20_000, 50_000, 100_000)
+_DEEP_SHARE = 0.015
 _START = ("0", "()", "[]", "'a'", "x", "{}", "net", "None", "1.5", "(1, 2)", "f", "slice(1)", "ValueError('a')")
 TIME = 2.0
 #: seconds of the processor beyond the limit on time that a program may take; the machine may be busy
 SLACK = 1.0
+#: how many steps a program may take, and beyond how many turns of a loop it may take more
+_STEPS, _LONG, _MORE_STEPS = 1.5e4, 1100, 4e5
+_TURNS = re.compile(r"for i in range\(([0-9]+)\)")
 
 
 def program(chance: random.Random, deep: bool = True) -> str:
     """Two values made alike by loops, or one, and what is done with them."""
-    depth = chance.choice(_DEEP) if deep and chance.random() < 0.1 else chance.choice(_DEPTHS)
-    around = chance.sample(AROUND, chance.choice((1, 1, 1, 1, 2, 3)))
+    is_deep = deep and chance.random() < _DEEP_SHARE
+    around = chance.sample(AROUND, 1 if is_deep else chance.choice((1, 1, 1, 1, 2, 3)))
+    depth = chance.choice(_DEEP if is_deep else _DEPTHS)
     start = chance.choice(_START)
     lines = [f"v = {start}", f"for i in range({depth}):", *(f"    {one}" for one in around)]
     again = [f"w, v = v, {start}", *lines[1:], "v, w = w, v"] if chance.random() < 0.5 else ["w = v"]
@@ -472,7 +478,8 @@ def systematic(depth: int) -> Iterator[str]:
 def check(text: str) -> str:
     """What is wrong with how a program ends; empty where nothing is."""
     printed: list[str] = []
-    bounds = limits.strict().changed(time=TIME, steps=4e5)
+    turns = max(map(int, _TURNS.findall(text)), default=_MORE_STEPS)
+    bounds = limits.strict().changed(time=TIME, steps=_STEPS if turns <= _LONG else _MORE_STEPS)
     session = Session(bounds=bounds, write=printed.append, warn=lambda *_: None, read_stdin=bytes)
     session.run(Source("<prelude>", PRELUDE), reuse=True)
     began = time.process_time()

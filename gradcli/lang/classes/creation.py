@@ -93,6 +93,8 @@ def _mro_of(base: Value) -> tuple[Value, ...]:
 
 def _linearise(made: UserClass) -> tuple[Value, ...]:
     """Python's C3 order: the class, then the orders of the bases merged. Raises TypeError where they contradict each other."""
+    if len(made.bases) == 1:
+        return (made, *_mro_of(made.bases[0]))
     if len(set(map(id, made.bases))) < len(made.bases):
         twice = next(base for at, base in enumerate(made.bases) if base in made.bases[:at])
         raise ProgramError("TypeError", f"duplicate base class {twice.name}")
