@@ -21,11 +21,13 @@ from gradcli.source import Source, Span
 
 #: arguments of other libraries
 _OTHER_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dim"}
+#: characters of a text that gets repairs; rules look at every name, and compare it with all known ones
+_LONGEST = 1000
 
 
 def repairs(error: GradcliError, variables: Mapping[str, object], *, statements: bool = False) -> list[Repair]:
     """What to type instead of an expression, or an input with `statements`, that ended with `error`; nothing for other text."""
-    if error.span is None:
+    if error.span is None or len(error.span.source.text) > _LONGEST:
         return []
     source = error.span.source
     if not source.name.startswith("<") and "\n" in source.text.strip():
