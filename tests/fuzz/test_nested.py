@@ -62,6 +62,9 @@ SHARED = {
     "modules": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm.state_dict()",
     "modules printed": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nprint(m)",
     "modules applied": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm.apply(id)",
+    "modules called": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm(torch.ones(1))",
+    "modules that hold themselves": "m = nn.Sequential()\nfor i in range(200): m = nn.Sequential(m)\nm.append(m)\nrepr(m)",
+    "ragged data": "v = 1.5\nfor i in range(100): v = (1, v, v)\ntorch.as_tensor(v)",
     "partials": "import functools\nv = 0\nfor i in range(60): v = functools.partial(print, v, v)\nrepr(v)",
     "data classes": "import dataclasses\n@dataclasses.dataclass\nclass D: v: object\n"
     "v = 0\nfor i in range(60): v = D([v, v])\ndataclasses.asdict(v)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer
@@ -101,6 +102,7 @@ class Sequential(ModuleSequence, place="container"):
         self.children_by_name = {name: checked_module(module) for name, module in named.items()}
 
     def forward(self, input: Any) -> Any:
+        limits.evaluation.tick()  # what is shared is called once for each path
         for module in self.children_by_name.values():
             input = module(input)
         return input

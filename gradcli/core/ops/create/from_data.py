@@ -87,6 +87,7 @@ def _infer(elements: list[Any]) -> DType:
         if type(element) is Tensor:
             found = element.dtype if found is None else dtypes.promote(found, element.dtype)
         elif isinstance(element, (list, tuple, range)):
+            limits.evaluation.tick()
             if any(item is element for item in element):
                 raise ProgramError("TypeError", "new(): self-referential lists are incompatible")
             inner = _infer(list(element))
