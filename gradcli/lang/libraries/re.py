@@ -253,6 +253,7 @@ def _count(value: Value) -> int:
 def _replacement(repl: Value, found: re.Match[str]) -> str:
     """What stands in the place of a match."""
     if type(repl) is str:
+        limits.check_string(len(repl) + repl.count("\\") * max(map(len, (found[0], *found.groups("")))))
         try:
             return found.expand(repl)
         except re.error as error:
