@@ -61,15 +61,20 @@ class Difference:
 
 
 #: what the texts of inputs have that rows of known differences are about
-_INPUTS = {"with nan or infinity": r"inf\b|nan\b", "without elements": r"zeros\(|tensor\(\[\]", "in half precision": r"torch\.b?float16"}
+_INPUTS = {
+    "with nan or infinity": r"inf\b|nan\b",
+    "with huge numbers": r"e\+\d\d",
+    "without elements": r"zeros\(|tensor\(\[\]",
+    "in half precision": r"torch\.b?float16",
+}
 
 
 @dataclass(frozen=True)
 class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
-    After it may follow "with nan or infinity", "without elements" or "in half precision", for calls of such inputs, or "but for signs",
-    for numbers that differ in their signs alone.
+    After it may follow "with nan or infinity", "with huge numbers", "without elements" or "in half precision", for calls of such inputs,
+    or "but for signs", for numbers that differ in their signs alone.
     """
 
     names: str
@@ -80,7 +85,9 @@ class Known:
         """Whether the row is about this difference of the function `name`, called with what `inputs` says."""
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
-        what, *odd = re.split(r" (?=with nan or infinity$|without elements$|in half precision$|but for signs$)", self.what)
+        what, *odd = re.split(
+            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|but for signs$)", self.what
+        )
         if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
             return False
         if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):

@@ -77,7 +77,7 @@ def _range_leaf(start: Any, end: Any, step: Any, dtype: DType | None, layout: An
     return leaf(*_range(start, end, step, dtype), requires_grad)
 
 
-def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
+def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     """Evenly spaced values, from both ends toward the middle in the precision of `dtype`, as PyTorch's kernel computes them."""
     given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
     if any(value.array.ndim for value in given.values()):
@@ -106,12 +106,12 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
 
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    return dtypes.cast(_linear("linspace", start, end, steps, wanted), wanted), wanted
+    return dtypes.cast(linear("linspace", start, end, steps, wanted), wanted), wanted
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    values = np.power(np.asarray(base, np.float64), _linear("logspace", start, end, steps, wanted).astype(np.float64))
+    values = np.power(np.asarray(base, np.float64), linear("logspace", start, end, steps, wanted).astype(np.float64))
     return dtypes.cast(values, wanted), wanted
 
 

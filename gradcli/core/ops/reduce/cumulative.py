@@ -225,6 +225,8 @@ LOGCUMSUMEXP: Op = Op(
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials along dim."""
     wrap_dim(dim, input.array.ndim)
+    if input.dtype.is_complex:
+        raise runtime_error("logcumsumexp of complex tensors is not part of gradcli")
     require_floating("logcumsumexp_out_cpu", input.dtype)
     return LOGCUMSUMEXP(input, dim)  # type: ignore[no-any-return]
 

@@ -45,6 +45,13 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     parts = [p for p in (prepend, input, append) if p is not None]
     if any(p.array.ndim != input.array.ndim for p in parts):
         raise shape_error("diff expects prepend or append to be the same dimension as input")
+    for part in parts:
+        for d, (n_input, n_part) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
+            if d != dim and n_input != n_part:
+                raise shape_error(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                    f"input.size({d}) = {n_input}, but got tensor.size({d}) = {n_part}"
+                )
     if n == 0:
         return COPY(input)
     if len(parts) > 1:
@@ -84,17 +91,19 @@ def _slope(x: Tensor, at: int, spacing: float, edge_order: int) -> Any:
     return cat([first, last] if centre is None else [first, centre, last], at)
 
 
-def _check_count(input: Tensor, count: int, dims: int) -> None:
-    if count != dims:
-        raise runtime_error(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {input.array.ndim}', "
-            f"since dim argument was not given, but got a list of length {count}"
-        )
+def _count_error(count: int, dims: int, rank: int | None) -> ProgramError:
+    """The error for spacings that are not as many as the dimensions; `rank` where no dimensions are given."""
+    text = (
+        f" or it's spacing and dim arguments to have the same length, but got a spacing argument of length {count} and a dim argument of "
+    )
+    if rank is not None:
+        text = f", or a list of length equal to 'self.dim() = {rank}', since dim argument was not given, but got a list of "
+        dims = count
+    return runtime_error(f"torch.gradient expected spacing to be unspecified, a scalar{text}length {dims}{'.' if rank is None else ''}")
 
 
 def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[int], edge_order: int) -> tuple[Tensor, ...]:
-    """The slopes of values at places that are given along each dimension. RuntimeError if there are not as many as dimensions."""
-    _check_count(input, len(coordinates), len(places))
+    """The slopes of values at places that are given along each dimension."""
     if any(input.array.shape[at] <= edge_order for at in places):
         raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
     return tuple(_slope_at(input, at, x, edge_order) for at, x in zip(places, coordinates, strict=True))
@@ -137,6 +146,8 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
     if edge_order not in (1, 2):
         raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
+    if isinstance(spacing, Sequence) and len(spacing) != len(dims):
+        raise _count_error(len(spacing), len(dims), rank if dim is None else None)
     places = [wrap_dim(d, rank) for d in dims]
     for d in places:
         if places.count(d) > 1:
@@ -148,7 +159,6 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
     elif spacing and type(spacing[0]) is Tensor and spacing[0].array.ndim:
         return _slopes_at(input, spacing, places, edge_order)
     else:
-        _check_count(input, len(spacing), len(places))
         steps = [float(s) for s in spacing]
     for at in places:
         if input.array.shape[at] <= edge_order:

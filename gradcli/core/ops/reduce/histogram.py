@@ -14,6 +14,7 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating, size
+from gradcli.core.ops.create.ranges import linear
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -31,10 +32,13 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     if input.dtype.category != 1:
         raise not_implemented("bincount_cpu", input.dtype)
     x = input.array
-    if x.ndim != 1 or (x.size and x.min() < 0):
-        raise runtime_error("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise runtime_error("minlength should be >= 0")
+    if x.ndim != 1 or (x.size and x.min() < 0):
+        raise runtime_error("bincount only supports 1-d non-negative integral inputs.")
+    if not x.size:
+        limits.check_elements(minlength, 8)
+        return wrap(np.zeros(minlength, np.int64))
     limits.check_elements(max(int(x.max()) + 1 if x.size else 0, minlength), 8)
     if weights is None:
         return wrap(np.bincount(x.astype(np.int64), minlength=minlength).astype(np.int64))
@@ -73,11 +77,13 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
-def _edges(input: Tensor, bins: int, range: Sequence[float] | None, dim: int = 0) -> Array:
-    """The edges of `bins` bins of one width; without a range, over that of the elements, from 0 to 1 if there are none."""
+def _bounds(input: Tensor, range: Sequence[float] | None, dim: int = 0) -> tuple[float, float]:
+    """The range of the elements, if none is given; from 0 to 1 if there are none."""
     low, high = (0.0, 1.0) if range is None else range
     values = input.array
     if range is None and values.size:
+        if input.dtype not in (dtypes.float32, dtypes.float64):
+            raise not_implemented("histogramdd", input.dtype)
         low, high = float(values.min()), float(values.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise runtime_error(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
@@ -85,7 +91,12 @@ def _edges(input: Tensor, bins: int, range: Sequence[float] | None, dim: int = 0
         raise runtime_error(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, bins + 1).astype(values.dtype)
+    return low, high
+
+
+def _edges(input: Tensor, bins: int, bounds: tuple[float, float]) -> Array:
+    """The edges of `bins` bins of one width."""
+    return dtypes.cast(linear("linspace", *bounds, bins + 1, input.dtype), input.dtype)
 
 
 def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None, dim: int = 0) -> None:
@@ -105,8 +116,7 @@ def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None, dim
 def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool, bins: Tensor | None = None) -> NamedResult:
     """The pair (hist, bin_edges) for given edges."""
     _check_dtypes(input, bins, weight)
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
+    require_floating("histogram_cpu", input.dtype)
     limits.check_work(input.array.size * 8.0)
     values = input.array.reshape(-1)
     weights = None if weight is None else weight.array.reshape(-1)
@@ -120,7 +130,7 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
     if density:
         counts = counts / counts.sum() / np.diff(edges)
-    outs = (wrap(counts), wrap(edges))
+    outs = (Tensor(counts, input.dtype), Tensor(edges, input.dtype))
     if state.enabled:
         _HISTOGRAM.record(outs[0], (input, bins, weight), (), outs)
     if state.dual is not None:
@@ -150,28 +160,37 @@ def _points(input: Tensor) -> Array:
 
 def _counted(input: Tensor, edges: list[Array], weight: Tensor | None, density: bool) -> Tensor:
     """The counts of the points in the boxes between edges."""
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
+    require_floating("histogram_cpu", input.dtype)
     points = _points(input)
     limits.check_elements(math.prod(len(e) - 1 for e in edges), input.dtype.itemsize)
     limits.check_work(points.size * 8.0)
     if not edges:
-        return wrap(np.zeros((), points.dtype))
+        return Tensor(np.zeros((), points.dtype), input.dtype)
     weights = None if weight is None else weight.array.reshape(-1)
     counts = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)[0].astype(points.dtype)
     if density:
         counts = counts / counts.sum()
         for i, e in enumerate(edges):
             counts = counts / np.diff(e).reshape(tuple(-1 if d == i else 1 for d in builtins.range(len(edges))))
-    return wrap(counts.astype(points.dtype))
+    return Tensor(counts.astype(points.dtype), input.dtype)
 
 
 def histogramdd(input: Tensor, bins: Sequence[int], range: Sequence[float] | None, weight: Tensor | None, density: bool) -> NamedResult:
     """Counts of points (N, D) in so many boxes of one size along each dimension. RuntimeError for sizes that do not fit."""
     check_no_tangent("aten::_histogramdd_bin_edges", input, weight)
     points = _points(input)
-    if len(bins) != points.shape[1]:
+    width = points.shape[1]
+    if range is not None and len(range) != 2 * width:
+        text = f"{width}-dimensional histogram range should have {2 * width} elements, but got {len(range)}"
+        raise shape_error(f"torch.histogramdd: for a {text}")
+    columns = [Tensor(points[:, i], input.dtype) for i in builtins.range(width)]
+    bounds = [_bounds(column, None if range is None else range[2 * i : 2 * i + 2], i) for i, column in enumerate(columns)]
+    if len(bins) != width:
         raise shape_error("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    edges = []
+    for column, count, ends in zip(columns, bins, bounds, strict=True):
+        limits.check_elements(max(count, 0), 8)
+        edges.append(_edges(column, count, ends))
     for i, count in enumerate(bins):
         if count < 0:
             found = "at least 1 element, but got 0 elements in the bins tensor"
@@ -181,16 +200,7 @@ def histogramdd(input: Tensor, bins: Sequence[int], range: Sequence[float] | Non
     for i, count in enumerate(bins):
         if count == 0:
             raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
-    if range is not None and len(range) != 2 * len(bins):
-        size = f"{len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, but got {len(range)}"
-        raise shape_error(f"torch.histogramdd: for a {size}")
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
-    edges = []
-    for i, count in enumerate(bins):
-        limits.check_elements(count, 8)
-        edges.append(_edges(Tensor(points[:, i], input.dtype), count, None if range is None else range[2 * i : 2 * i + 2], i))
-    shown = tuple(recorded(_POINT_EDGES, wrap(e), input, weight) for e in edges)
+    shown = tuple(recorded(_POINT_EDGES, Tensor(e, input.dtype), input, weight) for e in edges)
     hist = recorded(_POINTS, _counted(input, edges, weight, density), input, weight)
     return named("histogramdd", "hist", "bin_edges")((hist, shown))
 
@@ -246,10 +256,9 @@ def _histogram_in(input: Tensor, bins: int, range: Sequence[float] | None, weigh
     if range is not None and len(range) != 2:
         raise shape_error(f"torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {len(range)}")
     limits.check_elements(bins, 8)
+    edges = _edges(input, bins, _bounds(input, range))
     _check_dtypes(input, None, weight)
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
-    return _histogram(input, _edges(input, bins, range), weight, density)
+    return _histogram(input, edges, weight, density)
 
 
 FUNCTIONS = (

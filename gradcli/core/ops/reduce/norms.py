@@ -233,11 +233,24 @@ _DIST = (
     "d = input - other; at = (abs(d) == out) | d.isnan(); size = at / at.sum() if abs(p) == inf else 0 if p == 0 else "
     "where((out if p >= 1 else d) == 0, 0, (abs(d) / out)**(p - 1)); "
 )
+
+
+def _dist_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The sum of the gradient for 1 times the difference of the tangents; a missing tangent is 0."""
+    x, y = inputs
+    slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x - y, attrs[0], out, None, False)
+    if slope is None:
+        return xp.zeros_like(out)
+    moved = -tangents[1] if tangents[0] is None else tangents[0] if tangents[1] is None else tangents[0] - tangents[1]
+    return xp.sum(slope * moved)
+
+
 DIST = Op(
     "DistBackward0",
     lambda x, y, p: norm_forward(x - y, p, None, False),
     "input other",
     "p",
+    jvp=_dist_jvp,
     input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
     other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
 )
@@ -352,14 +365,15 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     rank = v.array.ndim
     if dim not in (-1, 0, rank - 1):
         wrap_dim(dim, rank)
-    if not v.dtype.is_floating_point:
+    if not rank and dim != -1:
+        raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    if not v.dtype.is_differentiable:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
     if v.dtype.is_complex:
         v = SIZE(v)
     if dim == -1:
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]
-    if not rank:
-        raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+    v = contiguous(v)
     if dim == 0:
         shape = (v.array.shape[0], *(1,) * (rank - 1))
         return view(NORM(view(v, (v.array.shape[0], -1)), pow, (1,), False), shape)

@@ -133,6 +133,8 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not nan, over dimensions; None is all of them."""
     if not input.dtype.is_floating_point:
+        if input.dtype.is_complex:
+            raise runtime_error("nansum on CPU does not support complex inputs")
         raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
     if dtype is not None and not dtype.is_floating_point:
         raise runtime_error(
