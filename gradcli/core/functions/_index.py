@@ -524,7 +524,7 @@ FUNCTIONS: dict[str, str] = {
     "nn.functional.softplus": "activation.smooth",
     "nn.functional.softshrink": "activation.piecewise",
     "nn.functional.softsign": "activation.smooth",
-    "nn.functional.tanh": "elementwise.trigonometric",
+    "nn.functional.tanh": "activation.smooth",
     "nn.functional.tanhshrink": "activation.smooth",
     "nn.functional.threshold": "activation.piecewise",
     "nn.functional.threshold_": "activation.piecewise",

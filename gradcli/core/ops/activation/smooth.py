@@ -361,6 +361,15 @@ FUNCTIONS = (
         calls="tanh",
     ),
     functional(
+        "tanh",
+        "Tensor input",
+        lambda x: TANH(x),
+        "Hyperbolic tangent.",
+        TANH,
+        Sample("F.tanh(x)", np.tanh, x=_X),
+        calls="tanh",
+    ),
+    functional(
         "sigmoid",
         "Tensor input",
         lambda x: SIGMOID(x),

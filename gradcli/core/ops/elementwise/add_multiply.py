@@ -187,6 +187,11 @@ def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     return ADD(a, b) if type(a) is Tensor else ADD(b, a)
 
 
+def _add_in_order(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
+    """`add` with a number that stays first in the graph, as the function has it, unlike the operator."""
+    return add(a, b, alpha) if type(a) is Tensor or type(alpha) is bool or alpha != 1 else ADD(a, b)
+
+
 def _is_bool(operand: Operand) -> bool:
     return operand.dtype is dtypes.bool_ if type(operand) is Tensor else type(operand) is bool
 
@@ -280,7 +285,7 @@ _X, _Y = [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 FUNCTIONS = (
     Function(
         "add",
-        ("Operand input, Operand other, *, Number alpha=1", add),
+        ("Operand input, Operand other, *, Number alpha=1", _add_in_order),
         ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: add(a, b, alpha)),
         doc="Sum; other is scaled by alpha first.",
         ops=(ADD, ADD_SCALED),
@@ -328,7 +333,7 @@ FUNCTIONS = (
         analytic=np.multiply,
         out=True,
     ),
-    Function("multiply", (_TWO, mul), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
+    Function("multiply", (_TWO, lambda a, b: MUL(a, b)), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
     Function(
         "neg",
         ("Tensor input", neg),

@@ -148,11 +148,30 @@ def _zeta_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
     return grad * -input * xp.call(ZETA, input + 1.0, other)
 
 
+def _number_zeta_rule(xp: Any, grad: Any, other: Any, self: float) -> Any:
+    if type(self) is bool:
+        raise runtime_error("torch boolean negative, the `-` operator, is not supported.")
+    return grad * -float(self) * xp.call(NUMBER_ZETA, other, self + 1.0)
+
+
 ZETA: Pointwise = Pointwise(
     "SpecialZetaBackward0", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=Rule(_zeta_rule, _ZETA)
 )
-NUMBER_ZETA = Pointwise("SpecialZetaBackward1", _zeta, "input other", kind="float", input=None, other=Rule(_zeta_rule, _ZETA))
+NUMBER_ZETA: Pointwise = Pointwise(
+    "SpecialZetaBackward1",
+    lambda other, self: _zeta(np.asarray(self, np.float64), other),
+    "other",
+    "self",
+    kind="float",
+    other=Rule(_number_zeta_rule, "grad * -self * torch.special.zeta(self + 1, other)"),
+)
 ZETA_NUMBER = Pointwise("SpecialZetaBackward2", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=None)
+
+
+def _number_zeta(self: float, other: Tensor) -> Tensor:
+    refuse_half("zeta_cpu", dtypes.result_type((self, other)))
+    return NUMBER_ZETA(other, self)
+
 
 _A = "tensor(2.5, dtype=torch.float64)"
 _X = [0.5, 1.5, 3.25]
@@ -223,7 +242,7 @@ FUNCTIONS = (
     SpecialFunction(
         "zeta",
         ("Tensor input, Tensor other", _derived_backward("special_zeta", checked(ZETA, refuse_half, "zeta_cpu"))),
-        ("Number self, Tensor other", _derived_backward("special_zeta", checked(NUMBER_ZETA, refuse_half, "zeta_cpu"))),
+        ("Number self, Tensor other", _derived_backward("special_zeta", _number_zeta)),
         ("Tensor input, Number other", _derived_backward("special_zeta", checked(ZETA_NUMBER, refuse_half, "zeta_cpu"))),
         doc="Hurwitz's zeta function: the sum of (other + k)**-input for k = 0, 1, and so on.",
         ops=(ZETA, NUMBER_ZETA, ZETA_NUMBER),

@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.ops.checks import checked, refuse_bool, require_floating
+from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.rules import zero
 from gradcli.core.tensor.tensor import Tensor
@@ -78,14 +79,11 @@ FUNCTIONS = (
         torch_inplace=("round_",),
         out=True,
     ),
-    Function(
+    SpecialFunction(
         "round",
         ("Tensor input, *, int decimals=0", _round_decimals),
         doc="As torch.round.",
         ops=(ROUND_DECIMALS,),
         samples=(Sample("torch.special.round(x)", np.round, x=_X),),
-        namespace="torch.special",
-        method=False,
-        out=True,
     ),
 )

@@ -261,15 +261,6 @@ FUNCTIONS = (
         analytic=True,
     ),
     Function(
-        "tanh",
-        ("Tensor input", lambda x: TANH(x)),
-        doc="Hyperbolic tangent.",
-        ops=(TANH,),
-        samples=(Sample("F.tanh(x)", np.tanh, x=_X),),
-        namespace="torch.nn.functional",
-        method=False,
-    ),
-    Function(
         "atan2",
         (_TWO, lambda y, x: ATAN2(y, x)),
         doc="The angle of the point (other, input).",
