@@ -108,7 +108,10 @@ class Pointwise(Op):
         dtype, arrays = self._promoted(operands)
         if self.complex is None:
             raise self.no_complex(dtype)
-        result = np.asarray(self.complex(*arrays, *attrs))  # type: ignore[operator]
+        try:
+            result = np.asarray(self.complex(*arrays, *attrs))  # type: ignore[operator]
+        except ValueError:
+            raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1:
             out.array = self._placed(out.array, [t.array for t in operands if type(t) is Tensor])

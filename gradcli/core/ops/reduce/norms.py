@@ -132,6 +132,14 @@ def norm_formula(order: str) -> str:
     )
 
 
+def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The sum of the gradient for 1 times the tangent."""
+    order, dim, keepdim = attrs[:3]
+    x = inputs[0]
+    slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
+    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], wrap_dims(dim, x.array.ndim), keepdim)
+
+
 #: the record of the norm that PyTorch computes in C++, for pairwise_distance and norm_except_dim
 NORM = Op(
     "NormBackward1",
@@ -139,6 +147,7 @@ NORM = Op(
     "input",
     "p dim keepdim",
     layout="contiguous",
+    jvp=_norm_jvp,
     input=Rule(
         lambda xp, grad, input, p, out, dim, keepdim: norm_gradient(xp, grad, input, p, out, dim, keepdim),
         norm_formula("p"),
@@ -147,20 +156,12 @@ NORM = Op(
 )
 
 
-def _vector_norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
-    """The sum of the gradient for 1 times the tangent."""
-    ord, dim, keepdim, _ = attrs
-    x = inputs[0]
-    slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, ord, out, dim, keepdim)
-    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], wrap_dims(dim, x.array.ndim), keepdim)
-
-
 VECTOR_NORM = Typed(
     "LinalgVectorNormBackward0",
     lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
     "input",
     "ord dim keepdim dtype",
-    jvp=_vector_norm_jvp,
+    jvp=_norm_jvp,
     input=Rule(
         lambda xp, grad, input, ord, out, dim, keepdim: norm_gradient(xp, grad, input, ord, out, dim, keepdim),
         norm_formula("ord"),
