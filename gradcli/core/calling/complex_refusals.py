@@ -157,7 +157,6 @@ TEXTS = {
     "rnn_relu_cell": "NotImplementedError: clamp is not supported for complex types",
     "sign": "NotImplementedError: Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
     "signbit": "NotImplementedError: signbit is not implemented for complex tensors.",
-    "silu": "NotImplementedError: \"silu_cpu\" not implemented for '{}'",
     "sort": "RuntimeError:  Sort does not support complex dtypes on CPU",
     "topk": "RuntimeError:  topk does not support complex dtypes on CPU",
     "trunc": "NotImplementedError: trunc is not supported for complex inputs",

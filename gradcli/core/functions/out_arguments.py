@@ -51,6 +51,8 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"),
     **dict.fromkeys(("searchsorted", "bucketize"), _SEARCH),
     "special_round": _SAME,
+    "hardshrink": _SAME,
+    "linear": _EXACT,
     **{f"linalg_{name}": _EXACT for name in ("inv", "det", "solve", "cholesky", "eigvalsh", "svdvals", "lu_solve", "vector_norm")},
     **dict.fromkeys(("inverse", "lu_solve"), _EXACT),
     **dict.fromkeys(("isposinf", "isneginf", "signbit"), _BOOLEAN),
@@ -189,7 +191,7 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
         text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
         if _STRICT_COUNTS.get(name, len(tensors)) != len(tensors):
             text = ""
-        if not text and result.dtype.category > out.dtype.category:
+        if not text and result.dtype.category > out.dtype.category and name != "bernoulli":  # which draws in the dtype of `out`
             text = _LOWER.get(name, "")
             if not text:
                 raise result_dtype_error(result.dtype.torch_name, out.dtype)
@@ -205,8 +207,14 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
                     small=result.dtype is dtypes.int32,
                 )
             )
+    if name == "normal" and len(tensors) > 1 and out.array.shape != result.array.shape:  # PyTorch adds the means to what `out` holds
+        raise ProgramError("NotImplementedError", "normal() into an out of another shape is not part of gradcli")
     if name in _VIEW_COPIES:
         return _underived(name, out, result, tensors)
+    if result.requires_grad and result.is_leaf:  # a new tensor with requires_grad=True
+        made = in_place.write_out(out, Tensor(result.array, result.dtype))
+        made.requires_grad = True
+        return made
     if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
         raise _no_graph(_operator(name, ()))
     if name == "cholesky_solve" or (name == "cholesky_inverse" and result.dtype is not out.dtype):  # a copy, in row-major order

@@ -32,6 +32,8 @@ UNASKED = -1
 
 def result_dtype_error(result: str, wanted: DType) -> ProgramError:
     """PyTorch's error for a result, of the dtype that messages call `result`, that does not fit the dtype of where it goes."""
+    if wanted.is_complex:
+        return ProgramError("NotImplementedError", f"this operation on {wanted} is not part of gradcli", code=Code.RESULT_DTYPE)
     text = f"result type {result} can't be cast to the desired output type {wanted.torch_name}"
     return runtime_error(text, Code.RESULT_DTYPE)
 

@@ -109,9 +109,15 @@ def not_implemented(kernel: str, dtype: DType) -> ProgramError:
     return ProgramError("NotImplementedError", text, code=Code.NO_KERNEL, names=(kernel, dtype.torch_name))
 
 
+#: kernels that PyTorch has for complex tensors, too
+_OF_COMPLEX = ("slow_conv", "rms_norm", "im2col", "normal_kernel", "silu")
+
+
 def require_floating(kernel: str, dtype: DType) -> None:
     """Raise NotImplementedError for bool and integers."""
     if not dtype.is_floating_point:
+        if dtype.is_complex and kernel.startswith(_OF_COMPLEX):
+            refuse_complex(kernel, dtype)
         raise not_implemented(kernel, dtype)
 
 

@@ -87,6 +87,12 @@ def check_derived(name: str) -> Any:
     raise no_derivative(name)
 
 
+def check_no_complex_gradient(name: str, *inputs: Tensor) -> None:
+    """Raise RuntimeError for complex tensors that need a gradient: PyTorch has none of this function."""
+    if state.enabled and any(t.dtype.is_complex and t.requires_grad for t in inputs):
+        raise runtime_error(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+
+
 def not_differentiable(
     name: str,
     forward: Callable[..., Any],

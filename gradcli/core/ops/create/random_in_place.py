@@ -12,6 +12,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_memory, shares_places
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.ops.shape.broadcasting import expanded_shape
@@ -39,12 +40,17 @@ def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     return in_place.write_part(tensor, op, (), (), write)
 
 
-def _filling(grad_fn: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
-    """The implementation of a method; `draw` gets a generator, a shape, a dtype and the arguments of the call."""
+def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Callable[..., Tensor]:
+    """The implementation of a method; `draw` gets a generator, a shape, a dtype and the arguments of the call.
+
+    `kernel` is PyTorch's name of what it does not have for complex tensors.
+    """
     op = _record(grad_fn)
 
     def run(input: Tensor, *given: Any) -> Tensor:
         *own, named = given
+        if input.dtype.is_complex and kernel:
+            raise not_implemented(kernel, input.dtype)
         return _fill(input, op, lambda shape: draw(source(named), shape, input.dtype, *own))
 
     return run
@@ -54,7 +60,7 @@ def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: s
     """A method that draws by a method of the generator."""
 
     grad_fn = f"{name.title().replace('_', '')}Backward0"
-    return _method(f"{name}_", doc, (parameters, _filling(grad_fn, draw)))
+    return _method(f"{name}_", doc, (parameters, _filling(grad_fn, draw, "geometric_cpu" if name == "geometric" else "")))
 
 
 _UNIFORM, _NORMAL = _record("UniformBackward0"), _record("NormalBackward0")
@@ -79,6 +85,8 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 
 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
+    if input.dtype.is_complex:
+        raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
     if input.array.size:
         expanded_shape(p, input.array.shape)
 
@@ -116,7 +124,12 @@ FUNCTIONS = (
         "bernoulli_",
         "Fill with 0 and 1.",
         ("Tensor p, ", _bernoulli_tensor),
-        ("float p=0.5, ", _filling("BernoulliBackward2", lambda generator, shape, dtype, p: generator.bernoulli(p, shape, dtype))),
+        (
+            "float p=0.5, ",
+            _filling(
+                "BernoulliBackward2", lambda generator, shape, dtype, p: generator.bernoulli(p, shape, dtype), "bernoulli_scalar_cpu_"
+            ),
+        ),
     ),
     _distribution("geometric", "float p, ", Generator.geometric, "Fill with numbers of trials up to the first success."),
     _distribution("cauchy", "float median=0.0, float sigma=1.0, ", Generator.cauchy, "Fill with Cauchy numbers."),

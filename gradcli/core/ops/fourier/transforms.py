@@ -221,6 +221,8 @@ def _frequencies(name: str, half: bool) -> Callable[..., Any]:
 def _shift(direction: int) -> Callable[[Tensor, Sizes], Tensor]:
     def run(input: Tensor, dim: Sizes) -> Tensor:
         rank = input.array.ndim
+        if dim and not rank:
+            raise shape_error(f"Dimension specified as {dim[0]} but tensor has no dimensions", "IndexError")
         dims = tuple(range(rank)) if dim is None else tuple(wrap_dim(d, rank) for d in dim)
         sizes = [input.array.shape[d] for d in dims]
         shifts = tuple(n // 2 if direction > 0 else (n + 1) // 2 for n in sizes)

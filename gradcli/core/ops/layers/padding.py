@@ -36,6 +36,8 @@ def _pad(x: Array, pad: Sizes, value: Any) -> Array:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))
     around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
+    if not pad:
+        return x.copy()
     added = [(max(before, 0), max(after, 0)) for before, after in around]
     return memory_format.contiguous(np.pad(x[cut], added, constant_values=value))
 
@@ -136,7 +138,7 @@ def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
 def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
     """A border that repeats the input: reflected or replicated."""
     shape, count = input.array.shape, len(sizes) // 2
-    if 0 in shape[-count:] or (len(shape) == count + 2 and shape[1] == 0):
+    if 0 in shape[-count - 1 :]:
         raise shape_error(
             f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(shape)}",

@@ -95,7 +95,7 @@ def check_windows(
     _check_not_empty(input, rank, of_image)
     counts = _counts(input.array.shape[-rank:], kernel, stride, padding, dilation, ceil_mode)
     if of_image:
-        _check_image(input, kernel, padding)
+        _check_image(input, kernel)
     if any(n < 1 for n in counts):
         shape = input.array.shape[input.array.ndim - rank - 1 :]
         before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *counts)))
@@ -136,9 +136,9 @@ def _check_not_empty(input: Tensor, rank: int, averaged: bool) -> None:
     raise shape_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
 
 
-def _check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
+def _check_image(input: Tensor, kernel: Sizes) -> None:
     sizes = input.array.shape[-3:]
-    if any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
+    if any(n < k for n, k in zip(sizes, kernel, strict=True)):
         have, want = (" ".join(f"{p}{a}: {n}" for a, n in zip("THW", v, strict=True)) for p, v in (("", sizes), ("k", kernel)))
         raise shape_error(f"input image ({have}) smaller than kernel size ({want})")
 

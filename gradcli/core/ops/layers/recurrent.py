@@ -144,11 +144,26 @@ def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: 
     return stack(outs[::-1] if reverse else outs, 0), state
 
 
+def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
+    """Raise RuntimeError for a state of another number of sequences than the input."""
+    have = state.array.shape[1]
+    if have == batch:
+        return
+    if whole or batch == 1:  # PyTorch reads beyond the state, or repeats the input
+        raise shape_error("a recurrent network with a state for another number of sequences is not part of gradcli")
+    if have == 1:
+        raise shape_error(f"output with shape [1, {gates}] doesn't match the broadcast shape [{batch}, {gates}]")
+    raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
+
+
 def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool, gru: bool) -> None:
     """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
+    batch = input.array.shape[0 if how.batch_first else 1]
+    for state in states:
+        _check_batch(batch, state, (4 if lstm else 1) * state.array.shape[2], lstm and input.dtype is not dtypes.float64)
     rows = (4 if lstm else 3) * states[-1].array.shape[2]
     if (lstm or gru) and any(weight.array.ndim != 2 or weight.array.shape[0] != rows for weight in params[:2]):
         # PyTorch reads beyond them

@@ -200,7 +200,7 @@ def _repeated(counts: Array, repeats: Tensor, output_size: int | None) -> Array:
     limits.check_elements(total, 8)
     if output_size is not None and output_size < 0:
         raise shape_error(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
-    if output_size not in (None, total):
+    if counts.size and output_size not in (None, total):
         raise shape_error("allocated size does not match required size")
     return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 

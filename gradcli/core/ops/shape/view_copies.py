@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.rules import check_no_complex_gradient, not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -136,6 +136,7 @@ def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step
     wrap_dim(dim, input.array.ndim)
     if step <= 0:
         raise runtime_error("slice step must be positive")
+    check_no_complex_gradient("slice_copy", input)
     return SLICE(input, dim, start, end, step)  # type: ignore[no-any-return]
 
 

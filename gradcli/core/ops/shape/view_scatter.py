@@ -10,6 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.diagonal import DIAGONAL, diagonal
 from gradcli.core.ops.shape.slicing import SELECT, SLICE, select
 from gradcli.core.tensor.tensor import Tensor
@@ -63,6 +64,7 @@ def _check_part(part: Tensor, src: Tensor) -> None:
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with one index of a dimension overwritten by src."""
     _check_part(select(Tensor(input.array, input.dtype), dim, index), src)
+    check_no_complex_gradient("select_scatter", input, src)
     return SELECT_SCATTER(input, src, dim, index)  # type: ignore[no-any-return]
 
 

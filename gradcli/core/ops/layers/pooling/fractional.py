@@ -55,7 +55,8 @@ def _places(x: Array, kernel: tuple[int, ...], counts: tuple[int, ...], samples:
         place = place * sizes[axis] + spans.reshape(shape)
     windows = np.broadcast_to(place, (len(flat), *counts, *kernel)).reshape(len(flat), -1, math.prod(kernel))
     values = np.take_along_axis(flat, windows.reshape(len(flat), -1), 1).reshape(windows.shape)
-    best = values.argmax(-1)
+    nan = np.isnan(values)  # of which the last one counts
+    best = np.where(nan.any(-1), nan.shape[-1] - 1 - nan[..., ::-1].argmax(-1), values.argmax(-1))
     return np.take_along_axis(windows, best[..., None], -1).reshape(*x.shape[: x.ndim - rank], *counts)
 
 
@@ -63,14 +64,15 @@ def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[in
     name = f"fractional_max_pool{rank}d"
     for what, given in (("kernel_size", kernel), ("output_size", counts)):
         if len(given) != rank:
-            raise runtime_error(f"{name}: {what} must either be a single Int or tuple of Ints")
+            raise runtime_error(f"{name}: {what} must either be a single Int or tuple of {'three ' if rank == 3 else ''}Ints")
     sizes = input.array.shape[input.array.ndim - rank :]
+    kernel_name = f"{name}_out()" if rank == 3 else f"{name}()"
     if input.array.ndim not in (rank + 1, rank + 2):
-        raise shape_error(f"{name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(input.array.shape)}")
+        raise shape_error(f"{kernel_name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(input.array.shape)}")
     pooling_checks.check_not_empty(name if rank == 2 else f"{name}_out", input, "")
     for what, n, k, m in zip(_LETTERS[rank], sizes, kernel, counts, strict=True):
-        if m + k - 1 > n:
-            raise shape_error(f"{name}(): pool {what} {k} too large relative to input {what} {n}")
+        if m + k - (rank == 2) > n:
+            raise shape_error(f"{kernel_name}: pool {what} {k} too large relative to input {what} {n}")
     room = math.prod(counts) * math.prod(kernel) * math.prod(input.array.shape[: input.array.ndim - rank])
     limits.check_elements(room, 8)
     limits.check_work(4.0 * room)
