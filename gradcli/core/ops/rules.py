@@ -113,4 +113,4 @@ def not_differentiable(
     rule = refused(lambda: no_derivative(f"aten::{name}"))
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}
     kind = Pointwise if elementwise else Op
-    return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", **more, **rules)
+    return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", saved="", **more, **rules)

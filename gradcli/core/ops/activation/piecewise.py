@@ -10,6 +10,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.activation.functional import activation, functional, in_vectors, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
 from gradcli.core.ops.rules import ZERO, not_differentiable
@@ -97,7 +98,9 @@ def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
         raise runtime_error("Bool inputs not supported for hardtanh")
     if not input.dtype.is_floating_point:
         min_val, max_val = scalar_of(min_val, input.dtype), scalar_of(max_val, input.dtype)
-    return HARDTANH(input, min_val, max_val)
+    out: Tensor = HARDTANH(input, min_val, max_val)
+    out.array = memory_format.laid_out(out.array, memory_format.preserved(input.array))
+    return out
 
 
 def relu6(input: Tensor) -> Tensor:

@@ -104,6 +104,7 @@ _BINOMIAL = not_differentiable("binomial", lambda x, y: x, "count prob")
 def _poisson(input: Tensor, given: Generator | None) -> Tensor:
     require_floating("poisson_cpu", input.dtype)
     drawn = rejection.each(rejection.poisson, source(given), np.asarray(input.array))
+    drawn = np.where(drawn < 2.0**63, drawn, -(2.0**63))  # PyTorch's are integers of 64 bits
     return recorded(_POISSON, leaf(dtypes.cast(drawn, input.dtype), input.dtype), input)
 
 

@@ -111,7 +111,10 @@ def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    values = np.power(np.asarray(base, np.float64), linear("logspace", start, end, steps, wanted).astype(np.float64))
+    exponents = linear("logspace", start, end, steps, wanted).astype(np.float64)
+    if steps == 1:  # a single number is not rounded before
+        exponents[0] = start.item() if type(start) is Tensor else start
+    values = np.power(np.asarray(base, np.float64), exponents)
     return dtypes.cast(values, wanted), wanted
 
 

@@ -13,6 +13,7 @@ from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand, refuse_complex
 from gradcli.core.ops.rules import ZERO
+from gradcli.core.ops.shape.views import check_view
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -79,6 +80,8 @@ def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False,
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")
+    if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
+        check_view(right, (right.size,))  # which PyTorch takes of few elements; more of them are sorted
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
 
 
