@@ -93,7 +93,11 @@ class ForwardADLevel:
         if own is None and all(tangent is None for tangent in given):
             return
         if op is in_place.COPY_INTO:
-            self.write(tensor, given[0])
+            value = given[0]
+            if value is not None and (value.dtype is not tensor.dtype or value.array.shape != tensor.array.shape):
+                with Paused(self):
+                    value = namespaces.traced.broadcast_to(namespaces.traced.cast(value, tensor.dtype), tensor.array.shape)
+            self.write(tensor, value)
         elif op is in_place.FILL_TENSOR and given[0] is not None:
             with Paused(self):
                 value = namespaces.traced.broadcast_to(given[0], tensor.array.shape)

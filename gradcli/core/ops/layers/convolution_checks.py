@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import not_implemented, refuse_bool, scalar_type_error
+from gradcli.core.ops.checks import not_implemented, refuse_bool, refuse_complex, scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -79,6 +79,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
         raise scalar_type_error(input.dtype, weight.dtype)
     if input.dtype.is_floating_point or input.dtype is dtypes.int64:
         return
+    refuse_complex("convolution", input.dtype)
     volumes = len(dilation) == 3
     if transposed:
         raise not_implemented(f"slow_conv_transpose{3 if volumes else 2}d_out_cpu", input.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.signature import language, scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import copy_
@@ -132,6 +132,7 @@ def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
         if input.array.shape[-1 - i] + min(before, 0) + min(after, 0) < 0:
             raise runtime_error("narrow(): length must be non-negative.")
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
+    value = scalar_of(value, input.dtype) if type(value) is not Tensor else value
     return PAD(input, sizes, value)
 
 

@@ -89,7 +89,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = length if N is None else N
     if count < 0:
         raise runtime_error("N must be non-negative.")
-    dtype = x.dtype if x.dtype.is_floating_point else dtypes.int64
+    dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else dtypes.int64
     limits.check_elements(length * count, dtype.itemsize)
     # written part by part as PyTorch does it, which shows in the graph
     made = Tensor(np.zeros((length, count), dtype.np), dtype)
