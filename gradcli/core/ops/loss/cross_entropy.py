@@ -278,7 +278,7 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     if reduction == "none":
         return -sum_along(product, (axis,))
     added = -sum_all(product)
-    return scalars.over(traced, added, input.array.size // classes) if reduction == "mean" else added
+    return scalars.over(traced, added, input.array.size // classes if classes else 0) if reduction == "mean" else added
 
 
 def _along(weight: Tensor, axis: int, rank: int) -> Tensor:
