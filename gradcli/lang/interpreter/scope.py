@@ -19,6 +19,8 @@ from gradcli.lang.syntax.nodes import (
     Assign,
     Attribute,
     AugAssign,
+    Binary,
+    Call,
     Case,
     ClassDef,
     Comprehension,
@@ -136,14 +138,21 @@ def analyse(program: Node, body: Iterable[Node]) -> Scope:
 
 def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
     """Fill in the scope from its statements; functions inside become children. The nodes are visited without recursion."""
-    stack: list[Node] = list(nodes)
+    stack: list[Any] = list(nodes)
     while stack:
         node = stack.pop()
         kind = type(node)
-        if isinstance(node, Name):
+        if kind is Name:
             scope.uses.add(node.id)
             if node.id == "super":
                 scope.uses.add(CLASS)
+        elif kind is Binary:
+            stack.append(node.first)
+            stack += node.rest
+        elif kind is Call:
+            stack += (node.function, *node.args, *node.keywords)
+        elif kind is Attribute:
+            stack.append(node.value)
         elif kind in _SPECIAL:
             _SPECIAL[kind](scope, node, stack)
         else:
