@@ -231,22 +231,43 @@ def _small_peers(expected: list[float]) -> dict[str, Callable[[], Any]]:
 # --- loops -------------------------------------------------------------------------------------------------------
 
 
+NETWORK = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+X = torch.randn(64, 10)
+Y = torch.randn(64, 1)
+model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(model.parameters(), lr=0.01)
+loss_fn = nn.MSELoss()
+for epoch in range(200):
+    opt.zero_grad()
+    loss = loss_fn(model(X), Y)
+    loss.backward()
+    opt.step()
+"""
+
+
 def loops() -> None:
-    """1,000 epochs of the regression, by hand and with the optimiser; the interpreter's own work included."""
+    """Epochs of the regression, by hand and with the optimiser, and of a network; the interpreter's own work included."""
     torch = installed("torch")
-    for name, text in (("by hand", BY_HAND), ("with SGD", WITH_SGD)):
-        program = parser.parse_file(Source("<regression>", text))
+    programs = (
+        ("1,000 epochs by hand", BY_HAND, ("b", "w"), "0.5"),
+        ("1,000 epochs with SGD", WITH_SGD, ("b", "w"), "0.5"),
+        ("200 epochs of two layers, Adam", NETWORK, ("loss",), "1"),
+    )
+    for name, text, results, target in programs:
+        program = parser.parse_file(Source("<loop>", text))
         run = interpreter()
         run.run(program)
-        found = [run.get("b").item(), run.get("w").item()]
         contestants: dict[str, Callable[[], Any]] = {"gradcli": lambda program=program: interpreter().run(program)}
         if torch:
-            code = compile(text, "<regression>", "exec")
+            code = compile(text, "<loop>", "exec")
             names: dict[str, Any] = {}
             exec(code, names)  # the benchmark's own text, run by Python for torch
-            assert math.isclose(names["b"].item(), found[0], rel_tol=1e-4) and math.isclose(names["w"].item(), found[1], rel_tol=1e-4)
+            assert all(math.isclose(names[one].item(), run.get(one).item(), rel_tol=1e-4) for one in results)
             contestants["torch"] = lambda code=code: exec(code, {})
-        show(f"loops: 1,000 epochs {name}", compare(contestants, 7), "0.5 of torch")
+        show(f"loops: {name}", compare(contestants, 7), f"{target} of torch")
 
 
 # --- large arrays ------------------------------------------------------------------------------------------------
