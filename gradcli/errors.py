@@ -182,6 +182,7 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "EOFError": "Exception",
     "UnpicklingError": "Exception",
     "error": "Exception",
+    "JSONDecodeError": "ValueError",
     "KeyboardInterrupt": "BaseException",
     "SystemExit": "BaseException",
     "GeneratorExit": "BaseException",
@@ -202,6 +203,7 @@ QUALIFIED = {
     "FrozenInstanceError": "dataclasses.FrozenInstanceError",
     "UnpicklingError": "_pickle.UnpicklingError",
     "error": "re.error",
+    "JSONDecodeError": "json.decoder.JSONDecodeError",
     "_LinAlgError": "torch._C._LinAlgError",
     "GradcheckError": "torch.autograd.gradcheck.GradcheckError",
 }

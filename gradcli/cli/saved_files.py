@@ -72,6 +72,18 @@ class Folder:
             return ""
         return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else ""
 
+    def listed(self, name: str) -> list[str]:
+        """The names in a folder, sorted."""
+        if not _parts(name):
+            with _errors(name):
+                return sorted(os.listdir(self._path))
+        with _errors(name), self._opened(name) as (folder, last):
+            inner = os.open(last, _FOLDER, dir_fd=folder)
+            try:
+                return sorted(os.listdir(inner))
+            finally:
+                os.close(inner)
+
     def make_folder(self, name: str, parents: bool) -> None:
         """Make a folder, with `parents` those above it too. FileExistsError where there is one."""
         parts = _parts(name)

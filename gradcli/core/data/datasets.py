@@ -148,6 +148,32 @@ class ConcatDataset(Dataset):
         return sample_of(self.datasets[place], index - before)
 
 
+class StackDataset(Dataset):
+    """Data sets side by side: a sample is a tuple, or for data sets with names a dict, of their samples."""
+
+    SCRIPT_ATTRIBUTES = Attributes.read("datasets")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            text = "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given."
+            raise ProgramError("ValueError", text)
+        self.datasets: Any = args or kwargs
+        if not self.datasets:
+            raise ProgramError("ValueError", "At least one dataset should be passed")
+        sizes = [size_of(data) for data in args or kwargs.values()]
+        if any(size != sizes[0] for size in sizes):
+            raise ProgramError("ValueError", "Size mismatch between datasets")
+        self.size = sizes[0]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: sample_of(data, index) for name, data in self.datasets.items()}
+        return tuple([sample_of(data, index) for data in self.datasets])
+
+
 def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
     """Fractions of 1 as counts of samples; the samples left over go one each to the first parts. Counts stay counts."""
     if not (math.isclose(sum(lengths), 1) and sum(lengths) <= 1):

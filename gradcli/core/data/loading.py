@@ -7,10 +7,12 @@ from itertools import islice, repeat
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.data.datasets import IterableDataset, sample_of, size_of
+from gradcli.core.functions import catalog
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
@@ -99,6 +101,53 @@ class RandomSampler(Sampler):
         return size_of(self.data_source) if self.wanted is None else int(self.wanted)
 
 
+class SubsetRandomSampler(Sampler):
+    """Given indices in random order."""
+
+    SCRIPT_ATTRIBUTES = Attributes.read("indices generator")
+
+    def __init__(self, indices: Any, generator: Any = None) -> None:
+        super().__init__()
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[Any]:
+        limits.check_list(len(self))
+        for place in generator_of(self.generator).randperm(len(self)).tolist():
+            yield sample_of(self.indices, place)
+
+    def __len__(self) -> int:
+        return size_of(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with the probabilities that weights give."""
+
+    SCRIPT_ATTRIBUTES = Attributes.read("weights num_samples replacement generator")
+
+    def __init__(self, weights: Any, num_samples: Any, replacement: Any = True, generator: Any = None) -> None:
+        if type(num_samples) is not int or num_samples <= 0:
+            text = f"num_samples should be a positive integer value, but got num_samples={formatted(num_samples)}"
+            raise ProgramError("ValueError", text)
+        if type(replacement) is not bool:
+            raise ProgramError("ValueError", f"replacement should be a boolean value, but got replacement={formatted(replacement)}")
+        super().__init__()
+        self.weights: Tensor = catalog.function("as_tensor")(weights, dtype=dtypes.float64)
+        if self.weights.array.ndim != 1:
+            shape = tuple(self.weights.array.shape)
+            raise ProgramError("ValueError", f"weights should be a 1d sequence but given weights have shape {shape}")
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[Any]:
+        drawn = catalog.function("multinomial")(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.array.tolist())
+
+    def __len__(self) -> int:
+        return int(self.num_samples)
+
+
 class BatchSampler(Sampler):
     """Lists of indices from another sampler."""
 
@@ -164,14 +213,17 @@ def _collate(batch: Any) -> Any:
 default_collate = Routine(_collate, "default_collate")
 
 
-def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_memory: Any) -> None:
+@Routine
+def get_worker_info() -> None:
+    """None: data sets are read in the program's own process."""
+
+
+def _check_workers(num_workers: Any, worker_init_fn: Any) -> None:
     """Refuse options that PyTorch refuses, or that need processes of their own: here the loader starts none."""
     if num_workers < 0:
         raise ProgramError("ValueError", "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-    if num_workers and not (collate_fn is None and worker_init_fn is None):
-        raise ProgramError("NotImplementedError", "num_workers together with collate_fn or worker_init_fn is not part of gradcli")
-    if pin_memory:
-        raise ProgramError("NotImplementedError", "pin_memory=True is not part of gradcli; tensors live on the cpu")
+    if num_workers and worker_init_fn is not None:
+        raise ProgramError("NotImplementedError", "num_workers together with worker_init_fn is not part of gradcli")
 
 
 def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
@@ -195,11 +247,14 @@ class _Endless(Scripted):
     SCRIPT_METHODS = {"__iter__": Routine(__iter__)}
 
 
+_NOT_PINNED = "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
+
+
 class DataLoader(Scripted):
     """Reads a data set batch by batch."""
 
     SCRIPT_NAME = "DataLoader"
-    SCRIPT_ATTRIBUTES = Attributes.read("dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers")
+    SCRIPT_ATTRIBUTES = Attributes.read("dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers pin_memory")
 
     def __init__(
         self,
@@ -222,7 +277,7 @@ class DataLoader(Scripted):
         pin_memory_device: Any = "",
         in_order: Any = True,
     ) -> None:
-        _check_workers(num_workers, collate_fn, worker_init_fn, pin_memory)
+        _check_workers(num_workers, worker_init_fn)
         if sampler is not None and shuffle:
             raise ProgramError("ValueError", "sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -248,6 +303,7 @@ class DataLoader(Scripted):
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.collate_fn = collate_fn
+        self.pin_memory = pin_memory
 
     def __len__(self) -> int:
         if not isinstance(self.sampler, _Endless):
@@ -259,6 +315,8 @@ class DataLoader(Scripted):
         return count // batch if self.drop_last else -(-count // batch)
 
     def __iter__(self) -> Iterator[Any]:
+        if self.pin_memory:
+            warnings.emit(_NOT_PINNED, once=f"pin_memory {bool(self.num_workers)}")
         # PyTorch draws the seed of its workers even without workers
         order = language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
         _drawn_seed(generator_of(self.generator))

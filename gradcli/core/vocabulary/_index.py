@@ -379,8 +379,12 @@ DECLARED: dict[str, str] = {
     "utils.data.RandomSampler": "data.loading",
     "utils.data.Sampler": "data.loading",
     "utils.data.SequentialSampler": "data.loading",
+    "utils.data.StackDataset": "data.datasets",
     "utils.data.Subset": "data.datasets",
+    "utils.data.SubsetRandomSampler": "data.loading",
     "utils.data.TensorDataset": "data.datasets",
+    "utils.data.WeightedRandomSampler": "data.loading",
     "utils.data.default_collate": "data.loading",
+    "utils.data.get_worker_info": "data.loading",
     "utils.data.random_split": "data.datasets",
 }

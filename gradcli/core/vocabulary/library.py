@@ -54,6 +54,7 @@ MODULES: tuple[str, ...] = (
     "utils",
     "utils.checkpoint",
     "utils.data",
+    *("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"),
 )
 
 _AUTOGRAD = "gradcli.core.autograd.torch_autograd"
@@ -217,6 +218,13 @@ PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, m
 MODULES += ("distributions.kl",)
 PLACES["nn.utils.stateless.functional_call"] = PLACES["func.functional_call"]
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
+#: further names of what is declared
+_SECOND_NAMES: set[str] = set()
+for _name, _place in [(name, place) for name, place in PLACES.items() if name.startswith("utils.data.")]:
+    _last = "sampler" if _name.endswith("Sampler") else "dataset" if _place[0].endswith("datasets") else "dataloader"
+    _second = f"utils.data.{_last}.{_name.rpartition('.')[2]}"
+    PLACES[_second] = _place
+    _SECOND_NAMES.add(_second)
 _CONSTRAINTS = "gradcli.core.distributions.constraints"
 PLACES |= {
     f"distributions.constraints.{name}": (_CONSTRAINTS, name)
@@ -236,7 +244,7 @@ def find(name: str) -> Any:
     place = PLACES.get(name)
     if place is not None:
         module = import_module(place[0])
-        return _script_value(module, place[1]) if name in DECLARED else getattr(module, place[1])
+        return _script_value(module, place[1]) if name in DECLARED or name in _SECOND_NAMES else getattr(module, place[1])
     if name in _NUMBERS:
         return _NUMBERS[name]
     return dtypes.NAMED.get(name)

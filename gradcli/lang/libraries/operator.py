@@ -1,14 +1,17 @@
-"""`operator`: the operators as functions, and functions that read items and attributes."""
+"""`operator`: the operators as functions, and functions that read items and attributes; `heapq` and `bisect`: lists in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from gradcli import limits
+from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.sequences import sorted_list
 from gradcli.lang.values import operators, subscripts
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.object_operations import index_of
+from gradcli.lang.values.object_operations import OPS, collect, index_of
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.value_classes import Builtin
 
@@ -99,3 +102,120 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 MEMBERS: dict[str, Value] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
+
+
+# --- lists in order -------------------------------------------------------------------------------
+
+
+def _heap(value: Value) -> list[Value]:
+    if type(value) is not list:
+        raise type_error("heap argument must be a list, not {}", value)
+    return value
+
+
+def _sift(heap: list[Value], at: int) -> None:
+    """Let the item at a place sink below its smaller children, then rise to where it belongs."""
+    start, item, size = at, heap[at], len(heap)
+    while (child := 2 * at + 1) < size:
+        if child + 1 < size and not OPS.less(heap[child], heap[child + 1]):
+            child += 1
+        heap[at] = heap[child]
+        at = child
+    heap[at] = item
+    _rise(heap, start, at)
+
+
+def _rise(heap: list[Value], start: int, at: int) -> None:
+    item = heap[at]
+    while at > start and OPS.less(item, heap[above := (at - 1) >> 1]):
+        heap[at] = heap[above]
+        at = above
+    heap[at] = item
+
+
+def _heappush(heap: Value, item: Value, /) -> None:
+    rows = _heap(heap)
+    rows.append(item)
+    limits.check_list(len(rows))
+    _rise(rows, 0, len(rows) - 1)
+
+
+def _heappop(heap: Value, /) -> Value:
+    rows = _heap(heap)
+    if not rows:
+        raise ProgramError("IndexError", "index out of range")
+    last = rows.pop()
+    return _heapreplace(rows, last) if rows else last
+
+
+def _heapreplace(heap: Value, item: Value, /) -> Value:
+    rows = _heap(heap)
+    if not rows:
+        raise ProgramError("IndexError", "index out of range")
+    first, rows[0] = rows[0], item
+    _sift(rows, 0)
+    return first
+
+
+def _heappushpop(heap: Value, item: Value, /) -> Value:
+    rows = _heap(heap)
+    return _heapreplace(rows, item) if rows and OPS.less(rows[0], item) else item
+
+
+def _heapify(heap: Value, /) -> None:
+    rows = _heap(heap)
+    for at in reversed(range(len(rows) // 2)):
+        _sift(rows, at)
+
+
+def _smallest(n: Value, iterable: Value, key: Value = None) -> list[Value]:
+    return sorted_list(OPS, collect(iterable), key=key)[: max(0, index_of(n))]
+
+
+def _largest(n: Value, iterable: Value, key: Value = None) -> list[Value]:
+    return sorted_list(OPS, collect(iterable), key=key, reverse=True)[: max(0, index_of(n))]
+
+
+def _place(right: bool) -> Callable[..., int]:
+    def run(a: Value, x: Value, lo: Value = 0, hi: Value = None, *, key: Value = None) -> int:
+        rows = a if type(a) is list else collect(a)
+        low, high = index_of(lo), len(rows) if hi is None else min(index_of(hi), len(rows))
+        if low < 0:
+            raise ProgramError("ValueError", "lo must be non-negative")
+        while low < high:
+            middle = (low + high) // 2
+            item = rows[middle] if key is None else call(key, (rows[middle],), None)
+            if not OPS.less(x, item) if right else OPS.less(item, x):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    return run
+
+
+def _insort(right: bool) -> Callable[..., None]:
+    def run(a: Value, x: Value, lo: Value = 0, hi: Value = None, *, key: Value = None) -> None:
+        if type(a) is not list:
+            raise type_error("insort() argument must be a list, not {}", a)
+        wanted = x if key is None else call(key, (x,), None)
+        a.insert(_place(right)(a, wanted, lo, hi, key=key), x)
+        limits.check_list(len(a))
+
+    return run
+
+
+_HEAPS: dict[str, Callable[..., Value]] = {
+    "heappush": _heappush,
+    "heappop": _heappop,
+    "heapify": _heapify,
+    "heapreplace": _heapreplace,
+    "heappushpop": _heappushpop,
+    "nsmallest": _smallest,
+    "nlargest": _largest,
+}
+HEAPQ: dict[str, Value] = {name: Builtin(name, function) for name, function in _HEAPS.items()}
+BISECT: dict[str, Value] = {
+    **{name: Builtin(name, _place(name != "bisect_left")) for name in ("bisect", "bisect_left", "bisect_right")},
+    **{name: Builtin(name, _insort(name != "insort_left")) for name in ("insort", "insort_left", "insort_right")},
+}

@@ -74,7 +74,7 @@ NAMES: dict[str, str] = {
     "autograd.graph": (
         "Any Callable Generator Iterable Iterator Literal MutableMapping NamedTuple Optional RemovableHandle Sequence TYPE_CHECKING "
         "TorchDispatchMode TypeAlias Union Variable WeakKeyDictionary WeakValueDictionary cast defaultdict deque log "
-        "region_activation_memory_budget set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch "
+        "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch "
     ),
     "autograd.variable": ("ImperativeEngine VariableMeta torch "),
     "backends": ("cpu cuda cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "),
@@ -170,11 +170,16 @@ NAMES: dict[str, str] = {
         "set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states torch tree_map "
     ),
     "utils.data": (
-        "ChainDataset DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe StackDataset SubsetRandomSampler "
-        "WeightedRandomSampler argument_validation dataloader datapipes dataset default_convert distributed functional_datapipe "
-        "get_worker_info graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
-        "runtime_validation_disabled sampler "
+        "ChainDataset DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes default_convert "
+        "distributed functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
+        "runtime_validation_disabled "
     ),
+    "utils.data.dataloader": (
+        "Any BatchSampler Callable Dataset ExceptionWrapper Generic IterDataPipe IterableDataset MapDataPipe NoReturn RandomSampler "
+        "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch "
+    ),
+    "utils.data.dataset": ("ChainDataset Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm "),
+    "utils.data.sampler": ("Generic Iterable Iterator Sequence Sized TypeVar torch "),
     "distributions.bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs nan "
         "probs_to_logits torch "

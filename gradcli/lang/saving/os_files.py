@@ -24,6 +24,10 @@ def _remove(path: Value) -> None:
     files("os.remove").remove(path_text(path))
 
 
+def _listdir(path: Value = ".") -> list[Value]:
+    return list(files("os.listdir").listed(path_text(path)))
+
+
 def _getsize(filename: Value) -> int:
     return files("os.path.getsize").size(path_text(filename))
 
@@ -53,4 +57,5 @@ OS: dict[str, Value] = {
     "makedirs": Builtin("makedirs", _makedirs),
     "mkdir": Builtin("mkdir", _mkdir),
     "remove": Builtin("remove", _remove),
+    "listdir": Builtin("listdir", _listdir),
 }

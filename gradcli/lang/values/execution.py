@@ -44,6 +44,9 @@ class Files(Protocol):
     def make_folder(self, name: str, parents: bool) -> None:
         """Make a folder, with `parents` those above it too."""
 
+    def listed(self, name: str) -> list[str]:
+        """The names in a folder, sorted."""
+
     def remove(self, name: str) -> None:
         """Delete a file."""
 
