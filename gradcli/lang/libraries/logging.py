@@ -1,19 +1,24 @@
-"""`logging`: messages of a level, written to standard error as `LEVEL:name:message` from the level on that a program sets."""
+"""`logging`: messages of a level, written to standard error as `LEVEL:name:message`, or as a program says, from a level on."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
 from gradcli.errors import ProgramError
+from gradcli.lang.libraries.system import Stream
+from gradcli.lang.libraries.time import trusted
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import emit_error, execution
 from gradcli.lang.values.operators import BINARY
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.value_classes import Builtin
 
+#: characters of a format
+_LONGEST = 500
 LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 
 
@@ -27,7 +32,7 @@ def _checked(level: Value) -> int:
 class Logger(Scripted):
     """What writes messages under a name. Its level is 0 where that of the root logger holds."""
 
-    __slots__ = ("__weakref__", "level", "name")
+    __slots__ = ("__weakref__", "configured", "form", "level", "name", "out")
 
     SCRIPT_NAME = "Logger"
     SCRIPT_ATTRIBUTES = {"name": lambda one: one.name, "level": lambda one: one.level}
@@ -37,6 +42,10 @@ class Logger(Scripted):
             raise ProgramError("TypeError", "A logger name must be a string")
         self.name = name
         self.level = _checked(level)
+        #: of the root logger: the template of lines and of times, and what writes them
+        self.form = ("%(levelname)s:%(name)s:%(message)s", "")
+        self.configured = False
+        self.out: Callable[[str], None] = emit_error
 
     def setLevel(self, level: Value) -> None:
         """Write messages of this level and of higher ones. ValueError for an unknown level."""
@@ -51,7 +60,12 @@ class Logger(Scripted):
         if self.isEnabledFor(level):
             text = str_text(BINARY["%"](str_text(msg), args) if args else msg)
             name = next((name for name, number in LEVELS.items() if number == _checked(level)), f"Level {level}")
-            emit_error(f"{name}:{self.name}:{text}\n")
+            root = logger()
+            form, times = root.form
+            fields = {"levelname": name, "name": self.name, "message": text, "levelno": _checked(level)}
+            if "%(asctime)" in form:
+                fields["asctime"] = _now(times)
+            root.out(str_text(BINARY["%"](form, fields)) + "\n")
 
     SCRIPT_METHODS = {method.__name__: Routine(method, method.__name__, hide_first=True) for method in (setLevel, isEnabledFor, log)}
 
@@ -79,10 +93,28 @@ def logger(name: Value = None) -> Logger:
     return loggers[key]  # type: ignore[no-any-return]
 
 
-def _configure(*, level: Value = None, **options: Value) -> None:
-    """Set the level of the root logger; formats and files have no effect."""
+def _now(form: str) -> str:
+    """The time of a message."""
+    trusted()
+    return time.strftime(form) if form else f"{time.strftime('%Y-%m-%d %H:%M:%S')},{time.time() % 1 * 1000:03.0f}"
+
+
+def _configure(
+    *, level: Value = None, format: Value = None, datefmt: Value = None, stream: Value = None, force: Value = False, **options: Value
+) -> None:
+    """Set the level, the format and the stream of the root logger, the first time or with `force`; files have no effect."""
+    root = logger()
+    if root.configured and not force:
+        return
+    root.configured = True
     if level is not None:
-        logger().setLevel(level)
+        root.setLevel(level)
+    given = [root.form[0] if format is None else format, datefmt or ""]
+    if any(type(text) is not str or len(text) > _LONGEST for text in given):
+        raise ProgramError("TypeError", f"formats of messages are texts of at most {_LONGEST} characters")
+    root.form = (given[0], given[1])
+    if type(stream) is Stream:
+        root.out = stream.out
 
 
 def _of_root(name: str) -> Builtin:
