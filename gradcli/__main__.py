@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import gc
-
-from gradcli import limits
+import sys
 
 
 def main() -> None:
     """The console script."""
-    gc.set_threshold(*limits.COLLECT)
-    # imported here, so that the collector does not scan what the import makes
-    from gradcli.cli import app
+    try:
+        from gradcli import limits
 
+        gc.set_threshold(*limits.COLLECT)
+        # imported here, so that the collector does not scan what the import makes
+        from gradcli.cli import app
+    except (ImportError, MemoryError) as error:
+        if "--debug" in sys.argv:
+            raise
+        # what gives errors their usual form could not be loaded either
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise SystemExit(
+            f"gradcli cannot be loaded: {why}\n  a limit on memory (ulimit -v) may be too low; --debug shows the cause"
+        ) from None
     try:
         app.main()
     finally:

@@ -53,6 +53,14 @@ def test_a_file_that_may_not_grow_is_one_line(tmp_path: Path, unbuffered: str) -
     assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: File too large\n")
 
 
+@pytest.mark.parametrize("kilobytes", [13_000, 16_000, 20_000, 30_000])
+def test_a_bound_on_memory_that_stops_the_start_is_told_without_a_traceback(kilobytes: int) -> None:
+    done = shell(f"ulimit -v {kilobytes}; {GRADCLI} eval 1+1")
+    assert done.returncode != 0 and "gradcli/cli/" not in done.stderr and len(done.stderr) < 2000
+    if "ulimit" in done.stderr:
+        assert "cannot be loaded" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_line() -> None:
     done = shell(f"{GRADCLI} eval 1+1 > /dev/full")

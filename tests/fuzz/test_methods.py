@@ -34,7 +34,10 @@ WRONG = {
     "nn.LazyBatchNorm2d()(x)": "tuple index out of range",
     "torch.distributions.transforms.IndependentTransform((x,), 1)": "'tuple' object has no attribute 'with_cache'",
     "np.zeros(None)": "Use () not None as shape arguments",
-    "v = ()\nfor i in range(100): v = (v,)\nx[v]": "a tensor of 65 dimensions is not part of gradcli, which has at most 64",
+    "v = ()\nfor i in range(100): v = (v,)\nx[v]": "a tensor of 33 dimensions is not part of gradcli, which has at most 32",
+    "torch.ones([1] * 32)[None]": "a tensor of 33 dimensions is not part of gradcli, which has at most 32",
+    "np.ones([1] * 33)": "maximum supported dimension for an ndarray is currently 32, found 33",
+    "np.meshgrid(*[np.ones(1)] * 33)": "maximum supported dimension for an ndarray is currently 32, found 33",
     "int(None, dd.keys())": "'dict_keys' object cannot be interpreted as an integer",
 }
 

@@ -31,8 +31,9 @@ def with_method(input: Any, name: str) -> Tensor:
 
 # --- dimensions and shapes ---
 
-#: numpy's bound; PyTorch has none
-MOST_DIMENSIONS = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
+#: the bound of numpy's older iterators, among them those of broadcast_shapes, take_along_axis and add.at, which end the process beyond it;
+#: PyTorch has none
+MOST_DIMENSIONS = 32
 
 
 def wrap_dim(dim: int, rank: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.kernels import Array
 from gradcli.core.random.generator import Generator
 from gradcli.errors import runtime_error
@@ -19,12 +20,19 @@ from gradcli.errors import runtime_error
 #: PyTorch writes this constant as a float32
 _THIRD = float(np.float32(1) / np.float32(3))
 _SQUEEZE = float(np.float32(0.0331))
+#: multiply-adds that take as long as one draw
+_WORK = 5000
 
 
 def each(draw: Callable[..., float], generator: Generator, *parameters: Array) -> Array:
-    """Draws for each element of arrays of one shape, in C order, as float64."""
+    """Draws for each element of arrays of one shape, in C order, as float64. Raises LimitError."""
+    limits.check_work(parameters[0].size * _WORK)
     values = [np.ravel(p).tolist() if p.dtype != np.float32 else list(np.ravel(p)) for p in parameters]
-    out = [draw(generator, *row) for row in zip(*values, strict=True)]
+    out: list[float] = []
+    for row in zip(*values, strict=True):
+        if not len(out) & 255:
+            limits.evaluation.tick()
+        out.append(draw(generator, *row))
     return np.array(out, np.float64).reshape(parameters[0].shape)
 
 
@@ -75,7 +83,7 @@ def poisson(generator: Generator, mean: float) -> float:
         k = math.floor((2 * a / us + b) * u + rate + 0.43)
         if us >= 0.07 and v <= bound:
             return k
-        if k < 0 or (us < 0.013 and v > us):
+        if k < 0 or (us < 0.013 and v > us) or k > 2.5e305:  # the logarithm of k! would be infinite
             continue
         most = -rate + k * math.log(rate) - math.lgamma(k + 1)
         if math.log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b) <= most:
@@ -85,6 +93,8 @@ def poisson(generator: Generator, mean: float) -> float:
 def binomial(generator: Generator, trials: float, probability: float) -> float:
     """A number of successes in `trials`, each of which succeeds with the probability given."""
     count, prob = float(trials), float(probability)
+    if math.isnan(count):
+        return math.nan  # PyTorch never ends
     if count <= 0 or prob <= 0:
         return 0.0
     if prob >= 1:
@@ -99,7 +109,10 @@ def _successes(generator: Generator, count: float, prob: float) -> float:
         return _transformed_rejection(generator, count, prob)
     log_failure, trials, found = math.log1p(-prob), 0.0, 0
     while True:
-        trials += math.ceil(math.log(generator.one_uniform()) / log_failure)
+        step = math.log(generator.one_uniform()) / log_failure
+        if step > count:  # infinity too
+            return found
+        trials += math.ceil(step)
         if trials > count:
             return found
         found += 1
@@ -118,7 +131,7 @@ def _stirling_rest(k: float) -> float:
 
 def _floor(x: float) -> float:
     """The largest whole number below x; infinity and nan themselves."""
-    return math.floor(x) if math.isfinite(x) else x
+    return float(math.floor(x)) if math.isfinite(x) else x
 
 
 def _transformed_rejection(generator: Generator, count: float, prob: float) -> float:

@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import MOST_DIMENSIONS
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
@@ -22,9 +23,6 @@ from gradcli.lang.values.execution import check_time
 from gradcli.lang.values.object_operations import collect, index_of
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import IteratorValue, TypeValue
-
-#: numpy's bound on the depth of nested sequences
-_MAX_DIMS = 64
 
 ARRAY_COPY = (
     "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. __array__ must implement 'dtype' and "
@@ -106,8 +104,8 @@ def _plain(value: Value, depth: int, counted: list[int]) -> Any:
     if kind is float or kind is int or kind is bool:
         return number(value)
     if is_sequence(value):
-        if depth >= _MAX_DIMS:
-            raise ProgramError("ValueError", f"setting an array element with a sequence: more than {_MAX_DIMS} dimensions")
+        if depth >= MOST_DIMENSIONS:
+            raise ProgramError("ValueError", f"setting an array element with a sequence: more than {MOST_DIMENSIONS} dimensions")
         counted[0] += 1 + len(value)
         check_time()
         limits.check_elements(counted[0], 8)

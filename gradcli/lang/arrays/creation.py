@@ -13,7 +13,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.arrays.conversion import array_of, as_bool, as_dtype, as_index
 from gradcli.lang.arrays.parameters import Declared, moderate
 from gradcli.lang.arrays.running import check_size, run, type_error
-from gradcli.lang.arrays.values import NumpyArray, wrap
+from gradcli.lang.arrays.values import NumpyArray, check_dimensions, wrap
 from gradcli.lang.python.object_protocol import Value
 
 
@@ -112,6 +112,7 @@ def _vandermonde(converted: Mapping[str, Any]) -> None:
 
 def _meshgrid(*args: Value, **kwargs: Value) -> Value:
     """`np.meshgrid(*xi, indexing="xy", sparse=False)`."""
+    check_dimensions(len(args))
     return _MESHGRID(list(args), **kwargs)
 
 

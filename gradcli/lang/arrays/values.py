@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import MOST_DIMENSIONS
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays.running import refused
 from gradcli.lang.python.object_protocol import Value
@@ -22,6 +23,12 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 #: kinds of dtypes that arrays may have: bool, integers, floats
 KINDS = "biuf"
+
+
+def check_dimensions(count: int) -> None:
+    """Raise ValueError for an array of more dimensions than all of numpy can work with."""
+    if count > MOST_DIMENSIONS:
+        raise ProgramError("ValueError", f"maximum supported dimension for an ndarray is currently {MOST_DIMENSIONS}, found {count}")
 
 
 class NumpyArray(NumpyValue):
@@ -38,6 +45,7 @@ class NumpyArray(NumpyValue):
     SPECIALS: Specials = _EMPTY
 
     def __init__(self, array: Array) -> None:
+        check_dimensions(array.ndim)
         self.array = array
 
     def as_array(self) -> Array:
