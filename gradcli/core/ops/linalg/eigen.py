@@ -16,7 +16,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.linalg.solve import SOLVE
 from gradcli.core.ops.shape.casting import to_dtype
@@ -24,7 +24,7 @@ from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
 def differences(xp: Any, values: Any) -> Any:
@@ -34,8 +34,22 @@ def differences(xp: Any, values: Any) -> Any:
 
 
 def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
-    small = symmetric_eigenvalues.fits(a)
-    values, vectors = symmetric_eigenvalues.eigh(a, lower) if small else np.linalg.eigh(a, "L" if lower else "U")
+    def run(matrices: Array) -> Any:
+        try:
+            small = symmetric_eigenvalues.fits(matrices)
+            return symmetric_eigenvalues.eigh(matrices, lower) if small else np.linalg.eigh(matrices, "L" if lower else "U")
+        except ValueError:  # LinAlgError among them
+            raise np.linalg.LinAlgError from None
+
+    try:
+        values, vectors = run(a)
+    except np.linalg.LinAlgError:
+        where, _ = first_failure(a, run)
+        raise ProgramError(
+            "_LinAlgError",
+            f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            f"eigenvalues (error code: {a.shape[-1] - 1}).",
+        ) from None
     return values, to_column_major(vectors)
 
 

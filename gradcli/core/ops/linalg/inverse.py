@@ -21,7 +21,7 @@ def _inverse(a: Array) -> Array:
     try:
         return elimination.inverse(a) if elimination.fits(a) else to_column_major(np.linalg.inv(a))
     except np.linalg.LinAlgError:
-        where, m = first_failure(a, np.linalg.inv)
+        where, m = first_failure(a, elimination.inverse if elimination.fits(a) else np.linalg.inv)
         raise ProgramError(
             "_LinAlgError",
             f"linalg.inv: {where}The diagonal element {int(lu.factorized(m)[2]) or len(m)} is zero, the inversion could not be completed "
