@@ -95,6 +95,7 @@ class Sequential(ModuleSequence, place="container"):
 
     METHODS = f"{_SEQUENCE} __add__"
     PURE = True
+    STEPS = 1
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

@@ -112,6 +112,8 @@ class Module(Scripted):
     EXTRA = ""
     #: whether `forward` only computes: from its arguments, parameters, settings and submodules, whatever mode the module is in
     PURE = False
+    #: the steps that a call counts, besides those of submodules
+    STEPS = 0
     #: `forward` with Python's errors for wrong calls, by class
     _forwards: dict[type, Routine] = {}
 

@@ -23,6 +23,7 @@ class PureModule(Protocol):
     """A module whose `forward` only computes: from tensors, its parameters, its settings, and its submodules in order."""
 
     PURE: bool
+    STEPS: int
     own_parameters: dict[str, Tensor | None]
     own_buffers: dict[str, Tensor | None]
     children_by_name: dict[str, Any]
@@ -34,14 +35,16 @@ class PureModule(Protocol):
 class Known:
     """What the call of a module was seen to depend on."""
 
-    __slots__ = ("_found", "_views", "module", "parameters", "structure")
+    __slots__ = ("_found", "_views", "module", "parameters", "steps", "structure")
 
-    def __init__(self, module: PureModule, parameters: list[Tensor], structure: object, views: list[Iterable[object]]) -> None:
+    def __init__(self, module: PureModule, parameters: list[Tensor], structure: tuple[object, ...], views: list[Iterable[object]]) -> None:
         self.module = module
+        #: the steps that a call counts
+        self.steps: int = sum(part[0].STEPS for part in structure if isinstance(part[0], type))  # type: ignore[index, attr-defined]
         #: the parameters, in the order of the submodules
         self.parameters = parameters
         #: classes and settings of the module and its submodules; one object for equal ones
-        self.structure = structure
+        self.structure = _one_object(structure)
         #: views of the tables of the module and its submodules, and what is in them
         self._views = views
         self._found = [*chain.from_iterable(views)]
@@ -59,7 +62,7 @@ def known(module: Any) -> Known | None:
         structure = tuple(_parts(module, parameters, views))
     except _UnknownError:
         return None
-    return Known(module, [*parameters.values()], _one_object(structure), views)
+    return Known(module, [*parameters.values()], structure, views)
 
 
 class _UnknownError(Exception):

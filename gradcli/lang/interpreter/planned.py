@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.functions.function import Function
 from gradcli.core.plans import making
 from gradcli.core.plans.making import Result
@@ -103,6 +104,8 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         for plan in plans:
             made = plan.run(values)
             if made is not None:
+                for module in modules:
+                    module.count()
                 return made[0] if keys is None else store(frame, made)
         return without(frame, values)
 
@@ -150,6 +153,11 @@ class _Called:
         except Exception:  # the ordinary way raises it when it comes to the name
             return False
         return True
+
+    def count(self) -> None:
+        """Count the steps of a call. Raises LimitError."""
+        for _ in range(self.last.steps if self.last is not None else 0):
+            limits.evaluation.tick()
 
     def known(self, frame: Frame) -> Known:
         """What a call depends on. Raises an error where it is no such module."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gradcli import limits
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.plans import making
 from gradcli.core.plans.folded_node import PartNode
@@ -480,6 +481,13 @@ def test_what_is_called_and_is_no_module_leaves_plans_to_its_arguments(monkeypat
     assert interpreter.get("found")[-1].node.folded
     assert interpreter.get("y").node.folded
     assert type(interpreter.get("t").node) is PartNode
+
+
+def test_calls_in_plans_count_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "current", limits.default().changed(steps=1000))
+    text = MODULE_SETUP + "for i in range(20):\n    y = loss_fn(inner(b), T)\n"
+    steps = {mode: run(text, monkeypatch, mode)._steps for mode in ("off", "second", "first")}
+    assert steps["second"] == steps["first"] == steps["off"] > 60
 
 
 def test_nodes_of_one_plan_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
