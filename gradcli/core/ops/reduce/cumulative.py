@@ -200,7 +200,7 @@ def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> An
 
 
 def _logcumsumexp_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
-    """The running sum of the tangent, weighted by exponentials, over that of the exponentials, which is at least 1e-13."""
+    """The running sum of the tangent, weighted by exponentials, over that of the exponentials plus 1e-13."""
     (dim,) = attrs
     x = inputs[0]
     if not x.array.ndim:
@@ -209,7 +209,7 @@ def _logcumsumexp_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: An
         raise ProgramError("IndexError", f"max(): Expected reduction dim {dim} to have non-zero size.")
     weights = xp.exp(x - Tensor(x.array.max(dim, keepdims=True), x.dtype))
     whole = xp.call(CUMSUM, weights, dim, x.dtype)
-    return xp.call(CUMSUM, weights * tangents[0], dim, x.dtype) / catalog.function("clamp_min")(whole, 1e-13)
+    return xp.call(CUMSUM, weights * tangents[0], dim, x.dtype) / (whole + 1e-13)
 
 
 LOGCUMSUMEXP: Op = Op(
