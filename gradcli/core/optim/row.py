@@ -122,7 +122,7 @@ def _made(params: Sequence[Tensor], states: Mapping[Any, dict[str, Any]]) -> Row
     alike = [state for param in params if type(state := states.get(param)) is dict and state]
     if len(alike) < len(params) or not all(type(one) is Tensor for state in alike for one in state.values()):
         return None
-    if any(state.keys() != alike[0].keys() or not all(type(name) is str for name in state) for state in alike) or "step" not in alike[0]:
+    if any(not all(type(name) is str for name in state) or state.keys() != alike[0].keys() for state in alike) or "step" not in alike[0]:
         return None
     if len({state["step"].array.item() if not state["step"].array.shape else state["step"] for state in alike}) > 1:
         return None
