@@ -80,6 +80,7 @@ SHARED = {
     "steps of the power method": "torch.nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=10**9)(torch.ones(2))",
     "layers": "nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1), 10**9)",
     "a batch": "next(iter(torch.utils.data.DataLoader(range(10**9), batch_size=10**9)))",
+    "data sets as sizes": "v = (1, 2)\nfor i in range(30): v = torch.utils.data.ConcatDataset([v, v])\nnn.Conv2d(1, 1, 1, padding=v)",
     "cutoffs": "nn.AdaptiveLogSoftmaxWithLoss(2, 10**9, range(1, 10**9))",
     "quantiles": "import statistics\nstatistics.quantiles([1, 2], n=10**9)",
     "roots of correlations": "torch.distributions.LKJCholesky(10**9)",

@@ -86,6 +86,7 @@ class Language:
         "length",
         "item",
         "iterate",
+        "collect",
         "equal",
         "check_hashable",
     )
@@ -103,6 +104,8 @@ class Language:
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = _host_item
         self.iterate: Callable[[Any], Iterator[Any]] = iter
+        #: the items of any value in a new list, within the bounds
+        self.collect: Callable[[Any], list[Any]] = list
         self.equal: Callable[[Any, Any], bool] = operator.eq
         self.check_hashable: Callable[[Any], object] = hash
 

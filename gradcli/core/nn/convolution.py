@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, new_parameter, uniform_parameter
@@ -21,7 +22,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 def sizes_of(value: Any, rank: int) -> tuple[Any, ...]:
     """A size for each dimension; a single number stands for all."""
-    return tuple(value) if hasattr(value, "__iter__") else (value,) * rank
+    return tuple(language.collect(value)) if hasattr(value, "__iter__") else (value,) * rank
 
 
 class Convolution(FunctionModule):

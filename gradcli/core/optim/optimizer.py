@@ -308,7 +308,7 @@ def _refuse_differentiable(group: Group) -> None:
 def _listed(params: Any) -> list[Any]:
     if not hasattr(params, "__iter__") or type(params) is Tensor:
         raise not_iterable(params)
-    return list(params)
+    return language.collect(params)
 
 
 def _split_names(group: Group, params: list[Any]) -> None:

@@ -25,7 +25,7 @@ from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate, tick
-from gradcli.lang.values.object_operations import iterate
+from gradcli.lang.values.object_operations import collect, iterate
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.source import Span
@@ -118,6 +118,7 @@ class Interpreter:
         signature.language.length = builtins.length
         signature.language.item = subscripts.getitem
         signature.language.iterate = iterate
+        signature.language.collect = collect
         signature.language.equal = equal
         signature.language.check_hashable = check_hashable
         text.language.repr = repr_text

@@ -26,7 +26,7 @@ def _given(parameters: Any) -> list[Tensor]:
         return [parameters]
     if not hasattr(parameters, "__iter__"):
         raise not_iterable(parameters)
-    given = list(parameters)
+    given = language.collect(parameters)
     for value in given:
         limits.evaluation.tick()
         if type(value) is not Tensor:
