@@ -15,7 +15,7 @@ LINE = st.one_of(st.text(st.characters(exclude_characters="\n", exclude_categori
 TEXT = st.lists(LINE, max_size=5).map(lambda lines: "".join(f"{line}\n" for line in lines))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(TEXT, TEXT, st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path: Path, introduction: str, before: str, texts: list[tuple[str, str, str]]) -> None:
     path = tmp_path / "book.txt"

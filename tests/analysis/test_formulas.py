@@ -57,7 +57,7 @@ MORE = (
     "torch.special.xlog1py(1.5, y**2)",
     "torch.geqrf(m)[0]",
     "torch.autograd.grad(F.fractional_max_pool2d(m[None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
-    "torch.autograd.grad(F.fractional_max_pool3d(m[None, None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
+    "torch.autograd.grad(F.fractional_max_pool3d(m.expand(3, 2, 2)[None], 1, 1).sum() * x[0], m, create_graph=True)[0]",
 )
 INPUTS = {"x": [0.2, -1.5, 2.5], "y": [1.5, 0.7, -2.0], "m": [[0.3, 1.1], [-0.4, 2.0]]}
 

@@ -12,6 +12,8 @@ PACKAGE = Path(gradcli.__file__).parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.startswith("_tables"))
 #: the only module that folds text
 FOLDING = PACKAGE / "render" / "drawing" / "folding.py"
+#: what programs import as `textwrap`
+LIBRARY = PACKAGE / "lang" / "libraries" / "string.py"
 #: the only module that measures it
 WIDTHS = PACKAGE / "render" / "escape.py"
 
@@ -38,7 +40,13 @@ def faults(path: Path) -> Iterator[str]:
     if any("\u2500" <= char <= "\u259f" for text in texts(tree) for char in text):
         yield "a character of a box: rich.box has them"
     found = set(imports(tree))
-    if path != FOLDING and found & {"textwrap", "textwrap.wrap", "textwrap.fill", "textwrap.shorten", "textwrap.TextWrapper"}:
+    if path not in (FOLDING, LIBRARY) and found & {
+        "textwrap",
+        "textwrap.wrap",
+        "textwrap.fill",
+        "textwrap.shorten",
+        "textwrap.TextWrapper",
+    }:
         yield "textwrap: render/drawing/folding.py folds"
     if path != WIDTHS and ("east_asian_width" in source or any(name.startswith("wcwidth") for name in found)):
         yield "the width of a character: render/escape.py measures"

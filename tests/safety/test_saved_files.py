@@ -99,11 +99,13 @@ REFUSED = {
 @pytest.fixture(autouse=True)
 def strict() -> Iterator[None]:
     """The limits of `--untrusted`."""
-    before = limits.current
+    before, baseline = limits.current, limits.memory.baseline
     limits.use(limits.strict())
+    limits.memory.begin()
     with limits.Evaluation():
         yield
     limits.use(before)
+    limits.memory.baseline = baseline
 
 
 @pytest.mark.parametrize("name", REFUSED)

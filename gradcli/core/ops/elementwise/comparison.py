@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand, refuse_complex
 from gradcli.core.ops.rules import ZERO
-from gradcli.core.ops.shape.views import check_view
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -81,7 +81,7 @@ def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False,
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")
     if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
-        check_view(right, (right.size,))  # which PyTorch takes of few elements; more of them are sorted
+        catalog.method("view").method(test_elements, (right.size,), {})  # as PyTorch does with few elements; more of them are sorted
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
 
 
