@@ -105,6 +105,7 @@ _AVERAGES = {
 _SETTINGS = {
     "thread_safe_generator": ("torch.thread_safe_generator() is None",),
     "autograd.is_tensor_like": ("torch.autograd.is_tensor_like(ones(1))",),
+    "overrides.is_tensor_like": ("torch.overrides.is_tensor_like(ones(1))",),
     "autograd.has_torch_function": ("torch.autograd.has_torch_function((ones(1),))",),
     "func.rearrange": ("torch.func.rearrange(arange(4), '(a b) -> a b', a=2)",),
     "is_storage": ("torch.is_storage(ones(2).untyped_storage())",),

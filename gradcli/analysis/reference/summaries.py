@@ -66,6 +66,7 @@ _ROUTINES = {
     "inference_mode": "As no_grad; what is made inside can never enter a graph.",
     "set_grad_enabled": "Switch recording of the graph, for a block or for good.",
     "autograd.is_tensor_like": "Whether a value is a tensor, or of a class that takes part in torch functions.",
+    "overrides.is_tensor_like": "Whether a value is a tensor, or of a class that takes part in torch functions.",
     "func.rearrange": "A tensor with its dimensions moved, split and joined as a pattern such as '(a b) -> b a' says.",
     "nn.utils.parametrize.register_parametrization": "Let a module compute a parameter or buffer of another from now on.",
     "is_storage": "Whether a value is the memory of a tensor.",

@@ -37,7 +37,7 @@ NAMES: dict[str, str] = {
         "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
         "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps "
         "mtia multiprocessing native_batch_norm native_dropout native_group_norm native_layer_norm native_norm nested newaxis "
-        "nuclear_norm ops ormqr overrides package parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine "
+        "nuclear_norm ops ormqr package parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine "
         "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric "
         "prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis "
         "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization quantize_per_channel "
@@ -148,6 +148,12 @@ NAMES: dict[str, str] = {
         "bisect_right cast inf override partial ref wraps "
     ),
     "optim.swa_utils": ("Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch "),
+    "overrides": (
+        "Any BaseTorchFunctionMode Callable Iterable ParamSpec TorchFunctionMode TypeVar cast enable_reentrant_dispatch "
+        "get_default_nowrap_functions get_ignored_functions get_overridable_functions get_testing_overrides handle_torch_function "
+        "has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_method_or_property redispatch_function "
+        "resolve_name torch wrap_torch_function wraps "
+    ),
     "random": ("Generator TYPE_CHECKING default_generator fork_rng seed torch "),
     "special": ("Tensor common_args multi_dim_common torch "),
     "utils": (
