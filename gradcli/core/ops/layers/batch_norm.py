@@ -194,6 +194,7 @@ INPUT_GRADIENT: Op = Op(
         _DIM + CENTRED + "x = c / std; g = grad_output; (grad * (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std).sum(dim)",
     ),
 )
+_ROWS = (_DIM + _SHAPE).replace("grad.", "grad_output.")  # here grad has a number for each channel
 WEIGHT_GRADIENT = Op(
     "NativeBatchNormBackwardBackward0",
     _weight_gradient,
@@ -202,11 +203,11 @@ WEIGHT_GRADIENT = Op(
     saved=_SAVED.format("weight=?"),
     grad_output=Rule(
         _double_scale_rule,
-        _DIM + _SHAPE + CENTRED + "grad.reshape(shape) * c / std",
+        _ROWS + CENTRED + "grad.reshape(shape) * c / std",
     ),
     input=Rule(
         lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, eps, dtype),
-        _DIM + _SHAPE + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
+        _ROWS + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
     ),
 )
 BATCH_NORM = Op(
