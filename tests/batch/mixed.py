@@ -33,7 +33,7 @@ HOSTILE: tuple[Draw, ...] = (
     lambda rng, i: {"id": i, "script": "t = ()\nfor i in range(3000): t = (t,)\nprint(hash(t))"},
 )
 SLOW: tuple[Draw, ...] = (
-    lambda rng, i: {"id": i, "script": "while True: pass", "limits": {"time": 0.1, "steps": "900k"}},
+    lambda rng, i: {"id": i, "script": "while True: x = ones(1000)", "limits": {"time": 0.1}},
     lambda rng, i: {"id": i, "script": "for i in range(20000): x = ones(1)\nprint(i)"},
     lambda rng, i: {"id": i, "expr": "(ones(400, 400) @ ones(400, 400)).sum()"},
 )

@@ -104,3 +104,14 @@ def test_workers_have_the_systems_limit_on_processor_time(tmp_path: Path) -> Non
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 143 and 30 < int(most) < 30 * (os.cpu_count() or 1) + 60
+
+
+def test_the_first_line_that_differs_is_told(mixed: Path, tmp_path: Path) -> None:
+    first, *others = quiet(mixed).decode().splitlines(keepends=True)
+    short, other = tmp_path / "short.jsonl", tmp_path / "other.jsonl"
+    short.write_text("".join([first, *others[:-1]]))
+    other.write_text("".join(["{}\n", *others]))
+    same = mixed.with_name("quiet.jsonl")
+    assert kills.different(same, same) == []
+    assert kills.different(same, other) == [f"1: {first}", "1: {}\n"]
+    assert kills.different(same, short) == [f"{len(others) + 1}: {others[-1]}", f"{len(others) + 1}: None"]
