@@ -147,6 +147,12 @@ class FunctionNode(Node, Scripted):
         """`ctx.name = value`."""
         self.fields[name] = value
 
+    def forget(self, name: str) -> bool:
+        """`del ctx.name`; False if there is no such attribute."""
+        found = name in self.fields
+        self.fields.pop(name, None)
+        return found
+
     SCRIPT_ATTRIBUTES = Attributes.read("saved_tensors needs_input_grad")
     SCRIPT_METHODS = {
         **{
@@ -156,6 +162,7 @@ class FunctionNode(Node, Scripted):
         "save_for_forward": Routine(save_for_backward, "FunctionCtx.save_for_forward"),
         "__getattr__": Routine(read, "__getattr__"),
         "__setattr__": Routine(write, "__setattr__"),
+        "__delattr__": Routine(forget, "__delattr__"),
     }
 
     # --- backward ---
@@ -242,13 +249,13 @@ def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         if any(not _is_in(one, outputs) for one in ctx.dirty):
             raise runtime_error(_DIRTY_NOT_RETURNED)
         made = [_output(ctx, one, tensors, needed) for one in outputs]
+        if needed:
+            _connect(ctx, made)
         if dual is not None:
             _push_tangents(dual, ctx, args, made)
     finally:
         if dual is not None:
             dual.paused = False
-    if needed:
-        _connect(ctx, made)
     return tuple(made) if isinstance(found, tuple) else made[0]
 
 

@@ -81,4 +81,4 @@ class Bilinear(FunctionModule, place="linear"):
         self.own_parameters["bias"] = uniform_parameter((out,), bound, dtype) if given["bias"] else None
 
     def forward(self, input1: Any, input2: Any) -> Any:  # type: ignore[override]
-        return catalog.function(self.FUNCTION)(input1, input2, *self.own_parameters.values())
+        return catalog.function(self.FUNCTION)(input1, input2, *self.declared_parameters())

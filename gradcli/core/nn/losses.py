@@ -35,7 +35,7 @@ class Loss(FunctionModule):
             self.own_buffers[name] = value
 
     def settings(self) -> dict[str, Any]:
-        return super().settings() | self.own_buffers
+        return super().settings() | {name: self.own_buffers[name] for name in self.BUFFERS.split()}
 
     def forward(self, input: Any, target: Any) -> Any:  # type: ignore[override]
         return self.call(input, target)

@@ -14,7 +14,7 @@ from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Remo
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
-from gradcli.core.nn.member_tables import MemberTable
+from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.optim.optimizer import zero_gradients
@@ -123,7 +123,7 @@ class Module(Scripted):
         getters = {name: attrgetter(name) for name in own["SETTINGS"]}
         getters |= {name: _from_table("own_parameters", name) for name in own["PARAMETERS"]}
         getters |= {name: _from_table("own_buffers", name) for name in own["BUFFERS"]}
-        setters = Attributes.write(" ".join(own["ASSIGNED"])) | {name: _parameter_setter(name) for name in own["PARAMETERS"]}
+        setters = Attributes.write(" ".join(own["ASSIGNED"]))
         if getters:
             cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | getters
         if setters:
@@ -179,7 +179,7 @@ class Module(Scripted):
         """The text between the parentheses of the repr."""
         fields = vars(self)
         if self.EXTRA:
-            return self.EXTRA.format_map(fields | {name: held is not None for name, held in self.own_parameters.items()})
+            return self.EXTRA.format_map(fields | {name: self.own_parameters[name] is not None for name in self.PARAMETERS.split()})
         return ", ".join(f"{name}={fields[name]}" for name in self.SHOWN.split())
 
     def lines(self) -> list[str]:
@@ -253,20 +253,15 @@ class Module(Scripted):
                 seen.add(id(child))
                 yield name, child
 
+    def declared_parameters(self) -> list[Any]:
+        """The parameters that the class names, in its order, the computed ones among them."""
+        return [self.own_parameters[name] for name in self.PARAMETERS.split()]
+
     def overrides(self, name: str) -> bool:
         """Whether a class of the program defines a method of modules anew."""
         return False
 
     # --- changes ---
-
-    def set_parameter(self, name: str, value: Any) -> None:
-        """Assign a parameter or None. TypeError for anything else."""
-        if _PARAMETRIZATIONS in self.children_by_name and self.parametrization(name) is not None:
-            self.parametrization(name).right_inverse(value)
-            return
-        if value is not None and not (type(value) is Tensor and value.is_parameter):
-            raise _wrong_kind(value, "parameter", name, "torch.nn.Parameter")
-        self.own_parameters[name] = value
 
     def _tables(self) -> list[dict[str, Any]]:
         fields = vars(self)
@@ -288,7 +283,9 @@ class Module(Scripted):
                 self.forget(name)
             table[name] = value
         elif tables and name in self.own_parameters:
-            self.set_parameter(name, value)
+            if value is not None:
+                raise _wrong_kind(value, "parameter", name, "torch.nn.Parameter")
+            self.own_parameters[name] = None
         elif tables and name in self.own_buffers and (value is None or type(value) is Tensor):
             self.own_buffers[name] = value
         elif tables and name in self.children_by_name:
@@ -303,12 +300,21 @@ class Module(Scripted):
             self.fields[name] = value
 
     def forget(self, name: str) -> bool:
-        """`del module.name`; False if there is no such attribute."""
+        """`del module.name`; False if there is no such attribute. `forward` finds what the program assigns to the name later."""
         found = False
-        for table in (*self._tables(), vars(self).get("fields", {})):
-            found = name in table or found
-            table.pop(name, None)
+        for field in ("own_parameters", "own_buffers", "children_by_name", "fields"):
+            table = vars(self).get(field, {})
+            if name in table:
+                found = True
+                del self._deletable(field)[name]
         return found
+
+    def _deletable(self, field: str) -> dict[str, Any]:
+        """A table of members; a parameter or buffer that is deleted from it is looked for among the other attributes."""
+        table: dict[str, Any] = vars(self)[field]
+        if type(table) is dict and field.startswith("own_"):
+            table = vars(self)[field] = ComputedMembers(self, table)
+        return table
 
     def attribute(self, name: str, default: Any = NO_DEFAULT) -> Any:
         """A parameter, buffer or submodule, or an attribute that the program assigned. AttributeError unless there is a default."""
@@ -318,7 +324,7 @@ class Module(Scripted):
         if _PARAMETRIZATIONS in vars(self).get("children_by_name", ()) and (computed := self.parametrization(name)) is not None:
             return computed.value()
         if default is NO_DEFAULT:
-            raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
+            raise ProgramError("AttributeError", f"'{self.shown_name()}' object has no attribute '{name}'")
         return default
 
     def parametrization(self, name: object) -> Any:
@@ -330,7 +336,7 @@ class Module(Scripted):
         """A parameter or buffer that a parametrization computes, or that a hook before `forward` has put into the fields."""
         found = self.parametrization(name)
         if found is None and name not in self.fields:
-            raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
+            raise ProgramError("AttributeError", f"'{self.shown_name()}' object has no attribute '{name}'")
         return self.fields[name] if found is None else found.value()
 
     def convert(self, dtype: DType) -> Module:
@@ -413,12 +419,19 @@ class Module(Scripted):
             raise type_error(f"{what} name should be a string. Got {{}}", name)
         if what != "module" and "." in name:
             raise ProgramError("KeyError", repr(f'{what} name can\'t contain "."'))
-        if name not in table and (name in self.SCRIPT_ATTRIBUTES or name in self.SCRIPT_METHODS or self.attribute(name, None) is not None):
+        if name not in table and (name in self.SCRIPT_METHODS or self._reads(name) or self.attribute(name, None) is not None):
             raise ProgramError("KeyError", repr(f"attribute '{name}' already exists"))
         if what == "module" and "." in name:
             raise ProgramError("KeyError", repr(f'module name can\'t contain ".", got: {name}'))
         if not name:
             raise ProgramError("KeyError", repr(f'{what} name can\'t be empty string ""'))
+
+    def _reads(self, name: str) -> bool:
+        """Whether a declared attribute can be read; a parameter or buffer that was deleted cannot."""
+        try:
+            return name in self.SCRIPT_ATTRIBUTES and bool([self.SCRIPT_ATTRIBUTES[name](self)])
+        except ProgramError:
+            return False
 
     def get_submodule(self, target: Any) -> Module:
         """The submodule of a dotted name. AttributeError if there is none."""
@@ -619,7 +632,7 @@ class Module(Scripted):
             if not isinstance(value, known):
                 raise type_error(f"{{}} is no value for the member '{name}' of a module", value)
 
-        return MemberTable(vars(self)[field], check)
+        return MemberTable(self._deletable(field), check)
 
     SCRIPT_METHODS: dict[str, Routine] = {
         **{
@@ -664,10 +677,6 @@ def _wrong_kind(value: Any, what: str, name: str, wanted: str) -> ProgramError:
 
 def _from_table(table: str, name: str) -> Callable[[Any], Any]:
     return lambda module: vars(module)[table][name]
-
-
-def _parameter_setter(name: str) -> Callable[[Any, Any], None]:
-    return lambda module, value: module.set_parameter(name, value)
 
 
 def _quoted(names: list[Any]) -> str:

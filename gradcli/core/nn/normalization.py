@@ -78,7 +78,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
 
     def forward(self, input: Any) -> Any:
         self.check_dimensions(input)
-        mean, var, count = self.own_buffers.values()
+        mean, var, count = (self.own_buffers[name] for name in self.BUFFERS.split())
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and count is not None:
             count.array += 1
@@ -124,7 +124,7 @@ class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
         return catalog.function("squeeze")(self._normal(catalog.function("unsqueeze")(input, 0)), 0)
 
     def _normal(self, input: Any) -> Any:
-        mean, var, _ = self.own_buffers.values()
+        mean, var = self.own_buffers["running_mean"], self.own_buffers["running_var"]
         weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
         momentum = 0.0 if self.momentum is None else self.momentum
         use_input = self.training or not self.track_running_stats
@@ -170,7 +170,7 @@ class GroupNorm(Norm, place="normalization"):
         self.begin(checked_size((channels,), dtype), dtype, given["affine"], given["bias"])
 
     def forward(self, input: Any) -> Any:
-        return catalog.function(self.FUNCTION)(input, self.num_groups, *self.own_parameters.values(), self.eps)
+        return catalog.function(self.FUNCTION)(input, self.num_groups, *self.declared_parameters(), self.eps)
 
 
 class ShapeNorm(Norm):
@@ -202,7 +202,7 @@ class LayerNorm(ShapeNorm, place="normalization"):
     EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
 
     def forward(self, input: Any) -> Any:
-        return catalog.function(self.FUNCTION)(input, self.normalized_shape, *self.own_parameters.values(), self.eps)
+        return catalog.function(self.FUNCTION)(input, self.normalized_shape, *self.declared_parameters(), self.eps)
 
 
 class RMSNorm(ShapeNorm, place="normalization"):

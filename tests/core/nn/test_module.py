@@ -33,11 +33,10 @@ def test_state_dict_round_trip() -> None:
 
 def test_parameters_are_checked_when_assigned() -> None:
     layer = make("Linear", 3, 2)
-    setter = type(layer).SCRIPT_SETTERS["weight"]
     with pytest.raises(ProgramError, match=r"cannot assign 'torch\.FloatTensor' as parameter 'weight'"):
-        setter(layer, tensor(np.ones((2, 3))))
-    setter(layer, make("Parameter", tensor(np.ones((2, 3)))))
-    type(layer).SCRIPT_SETTERS["bias"](layer, None)
+        layer.assign("weight", tensor(np.ones((2, 3))))
+    layer.assign("weight", make("Parameter", tensor(np.ones((2, 3)))))
+    layer.assign("bias", None)
     assert repr(layer) == "Linear(in_features=3, out_features=2, bias=False)"
     close(layer(tensor([1.0, 2.0, 3.0])).array, [6.0, 6.0])
     assert attribute(layer, "weight").is_parameter

@@ -55,7 +55,7 @@ class Cell(FunctionModule):
             given: Any = (zeros, zeros) if pair else (zeros,)
         else:
             given = states if rank == 2 else tuple(unsqueeze(s, 0) for s in states)
-        made = catalog.function(function)(x, tuple(given) if pair else given[0], *self.own_parameters.values())
+        made = catalog.function(function)(x, tuple(given) if pair else given[0], *self.declared_parameters())
         if rank == 2:
             return made
         squeeze = catalog.function("squeeze")

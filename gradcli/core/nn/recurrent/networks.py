@@ -174,7 +174,7 @@ class RNNBase(Module, place="rnn"):
                 "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/RNN.cpp:1512.)",
                 once="LSTM projections",
             )
-        parameters: Any = list(self.own_parameters.values())
+        parameters: Any = [self.own_parameters[name] for name, _ in self._shapes()]
         settings = recurrent.Settings(
             bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), bool(self.batch_first)
         )
