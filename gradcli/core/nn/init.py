@@ -94,6 +94,9 @@ def fans(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+_FANS = Routine(fans, "_calculate_fan_in_and_fan_out")
+
+
 @Routine
 def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
     """Fill with uniform draws of variance gain**2 * 2 / (fan in + fan out)."""

@@ -194,6 +194,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
+    "nn.init._calculate_fan_in_and_fan_out": ("gradcli.core.nn.init", "_FANS"),
     "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.recurrent.packing", "PACKED_SEQUENCE"),
     "device": (_TORCH_TYPES, "DEVICE"),
     "finfo": (_TORCH_TYPES, "FINFO"),
@@ -221,12 +222,22 @@ MODULES += ("distributions.kl",)
 PLACES["nn.utils.stateless.functional_call"] = PLACES["func.functional_call"]
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
-_SECOND_NAMES: set[str] = set()
-for _name, _place in [(name, place) for name, place in PLACES.items() if name.startswith("utils.data.")]:
-    _last = "sampler" if _name.endswith("Sampler") else "dataset" if _place[0].endswith("datasets") else "dataloader"
-    _second = f"utils.data.{_last}.{_name.rpartition('.')[2]}"
-    PLACES[_second] = _place
-    _SECOND_NAMES.add(_second)
+_SECOND_NAMES = {"optim.lr_scheduler._LRScheduler": "optim.lr_scheduler.LRScheduler"}
+for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
+    _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
+    _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name
+PLACES |= {name: PLACES[declared] for name, declared in _SECOND_NAMES.items()}
+#: PyTorch's modules of single classes, each with the module that has the classes of all of them
+_SINGLE = {
+    **dict.fromkeys(("activation", "adaptive", "batchnorm", "channelshuffle", "container", "conv", "distance", "dropout"), "nn.modules"),
+    **dict.fromkeys(("flatten", "fold", "instancenorm", "linear", "loss", "module", "normalization", "padding"), "nn.modules"),
+    **dict.fromkeys(("pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling"), "nn.modules"),
+    **dict.fromkeys(("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "nadam", "optimizer"), "optim"),
+    **dict.fromkeys(("radam", "rmsprop", "rprop", "sgd"), "optim"),
+    "data_parallel": "nn.parallel",
+}
+_USUAL = {"nn.modules": "nn"} | {f"{above}.{name}": above.partition(".")[0] for name, above in _SINGLE.items()}
+MODULES += tuple(_USUAL)
 _CONSTRAINTS = "gradcli.core.distributions.constraints"
 PLACES |= {
     f"distributions.constraints.{name}": (_CONSTRAINTS, name)
@@ -249,7 +260,15 @@ def find(name: str) -> Any:
         return _script_value(module, place[1]) if name in DECLARED or name in _SECOND_NAMES else getattr(module, place[1])
     if name in _NUMBERS:
         return _NUMBERS[name]
-    return dtypes.NAMED.get(name)
+    return dtypes.NAMED.get(name) or _of_single(name)
+
+
+def _of_single(name: str) -> Any:
+    """A class by the module that PyTorch defines it in, such as `nn.modules.linear.Linear`."""
+    place, _, last = name.rpartition(".")
+    usual = f"{_USUAL.get(place)}.{last}"
+    found = find(usual) if usual in DECLARED else None
+    return found if place == "nn.modules" or getattr(found, "module", None) == f"torch.{place}" else None
 
 
 def has(name: str) -> bool:

@@ -46,9 +46,9 @@ def _finder(place: str) -> Callable[[str], Value]:
     prefix = f"{place}." if place else ""
 
     def find(name: str) -> Value:
-        if name.startswith("_") or "." in name:
-            return MISSING
         full = prefix + name
+        if "." in name or (name.startswith("_") and not library.has(full)):
+            return MISSING
         if full in library.MODULES:
             return torch(full)
         if full in _ERRORS:

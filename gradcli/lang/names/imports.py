@@ -40,7 +40,7 @@ def module(dotted: str, whole: bool) -> Namespace:
 def member(dotted: str, name: str) -> Value:
     """The value that `from dotted import name` binds. Raises ImportError."""
     place = _find(dotted)
-    found = MISSING if name.startswith("_") else place.get(name)
+    found = place.get(name)
     if found is MISSING:
         below = dotted.removeprefix("torch").removeprefix(".")
         if left_out.is_left_out(below, name):
