@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gradcli.lang.values import value_classes
+
 if TYPE_CHECKING:
     from tests.repl.driving import Terminal, Typist
 
@@ -17,6 +19,9 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     # `nohup` and shells that start commands in the background ignore them, and the processes that tests interrupt would inherit it
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
+
+# after every statement of a program that a test runs in its own process
+value_classes.CHECK_VALUES = True
 
 #: every twentieth case of a parametrized test is quick
 STRIDE = 20

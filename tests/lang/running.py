@@ -7,7 +7,6 @@ import re
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax.parser import parse_expression, parse_file, parse_input
-from gradcli.lang.values import value_classes
 from gradcli.source import Source, Span
 
 
@@ -28,13 +27,11 @@ class Session:
 
     def run(self, text: str) -> str:
         """Run a file; returns all output so far."""
-        value_classes.CHECK_VALUES = True
         self.interpreter.run(parse_file(Source("<test>", text)))
         return self.text
 
     def input(self, text: str) -> object:
         """Run an input of the prompt."""
-        value_classes.CHECK_VALUES = True
         return self.interpreter.execute_input(parse_input(Source("<prompt>", text)))
 
     def evaluate(self, text: str) -> object:

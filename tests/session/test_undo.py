@@ -144,7 +144,6 @@ def test_an_interrupt_leaves_everything_as_it_was(ready: Typist, monkeypatch: py
     def interrupted(_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(value_classes, "CHECK_VALUES", True)
     monkeypatch.setattr(value_classes, "is_value", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ready.prompt.handle("x.add_(1)")

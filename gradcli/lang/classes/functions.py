@@ -12,7 +12,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
 from gradcli.lang.values.user_classes import BoundUserMethod, UserClass, UserObject, bind
-from gradcli.lang.values.value_classes import MISSING, Builtin
+from gradcli.lang.values.value_classes import MISSING, Builtin, register
 
 _NO_INSTANCES = (
     "{} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. "
@@ -51,6 +51,9 @@ class FunctionObject(UserObject):
             return custom_function.apply(functions_of(user_class), args, kwargs)
 
         return Builtin("apply", apply, f"<bound method Function.apply of {repr_text(user_class)}>")
+
+
+register(FunctionObject)
 
 
 def functions_of(cls: UserClass) -> custom_function.Functions:

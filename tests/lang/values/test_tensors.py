@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradcli.lang.values import value_classes
+from gradcli.errors import InternalFault
 from tests.lang.running import Session, failure, output
 
 SETUP = """import torch
@@ -206,12 +206,15 @@ def test_an_error_in_a_callback_carries_its_chain():
     assert error.span.text == "1 / 0"
 
 
-def test_every_value_of_these_tests_is_a_value():
-    assert value_classes.CHECK_VALUES
-
-
 def test_an_error_in_backward_points_at_the_forward_text_too():
     error = failure("import torch\nx = torch.ones(2, requires_grad=True)\ny = (x * 2).exp()\ny.add_(1)\ny.sum().backward()\n")
     assert error.span is not None
     assert error.span.text == "y.sum().backward()"
     assert [(label.span.text, label.text) for label in error.labels] == [("(x * 2).exp()", "the backward of this failed")]
+
+
+def test_what_is_no_value_is_noticed():
+    session = Session()
+    session.interpreter.set("x", object())
+    with pytest.raises(InternalFault, match="a host object of type object became a value"):
+        session.run("1")
