@@ -88,6 +88,7 @@ def _raise_again(unraisable: sys.UnraisableHookArgs) -> None:
         return
 
     def again(number: int, frame: FrameType | None) -> None:
+        handle_alarm()
         raise lost
 
     signal.signal(signal.SIGALRM, again)
@@ -110,6 +111,7 @@ def begin(bounds: Limits, *, interactive: bool = False, coloured: bool = False) 
         seal()
     bound_memory(bounds)
     if seconds < limits.NONE and not interactive:
+        handle_alarm()
         set_alarm(seconds)
 
 
@@ -203,11 +205,15 @@ def bound_memory(bounds: Limits) -> None:
         return  # a system without these: the checks of evaluation remain
 
 
-def set_alarm(seconds: float) -> None:
-    """Raise the bound on time in the main thread after so many seconds; 0 takes the alarm back."""
+def handle_alarm() -> None:
+    """Have alarms raise the bound on time in the main thread."""
     if hasattr(signal, "setitimer"):
-        if seconds:
-            signal.signal(signal.SIGALRM, _time_is_up)
+        signal.signal(signal.SIGALRM, _time_is_up)
+
+
+def set_alarm(seconds: float) -> None:
+    """Have an alarm after so many seconds; 0 takes it back. `handle_alarm` comes first."""
+    if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
 
 
@@ -301,15 +307,28 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def bound_processor(seconds: float) -> None:
-    """Bound the processor time from now on, so that the system ends this process even where the parent was killed."""
-    if seconds < limits.NONE:
-        import resource
+#: the seconds and the processor time at which `bound_processor` last asked the system
+_bounded = (limits.NONE, 0.0)
 
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(time.process_time() + seconds * _processors()) + 5
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
+
+def bound_processor(seconds: float) -> None:
+    """Bound the processor time from now on, so that the system ends this process even where the parent was killed.
+
+    The bound has some seconds to spare; the same one is moved when a second of them has been used.
+    """
+    global _bounded
+    if seconds == limits.NONE:
+        return
+    now = time.process_time()
+    if seconds == _bounded[0] and now < _bounded[1] + 1:
+        return
+    import resource
+
+    _bounded = seconds, now
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    most = int(now + seconds * _processors()) + 5
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
 def _wait(child: int, news: int, seconds: float, left: float) -> NoReturn:

@@ -66,9 +66,12 @@ def _finite(data: object) -> object:
     return data
 
 
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
 def dump(content: object) -> str:
     """One line of JSON."""
     try:
-        return json.dumps(content, allow_nan=False) + "\n"
+        return _encode(content) + "\n"
     except ValueError:
-        return json.dumps(_finite(content), allow_nan=False) + "\n"
+        return _encode(_finite(content)) + "\n"

@@ -167,6 +167,7 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
         if bounds.untrusted:
             guard.seal()
         guard.bound_memory(bounds)
+        guard.handle_alarm()
         limits.memory.begin()
         start = limits.memory.total()
 

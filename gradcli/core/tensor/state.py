@@ -109,6 +109,31 @@ class State:
         #: what numpy's functions keep for the session, once a program has named them
         self.numpy: Any = None
 
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Set all fields, in the order of the slots. Each request of a batch does this twice, so there is no loop."""
+        (
+            self.enabled,
+            self.grad_mode,
+            self.inference,
+            self.origin,
+            self.sequence,
+            self.recount,
+            self.anomaly,
+            self.anomaly_nan,
+            self.anomaly_turns,
+            self.walks,
+            self.watch,
+            self.saving,
+            self.saving_forbidden,
+            self.observed,
+            self.mapped,
+            self.retaining,
+            self.multithreading,
+            self.dual,
+            self.numpy,
+            self.hooks,
+        ) = values
+
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
         """Let recorded steps be added to a list, or to none."""
         self.watch = watch

@@ -20,6 +20,9 @@ from gradcli.core.tensor.printing import PrintOptions
 from gradcli.core.tensor.state import State, state
 from gradcli.limits import Limits
 
+#: print options are never changed, but replaced
+_ORDINARY = PrintOptions()
+
 
 class SessionState:
     """Modes of autograd, default dtype, print options, random numbers, warnings given once, and limits of one session.
@@ -33,9 +36,7 @@ class SessionState:
     def __init__(self, bounds: Limits, *, dtype: DType = dtypes.float32, seed: int = 0, precision: int | None = None) -> None:
         modes = State()
         modes.recount = bounds.nodes
-        options = PrintOptions()
-        if precision is not None:
-            options.precision = precision
+        options = _ORDINARY if precision is None else PrintOptions(precision)
         numbers = Generator().manual_seed(seed)
         #: while this is in force: what was in force before
         self._values: _Values = (_MODES(modes), _NUMBERS(numbers), dtype, options, bounds, limits.memory.measure())
@@ -79,8 +80,7 @@ def _read() -> _Values:
 
 def _write(values: _Values) -> None:
     modes, numbers, dtype, printing.options, bounds, limits.memory.baseline = values
-    for name, value in zip(State.__slots__, modes, strict=True):
-        setattr(state, name, value)
+    state.put(modes)
     for name, value in zip(Generator.__slots__, numbers, strict=True):
         setattr(generator.default, name, value)
     dtypes.set_default(dtype)

@@ -6,8 +6,10 @@ import gc
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import TypeVar
 
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
@@ -24,7 +26,7 @@ from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import equal
-from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate, tick
+from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import collect, iterate
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.type_names import type_name, type_repr
@@ -32,6 +34,9 @@ from gradcli.source import Span
 
 #: Python's recursion limit while a program runs: enough for the limit on nested calls, and far from the end of the C stack
 _HOST_DEPTH = 9_000
+
+_Result = TypeVar("_Result")
+_EXECUTION = attrgetter(*Execution.__slots__)
 
 Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
@@ -72,6 +77,26 @@ def _text(error: ProgramError) -> str:
         state.origin = origin
 
 
+@cache
+def _provide_language() -> None:
+    """Tell the core what it asks the language, and keep the memory of arrays; once for all interpreters."""
+    blocks.keep_freed_memory()
+    signature.language.type_name = type_name
+    signature.language.type_repr = type_repr
+    signature.language.as_dtype = _as_dtype
+    signature.language.as_array = _as_array
+    signature.language.as_number = _as_number
+    signature.language.as_sequence = builtins.as_sequence
+    signature.language.length = builtins.length
+    signature.language.item = subscripts.getitem
+    signature.language.iterate = iterate
+    signature.language.collect = collect
+    signature.language.equal = equal
+    signature.language.check_hashable = check_hashable
+    text.language.repr = repr_text
+    text.language.str = str_text
+
+
 class Interpreter:
     """Runs programs that share their names.
 
@@ -108,28 +133,13 @@ class Interpreter:
         self._written = 0
         self._steps = 0
         self._running = False
-        blocks.keep_freed_memory()
-        signature.language.type_name = type_name
-        signature.language.type_repr = type_repr
-        signature.language.as_dtype = _as_dtype
-        signature.language.as_array = _as_array
-        signature.language.as_number = _as_number
-        signature.language.as_sequence = builtins.as_sequence
-        signature.language.length = builtins.length
-        signature.language.item = subscripts.getitem
-        signature.language.iterate = iterate
-        signature.language.collect = collect
-        signature.language.equal = equal
-        signature.language.check_hashable = check_hashable
-        text.language.repr = repr_text
-        text.language.str = str_text
+        _provide_language()
 
     # --- running ---
 
     def run(self, program: Program) -> None:
         """Run a file's statements. Raises the program's error, with its place, where nothing caught it."""
-        with self._active():
-            self._run(program)
+        self._within(lambda: self._run(program))
 
     def run_file(self, program: Program) -> None:
         """As `run`, but bare `sum`, `max` ... are Python's, even if the interpreter was made with `one_off`."""
@@ -155,17 +165,19 @@ class Interpreter:
         """Show the figures that a cell left open, as notebooks do."""
         from gradcli.lang.plotting import pyplot
 
-        with self._active():
-            pyplot.show()
+        self._within(pyplot.show)
 
     def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
 
         `display` gets the values of expression statements within blocks.
         """
-        with self._active():
+
+        def work() -> Value:
             execution.display = None if display is None else self._displaying(display)
-            value = self._run(program)
+            return self._run(program)
+
+        value = self._within(work)
         last = program.body[-1] if program.body else None
         if not isinstance(last, ExprStmt):
             return None
@@ -190,8 +202,7 @@ class Interpreter:
 
     def evaluate(self, expression: Expr) -> Value:
         """The value of an expression."""
-        with self._active():
-            return compile_expression(expression, self._one_off)(self._globals)
+        return self._within(lambda: compile_expression(expression, self._one_off)(self._globals))
 
     def forget_files(self) -> None:
         """From now on programs save and load no files."""
@@ -199,13 +210,11 @@ class Interpreter:
 
     def call(self, function: Value, *args: Value) -> Value:
         """Call a function value from outside a program."""
-        with self._active():
-            return call(function, args, None)
+        return self._within(lambda: call(function, args, None))
 
     def text(self, value: Value) -> str:
         """`repr(value)`, with this interpreter's numbers for addresses."""
-        with self._active():
-            return repr_text(value)
+        return self._within(lambda: repr_text(value))
 
     def _run(self, program: Program) -> Value:
         variables = self._globals
@@ -221,13 +230,11 @@ class Interpreter:
             if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
 
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """Put this interpreter's state in force. Errors that escape become errors of gradcli with a span."""
+    def _within(self, work: Callable[[], _Result]) -> _Result:
+        """What `work` gives while this interpreter's state is in force. Errors that escape become errors of gradcli with a span."""
         if self._running:
-            yield  # core calls a function of the program
-            return
-        kept = {name: getattr(execution, name) for name in execution.__slots__}
+            return work()  # core calls a function of the program
+        kept = _EXECUTION(execution)
         sink = warnings.set_sink(self._on_warning)
         given = warnings.set_given(self._warned_once)
         recursion, collecting, ticking = sys.getrecursionlimit(), gc.get_threshold(), limits.evaluation.tick
@@ -235,7 +242,7 @@ class Interpreter:
         try:
             with limits.evaluation:
                 try:
-                    yield
+                    return work()
                 except ProgramError as error:
                     error.message = _text(error)
                     raise
@@ -262,7 +269,7 @@ class Interpreter:
             limits.evaluation.tick = ticking
             warnings.set_sink(sink)
             warnings.set_given(given)
-            for name, value in kept.items():
+            for name, value in zip(Execution.__slots__, kept, strict=True):
                 setattr(execution, name, value)
 
     def _enter(self) -> None:
