@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 
 import pytest
 
@@ -227,3 +229,21 @@ def test_what_limit_takes(text: str, name: str, value: float) -> None:
 def test_what_limit_refuses(text: str) -> None:
     with pytest.raises(UsageError):
         limits.parse(text)
+
+
+@pytest.mark.parametrize("count", [10, 60_000])
+def test_many_lasting_objects_join_the_oldest_generation_and_their_cycles_are_still_garbage(count: int) -> None:
+    made = limits.lasting(lambda: [Cycle() for _ in range(count)])
+    assert any(one is made[-1] for one in gc.get_objects(2)) is (count > 50_000)
+    assert gc.isenabled()
+    last = weakref.ref(made[-1])
+    del made
+    gc.collect()
+    assert last() is None
+
+
+class Cycle:
+    """An object that refers to itself."""
+
+    def __init__(self) -> None:
+        self.itself = self

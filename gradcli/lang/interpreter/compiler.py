@@ -11,6 +11,7 @@ from gradcli.lang.interpreter.compile_context import Compile, Context, Run, Tabl
 from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
 from gradcli.lang.values.execution import counting
+from gradcli.limits import lasting
 
 
 def _lambda(node: nodes.Lambda, context: Context) -> Run:
@@ -88,7 +89,7 @@ def _compiled(node: nodes.Expr | nodes.Program, one_off: bool, make: Callable[[T
     if known is None and len(_cache) >= _KEPT:
         del _cache[next(iter(_cache))]
     tables = _tables(mode, isinstance(node, nodes.Program))
-    made = make(tables.again() if again else tables)
+    made = lasting(lambda: make(tables.again() if again else tables))
     _cache[key] = made, again
     return made
 

@@ -5,7 +5,6 @@ There is no parse tree: the builder's callbacks make the syntax nodes while Lark
 
 from __future__ import annotations
 
-import gc
 from typing import Any, cast
 
 from gradcli import limits
@@ -96,13 +95,9 @@ def _parse(source: Source, start: str) -> Any:
         engine = _idle.pop()
     except IndexError:
         engine = _Engine()
-    collecting = gc.isenabled()
-    gc.disable()  # a tree makes no cycles
     try:
-        return engine.parse(source, start)
+        return limits.lasting(lambda: engine.parse(source, start))
     finally:
-        if collecting:
-            gc.enable()
         engine.builder.release()
         _idle.append(engine)
 
