@@ -91,7 +91,7 @@ class Numeric:
         if not x.ndim:  # the common case, without numpy's iterator
             x = np.asarray(x)
             made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
-            made.flags.writeable = False
+            made.setflags(write=False)
             return made
         return np.broadcast_to(x, shape)
 

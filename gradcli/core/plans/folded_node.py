@@ -126,14 +126,16 @@ class FoldedNode(Lazy):
         plan, edges, leaves, versions, kept, counter, parts = self.run
         if kept is None or not self.plain or type(grad) is not ndarray or (plan.keep_out and counter.count):  # type: ignore[union-attr]
             return None
-        for leaf, version, array in zip(leaves, versions, kept, strict=False):
+        for leaf, version, array in zip(leaves, versions, kept, strict=False) if leaves else ():
             if leaf.array is not array or (leaf.version is not None and leaf.version.count != version):
                 return None
         if parts and not _are_untouched(plan, parts, kept):
             return None
         for node, _ in edges:
-            if type(node) is AccumulateGrad and (node.hooks is not None or not _is_quiet(node.variable, kept, plan.exposed)):
-                return None
+            if type(node) is AccumulateGrad:
+                leaf = node.variable
+                if node.hooks is not None or ((leaf.grad is not None or leaf.meta is not None) and not _is_quiet(leaf, kept, plan.exposed)):
+                    return None
         slots = kept + plan.blank
         slots[plan.root] = grad
         found: list[Any] = []

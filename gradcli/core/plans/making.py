@@ -125,7 +125,7 @@ class _Forward:
                 _need(_is_plain(one))
                 number = isinstance(ran.op.forward, np.ufunc) and i < len(ran.inputs) and type(one) in (int, float)
                 given.append(len(self.content))
-                self.content.append(self.plan.dtype.scalar(one) if number else one)
+                self.content.append(_array(self.plan.dtype.scalar(one)) if number else one)
             self.arguments.append(given)
         self.plan.constants = self.content[len(self.values) :]
 
@@ -163,6 +163,11 @@ def _is_plain(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(_is_plain, value))
     return value is None or type(value) in (bool, int, float, str) or type(value) is DType
+
+
+def _array(value: Any) -> Any:
+    """A scalar of numpy as an array, which functions of numpy take in less time; any other value itself."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _packed(slots: list[int]) -> tuple[Any, int]:
@@ -306,7 +311,7 @@ class _Backward:
             if type(value) is Tensor:
                 return self.places[self._slot(value)]
             alone = len(needs) == 2 and needs[0] == (op_node.GRAD, 0)
-            return self._new(node.dtype.scalars.get(value, value) if alone and value is not None else value)
+            return self._new(_array(node.dtype.scalars.get(value, value)) if alone and value is not None else value)
         if kind == op_node.OUT:
             return self.places[self.templates[k].slot]
         if kind == op_node.XP:

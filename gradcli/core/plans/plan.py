@@ -199,7 +199,7 @@ class Plan:
         except Exception:  # the ordinary way raises it with its place
             return None
         state.origin = self.origin
-        made = [Tensor(slots[one.slot], self.dtype) for one in self.named]
+        made = [Tensor(slots[one.slot], self.dtype) for one in self.named] if self.named else []
         result = Tensor(slots[-1], self.dtype)
         made.append(result)
         if self.count:
@@ -217,12 +217,12 @@ class Plan:
         node.origin = self.origin
         node.plain = True
         node.freed = False
-        leaves = [values[i] for i in self.kept_leaves]
+        leaves = [values[i] for i in self.kept_leaves] if self.kept_leaves else []
         node.run = (
             self,
             edges,
             leaves,
-            [0 if leaf.version is None else leaf.version.count for leaf in leaves],
+            [0 if leaf.version is None else leaf.version.count for leaf in leaves] if leaves else [],
             [slots[i] for i in self.kept],
             made[-1].counter() if self.keep_out else None,
             [_part(node, one, tensor) for one, tensor in zip(self.named, made, strict=False)] if self.named else (),

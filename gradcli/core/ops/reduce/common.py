@@ -32,14 +32,14 @@ def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
     return dtype or (x.dtype if x.dtype.is_differentiable else dtypes.int64)
 
 
-def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
-    """The sum over dimensions (None: all). Half precision is added up in single precision."""
+def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Any:
+    """The sum over dimensions (None: all), an array or a scalar. Half precision is added up in single precision."""
     kind = x.dtype.type
     if kind is np.float16:
         return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
     if kind is np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
         return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
-    return np.asarray(total(x, axis=dims, keepdims=keepdim))
+    return total(x, axis=dims, keepdims=keepdim)
 
 
 def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:

@@ -53,16 +53,25 @@ def sum_all(input: Tensor, dtype: DType | None = None) -> Tensor:
     return SUM(input, sum_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
+#: the gradient of a mean of more elements is not written out
+_SMALL = 1 << 12
+
+
 def _average(summed: Any, count: int) -> Any:
     """`summed / count`; without elements it is 0 / 0, which is nan."""
-    return np.true_divide(summed, count)
+    return summed / count
 
 
 def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
     count = math.prod(input_shape)
     if type(grad) is Tensor:
         return scalars.over(xp, xp.broadcast_to(grad, input_shape), count)
-    return xp.broadcast_to(np.true_divide(grad, count), input_shape)  # divided before it is repeated, so that there is one division
+    value = grad[()] / count  # divided before it is repeated, so that there is one division
+    if count > _SMALL:
+        return xp.broadcast_to(value, input_shape)
+    made = np.empty(input_shape, value.dtype)
+    made.fill(value)
+    return made
 
 
 MEAN = Typed(
