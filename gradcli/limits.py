@@ -137,6 +137,8 @@ current: Limits = Limits()
 def use(limits: Limits) -> None:
     """Put `limits` in force."""
     global current
+    if limits is current:
+        return
     current = limits
     # CPython has a bound of its own on the conversion between integers and decimal text, which is at least 640
     sys.set_int_max_str_digits(0 if limits.digits > sys.maxsize >> 32 else max(640, int(limits.digits)))

@@ -7,7 +7,7 @@ print options and the limits. While a session is not in force, its `SessionState
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -20,9 +20,6 @@ from gradcli.core.tensor.printing import PrintOptions
 from gradcli.core.tensor.state import State, state
 from gradcli.limits import Limits
 
-#: print options are never changed, but replaced
-_ORDINARY = PrintOptions()
-
 
 class SessionState:
     """Modes of autograd, default dtype, print options, random numbers, warnings given once, and limits of one session.
@@ -34,12 +31,8 @@ class SessionState:
     __slots__ = ("_values", "_depth", "bounds", "warned")
 
     def __init__(self, bounds: Limits, *, dtype: DType = dtypes.float32, seed: int = 0, precision: int | None = None) -> None:
-        modes = State()
-        modes.recount = bounds.nodes
-        options = _ORDINARY if precision is None else PrintOptions(precision)
-        numbers = Generator().manual_seed(seed)
         #: while this is in force: what was in force before
-        self._values: _Values = (_MODES(modes), _NUMBERS(numbers), dtype, options, bounds, limits.memory.measure())
+        self._values: _Values = (*_beginning(bounds.nodes, seed, precision), dtype, bounds, limits.memory.measure())
         self._depth = 0
         self.bounds = bounds
         #: the warnings that PyTorch gives once in a process, of those that were given
@@ -69,17 +62,25 @@ class SessionState:
         self._values = before
 
 
-#: fields of `state` and of the default generator, default dtype, print options, limits, baseline of `limits.memory`
-_Values = tuple[tuple[Any, ...], tuple[Any, ...], DType, PrintOptions, Limits, int]
+#: fields of `state` and of the default generator, print options, default dtype, limits, baseline of `limits.memory`
+_Values = tuple[tuple[Any, ...], tuple[Any, ...], PrintOptions, DType, Limits, int]
 _MODES, _NUMBERS = attrgetter(*State.__slots__), attrgetter(*Generator.__slots__)
 
 
 def _read() -> _Values:
-    return _MODES(state), _NUMBERS(generator.default), dtypes.get_default(), printing.options, limits.current, limits.memory.baseline
+    return _MODES(state), _NUMBERS(generator.default), printing.options, dtypes.get_default(), limits.current, limits.memory.baseline
+
+
+@lru_cache(64)
+def _beginning(nodes: float, seed: int, precision: int | None) -> tuple[tuple[Any, ...], tuple[Any, ...], PrintOptions]:
+    """What new sessions begin with, which is never changed but replaced; `nodes` is the bound on nodes."""
+    modes = State()
+    modes.recount = nodes
+    return _MODES(modes), _NUMBERS(Generator().manual_seed(seed)), PrintOptions() if precision is None else PrintOptions(precision)
 
 
 def _write(values: _Values) -> None:
-    modes, numbers, dtype, printing.options, bounds, limits.memory.baseline = values
+    modes, numbers, printing.options, dtype, bounds, limits.memory.baseline = values
     state.put(modes)
     for name, value in zip(Generator.__slots__, numbers, strict=True):
         setattr(generator.default, name, value)
