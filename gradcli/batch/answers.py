@@ -27,7 +27,7 @@ def answer_json(identity: object, line: int, found: answers.Answer) -> str:
         if "grad_fn" in found.want:
             made.grad_fn = found.evaluation.grad_fn
     if found.gradients is not None:
-        made.grad = {name: None if gradient is None else gradient.array.tolist() for name, gradient in found.gradients.items()}
+        made.grad = {name: None if gradient is None else gradient.tolist() for name, gradient in found.gradients.items()}
     if found.jacobian is not None:
         made.jacobian = {block.column: block.value.array.tolist() for block in found.jacobian.blocks}
     if found.hessian is not None:

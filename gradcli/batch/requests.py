@@ -17,6 +17,7 @@ from gradcli.session import Session
 from gradcli.source import Source, Span
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN = frozenset((bool, int, float))
 #: strings that stand for the numbers that JSON does not have
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
@@ -116,6 +117,8 @@ def _numbers(name: str, value: object) -> Any:
         return _WORDS.get(value, value)
     if not isinstance(value, list):
         raise UsageError(f"{name} is a number, a boolean, nested arrays of these, or the text of an expression")
+    if _PLAIN.issuperset(map(type, value)):
+        return value
     made = [_WORDS.get(item, item) if isinstance(item, str) else _numbers(name, item) if isinstance(item, list) else item for item in value]
     if any(item is None or isinstance(item, (str, dict)) for item in made):
         raise UsageError(f"{name} has an item that is no number")

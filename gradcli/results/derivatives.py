@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gradcli.plain import Plain
-from gradcli.results.values import TensorValue
+from gradcli.results.values import Array, TensorValue
 
 #: gradients by the names of variables, None where there is none
-Gradients = dict[str, TensorValue | None]
+Gradients = dict[str, Array | None]
 
 
 class Row(Plain):

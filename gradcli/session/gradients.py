@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from gradcli import limits
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
@@ -50,7 +52,7 @@ def walk(
 def gradients(out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], span: Span) -> Gradients:
     """The gradients of `out` by the variables. Raises what backward raises."""
     _, found = walk(out, [weights], list(variables.values()), span, False)
-    return {name: None if one is None else tensor_value(one) for name, (one,) in zip(variables, found, strict=True)}
+    return {name: None if one is None else np.asarray(one.array) for name, (one,) in zip(variables, found, strict=True)}
 
 
 def gradient_table(
