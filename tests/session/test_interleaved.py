@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
 from gradcli import limits
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor.state import State
 from gradcli.errors import GradcliError
+from gradcli.lang.values.execution import Execution
 from gradcli.results.values import Evaluation, TensorValue
 from gradcli.session import Session
 from gradcli.source import Source
@@ -171,3 +175,10 @@ def test_interleaved_sessions_answer_as_alone(way: Any, options: tuple[dict[str,
     assert interleaved(way, options, lambda left: left[next(turns) % len(left)]) == alone, "in turns"
     for seed in range(20):
         assert interleaved(way, options, random.Random(seed).choice) == alone, f"in the order of seed {seed}"
+
+
+@pytest.mark.parametrize("kind", [State, Generator, Execution])
+def test_put_sets_every_field_in_the_order_of_the_slots(kind: type) -> None:
+    one, values = kind(), tuple(range(len(kind.__slots__)))
+    one.put(values)
+    assert attrgetter(*kind.__slots__)(one) == values

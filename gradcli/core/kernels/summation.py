@@ -136,7 +136,7 @@ def _row(x: Array) -> Any:
         if runs:
             # reducing over the first axis adds row by row
             partial = _reduce(lanes[: runs * _RUNS].reshape(runs, _RUNS, _LANES), axis=0) if runs > 1 else lanes[:_RUNS]
-            lanes = _join((partial[:1], lanes[runs * _RUNS :], partial[1:]))
+            lanes = _join((partial[:1], lanes[runs * _RUNS :], partial[1:])) if vectors % _RUNS else partial
         lanes = _reduce(lanes, axis=0)
     return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + _ZERO
 

@@ -14,7 +14,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,6 +69,10 @@ class Generator:
         self._start: tuple[int, ...] | None = None
         self._spare: float | None = None
         self.python: Random | None = None
+
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Set all fields, in the order of the slots."""
+        self._seed, self._source, self._spare, self._start, self.python = values
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from `seed` (negative seeds count modulo 2**64); forgets a kept normal. Returns the generator."""

@@ -82,8 +82,7 @@ def _beginning(nodes: float, seed: int, precision: int | None) -> tuple[tuple[An
 def _write(values: _Values) -> None:
     modes, numbers, printing.options, dtype, bounds, limits.memory.baseline = values
     state.put(modes)
-    for name, value in zip(Generator.__slots__, numbers, strict=True):
-        setattr(generator.default, name, value)
+    generator.default.put(numbers)
     dtypes.set_default(dtype)
     limits.use(bounds)
 

@@ -269,8 +269,7 @@ class Interpreter:
             limits.evaluation.tick = ticking
             warnings.set_sink(sink)
             warnings.set_given(given)
-            for name, value in zip(Execution.__slots__, kept, strict=True):
-                setattr(execution, name, value)
+            execution.put(kept)
 
     def _enter(self) -> None:
         bounds = limits.current

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from gradcli import limits
 from gradcli.core.tensor.state import state
@@ -132,6 +132,25 @@ class Execution:
         #: by name, the loggers of the program
         self.loggers: dict[str, Value] = {}
         self.outside = Outside()
+
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Set all fields, in the order of the slots."""
+        (
+            self.addresses,
+            self.choices,
+            self.deadline,
+            self.depth,
+            self.display,
+            self.filters,
+            self.handling,
+            self.loggers,
+            self.max_depth,
+            self.max_steps,
+            self.outside,
+            self.steps,
+            self.write,
+            self.written,
+        ) = values
 
 
 execution = Execution()
