@@ -138,7 +138,7 @@ class Numeric:
     @staticmethod
     def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
         """Undo broadcasting: sum away what is not in `shape`; or repeat up to it."""
-        if all(n == 1 for n in shape) and x.size > 1:
+        if shape.count(1) == len(shape) and x.size > 1:
             return np.asarray(summation.total(x)).reshape(shape)
         x = np.asarray(x)
         lead = x.ndim - len(shape)
