@@ -40,7 +40,8 @@ class Routine:
         return f"<function {self.name}>"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        self.check(args, kwargs)
+        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
+            self._check(args, kwargs)
         try:
             return self.function(*args, **kwargs)
         except _HOST_ERRORS as error:

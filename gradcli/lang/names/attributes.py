@@ -14,7 +14,7 @@ from gradcli.core.calling.named_tuples import NamedTuple
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import METHODS
-from gradcli.core.functions.function import Function
+from gradcli.core.functions.function import Function, PythonMethod
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
@@ -120,6 +120,8 @@ def _tensor_method(name: str) -> Method | None:
     if name not in METHODS:
         return tensor_attributes.METHODS.get(name)
     function = catalog.method(name)
+    if isinstance(function, PythonMethod):
+        return function
     method = function.method
     if isinstance(function, Function) and not function.python_name:
         known = function.method_parser.cache.get
