@@ -79,9 +79,17 @@ def test_what_pytorch_does_not_run_does_not_count(gradcli: Any) -> None:
 
 
 def test_memory_that_is_not_set_does_not_count_as_wrong(gradcli: Any) -> None:
-    example = only(">>> x = torch.empty(2)\n>>> x.shape")
-    (row,) = docstrings.rows([example], gradcli, lambda script: gradcli(script.replace("empty(", "ones(")))
+    example = only(">>> x = torch.Tensor(2)\n>>> x.shape")
+    (row,) = docstrings.rows([example], gradcli, lambda script: gradcli(script.replace("Tensor(", "ones(")))
     assert row["verdict"] == "known"
+
+
+def test_empty_tensors_are_zeros_on_both_sides(gradcli: Any) -> None:
+    example = only(">>> x = torch.empty(2)\n>>> x.shape")
+    (row,) = docstrings.rows([example], gradcli, gradcli)
+    assert row["verdict"] == "exact"
+    (row,) = docstrings.rows([example], gradcli, lambda script: gradcli(script.replace("empty(", "ones(")))
+    assert row["verdict"] == "wrong"
 
 
 def test_the_table_counts_by_namespace() -> None:

@@ -48,7 +48,7 @@ _OUTSIDE = re.compile(
     r"from_file|torch\._|torchvision|download|scipy|SummaryWriter|input\(|\.pt['\"]|randint_like\(.*device|import dis\b"
 )
 #: what makes values that PyTorch leaves unset, or that nobody can foresee
-_UNSET = re.compile(r"empty\w*\(|skip_init\(|torch\.Tensor\(\d|\.seed\(\)|data_ptr\(\)$")
+_UNSET = re.compile(r"skip_init\(|torch\.Tensor\(\d|TypedStorage\(\d|\.seed\(\)|data_ptr\(\)$")
 #: an error of PyTorch that says that the example is a fragment
 _FRAGMENT = re.compile(
     r"(?:NameError|ModuleNotFoundError|ImportError|FileNotFoundError|SyntaxError): |"
@@ -92,6 +92,12 @@ def show(value):
     if value is not None and not (callable(value) and not isinstance(value, (nn.Module, type))):
         print(repr(value))
 """
+#: run by PyTorch: memory that it leaves unset is zero, as gradcli's is
+ZEROS = """
+def zeroed(make):
+    return lambda *args, **kwargs: torch.no_grad()(torch.Tensor.zero_)(make(*args, **kwargs))
+"""
+_MAKES = re.compile(r"((?:\w+\.)+(?:new_)?empty(?:_like|_strided|_permuted)?)\(")
 
 
 @dataclass(frozen=True)
@@ -246,8 +252,8 @@ def main() -> int:
     parser.add_argument("--show", default="", metavar="VERDICT", help="print the statements that differ so: a pattern such as wrong")
     options = parser.parse_args()
     chosen = [e for e in collected(options.torch_python) if not options.names or any(fnmatchcase(e.name, p) for p in options.names)]
-    with Child("torch", PRELUDE, options.torch_python) as theirs, Child("gradcli", PRELUDE) as ours:
-        found = list(rows(chosen, theirs.run, ours.run))
+    with Child("torch", PRELUDE + ZEROS, options.torch_python) as theirs, Child("gradcli", PRELUDE) as ours:
+        found = list(rows(chosen, lambda script: theirs.run(_MAKES.sub(r"zeroed(\1)(", script)), ours.run))
     for row in found:
         if fnmatchcase(row["verdict"], options.show):
             print(f"\n=== {row['name']}, {row['verdict']}: {row['statement']}\n- {row['theirs'][:400]}\n+ {row['ours'][:400]}")

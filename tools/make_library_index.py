@@ -35,6 +35,7 @@ FUNCTIONS = {
     "nn.utils.clipping": "nn.utils",
     "nn.utils.parametrizations": "nn.utils.parametrizations",
     "nn.utils.parametrize": "nn.utils.parametrize",
+    "nn.utils.pruning": "nn.utils.prune",
     "nn.utils.weight_hooks": "nn.utils",
 }
 #: where classes stand below `torch.`, by the beginning of the module that their types name
@@ -42,6 +43,7 @@ CLASSES = {
     "torch.nn.modules.": ("nn",),
     "torch.nn.parallel.data_parallel": ("nn", "nn.parallel"),
     "torch.nn.utils.parametrize": ("nn.utils.parametrize",),
+    "torch.nn.utils.prune": ("nn.utils.prune",),
     "torch.nn.parameter": ("nn", "nn.parameter"),
     "torch.optim.lr_scheduler": ("optim.lr_scheduler",),
     "torch.optim.swa_utils": ("optim.swa_utils",),

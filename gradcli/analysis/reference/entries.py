@@ -118,6 +118,7 @@ _TITLES = {
     "create.random_tensors": "random numbers",
     "create.random_in_place": "random numbers",
     "fourier.transforms": "Fourier transforms",
+    "fourier.short_time": "Fourier transforms",
     "linalg.distances": "distances",
     "create.from_data": "creation",
     "create.constants": "creation",

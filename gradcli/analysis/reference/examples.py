@@ -191,6 +191,9 @@ _SETTINGS = {
     "strided": ("torch.strided",),
     "contiguous_format": ("torch.contiguous_format",),
     "preserve_format": ("torch.preserve_format",),
+    "channels_last": ("torch.empty(1, 3, 2, 2, memory_format=torch.channels_last).stride()",),
+    "channels_last_3d": ("torch.empty(1, 3, 2, 2, 2, memory_format=torch.channels_last_3d).stride()",),
+    "set_flush_denormal": ("torch.set_flush_denormal(False)",),
 }
 
 _MODULES = {

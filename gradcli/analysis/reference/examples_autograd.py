@@ -106,6 +106,11 @@ EXAMPLES = {
         "torch.autograd.grad((y ** 2).sum(), graph.GradientEdge(y.grad_fn, 0))",
     ),
     "autograd.graph.get_gradient_edge": (_G, _W, "y = w * 2", "torch.autograd.grad((y ** 2).sum(), graph.get_gradient_edge(y))"),
+    "autograd.enforce_grad_layout_policy": (
+        "x = ones(2, 2, requires_grad=True)",
+        "with torch.autograd.enforce_grad_layout_policy(False):\n    (x * 2).sum().backward()",
+        "x.grad",
+    ),
     "autograd.graph.region_activation_memory_budget": (
         "try:\n    torch.autograd.graph.region_activation_memory_budget(0.5)\nexcept RuntimeError as e:\n    text = str(e)",
         "text",

@@ -47,7 +47,33 @@ _LOSSES = {
     "nn.LinearCrossEntropyLoss": (_SEED, "nn.LinearCrossEntropyLoss(2, 3)(ones(1, 2), tensor([0]))"),
 }
 
+_PRUNED = {
+    "BasePruningMethod": ("P.BasePruningMethod",),
+    "PruningContainer": ("len(P.PruningContainer())",),
+    "Identity": ("m = nn.Linear(2, 2)", "P.Identity.apply(m, 'weight').PRUNING_TYPE"),
+    "RandomUnstructured": (_SEED, "P.RandomUnstructured(0.5).prune(ones(4))"),
+    "L1Unstructured": ("P.L1Unstructured(1).prune(tensor([2., -1., 3.]))",),
+    "RandomStructured": (_SEED, "P.RandomStructured(1, dim=0).prune(ones(3, 2))"),
+    "LnStructured": ("P.LnStructured(1, n=2, dim=0).prune(tensor([[3., 4.], [1., 1.]]))",),
+    "CustomFromMask": ("P.CustomFromMask(tensor([1., 0.])).prune(tensor([3., 4.]))",),
+    "identity": (_SEED, _LINEAR, "P.identity(m, 'weight').weight_mask"),
+    "random_unstructured": (_SEED, _LINEAR, "P.random_unstructured(m, 'weight', 0.5).weight"),
+    "l1_unstructured": (_SEED, _LINEAR, "P.l1_unstructured(m, 'weight', amount=2).weight"),
+    "random_structured": (_SEED, _LINEAR, "P.random_structured(m, 'weight', 1, dim=0).weight"),
+    "ln_structured": (_SEED, _LINEAR, "P.ln_structured(m, 'weight', 1, n=2, dim=0).weight"),
+    "custom_from_mask": (_SEED, _LINEAR, "P.custom_from_mask(m, 'bias', mask=tensor([0., 1.])).bias"),
+    "global_unstructured": (
+        _SEED,
+        _LINEAR,
+        "P.global_unstructured([(m, 'weight'), (m, 'bias')], P.L1Unstructured, amount=3)",
+        "m.weight, m.bias",
+    ),
+    "remove": (_SEED, _LINEAR, "m = P.remove(P.l1_unstructured(m, 'weight', 2), 'weight')", "list(m.state_dict())"),
+    "is_pruned": (_LINEAR, "P.is_pruned(m), P.is_pruned(P.identity(m, 'bias'))"),
+}
+
 _UTILS = {
+    **{f"nn.utils.prune.{name}": tuple(line.replace("P.", "nn.utils.prune.") for line in lines) for name, lines in _PRUNED.items()},
     "nn.utils.clip_grad_norm": (_W, "(w ** 2).sum().backward()", "n = nn.utils.clip_grad_norm(w, 1.)", "w.grad"),
     "nn.utils.clip_grads_with_norm_": (
         _W,
@@ -107,6 +133,7 @@ _SETTINGS = {
     "autograd.is_tensor_like": ("torch.autograd.is_tensor_like(ones(1))",),
     "overrides.is_tensor_like": ("torch.overrides.is_tensor_like(ones(1))",),
     "autograd.has_torch_function": ("torch.autograd.has_torch_function((ones(1),))",),
+    "autograd.handle_torch_function": ("torch.overrides.handle_torch_function(abs, (ones(1),), tensor([-1.]))",),
     "func.rearrange": ("torch.func.rearrange(arange(4), '(a b) -> a b', a=2)",),
     "is_storage": ("torch.is_storage(ones(2).untyped_storage())",),
     "get_default_device": ("torch.get_default_device()",),

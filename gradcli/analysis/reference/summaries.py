@@ -115,6 +115,8 @@ _TYPES = {
     "dtype": "The type of dtypes.",
     "strided": "The one layout that tensors have.",
     "contiguous_format": "Row-major order in memory.",
+    "channels_last": "Images with the channels innermost in memory.",
+    "channels_last_3d": "Volumes with the channels innermost in memory.",
     "preserve_format": "The order in memory that the input has.",
     "nn.Parameter": "A leaf that requires grad, and that a module finds among its fields.",
     "nn.Module": "What layers and networks derive from: parameters, modes, state_dict, forward.",

@@ -90,6 +90,27 @@ class Multithreading(Decorating, Scripted):
         state.multithreading = self.before
 
 
+class GradientLayout(Decorating, Scripted):
+    """`enforce_grad_layout_policy(enable)`: gradients have the strides that their operations give them, inside and outside."""
+
+    __slots__ = ("mode", "__weakref__")
+
+    SCRIPT_NAME = "enforce_grad_layout_policy"
+    SCRIPT_TYPE: ScriptType
+
+    def __init__(self, enable: Any = True) -> None:
+        self.mode = check_flag("set_grad_layout_enforcement_enabled", enable)
+
+    def copy(self) -> GradientLayout:
+        return GradientLayout(self.mode)
+
+    def enter(self) -> None:
+        """Begin the block."""
+
+    def exit(self) -> None:
+        """End the block."""
+
+
 def check_flag(function: str, value: Any) -> bool:
     """`value`, which must be True or False. Raises the TypeError of PyTorch's `function` for anything else."""
     if type(value) is not bool:
@@ -128,6 +149,7 @@ NO_GRAD = _grad_mode("no_grad", _no_grad)
 ENABLE_GRAD = _grad_mode("enable_grad", _enable_grad)
 INFERENCE_MODE = _grad_mode("inference_mode", _inference_mode)
 SET_GRAD_ENABLED = _grad_mode("set_grad_enabled", _set_grad_enabled)
+ENFORCE_GRAD_LAYOUT_POLICY = script_type(GradientLayout, "torch.autograd.grad_mode")
 SET_MULTITHREADING_ENABLED = script_type(Multithreading, "torch.autograd.grad_mode")
 IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
 IS_INFERENCE_MODE_ENABLED = Routine(lambda: state.inference, "is_inference_mode_enabled")

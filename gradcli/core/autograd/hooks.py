@@ -30,8 +30,7 @@ class HookHandle(Scripted):
 
     def __init__(self, take_away: Callable[[int], None]) -> None:
         self.take_away = take_away
-        state.hooks += 1
-        self.number = state.hooks
+        self.number = state.next_hook()
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""

@@ -10,6 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -107,10 +108,11 @@ def write_grad(tensor: Tensor, value: Any) -> None:
         raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {language.type_name(value)}")
     if value is tensor:
         raise runtime_error("can't assign Variable as its own grad")
-    if value.dtype is not tensor.dtype:
+    expected = _grad_dtype(tensor)
+    if expected is not None and value.dtype is not expected:
         raise runtime_error(
             f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor with grad_dtype "
-            f"'{tensor.dtype.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+            f"'{expected.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
             "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
             "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
         )
@@ -120,6 +122,49 @@ def write_grad(tensor: Tensor, value: Any) -> None:
             f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
         )
     tensor.grad = value
+
+
+# --- the dtype of gradients ---
+
+#: what `grad_dtype` was set to, among the properties of a tensor, in a tuple
+_GRAD_DTYPE = "grad dtype"
+
+
+def _grad_dtype(tensor: Tensor) -> DType | None:
+    found: tuple[DType | None] = tensor.property_of(_GRAD_DTYPE) or (tensor.dtype,)
+    return found[0]
+
+
+def read_grad_dtype(tensor: Tensor) -> DType | None:
+    """`.grad_dtype`: the dtype of the gradient, None for any. Raises RuntimeError for a computed tensor."""
+    if tensor.node is not None:
+        raise runtime_error("grad_dtype can only be accessed on leaf tensors.")
+    return _grad_dtype(tensor)
+
+
+def write_grad_dtype(tensor: Tensor, value: Any) -> None:
+    """`tensor.grad_dtype = value`. Raises RuntimeError for a computed tensor, or one that has a gradient of another dtype."""
+    wanted = value if value is None or isinstance(value, DType) else language.as_dtype(value)
+    if wanted is None and value is not None:
+        raise runtime_error(f"grad_dtype must be a torch.dtype or None, but got {language.type_name(value)}")
+    if tensor.node is not None:
+        raise runtime_error("grad_dtype can only be set on leaf tensors.")
+    if wanted is not None and tensor.grad is not None and tensor.grad.dtype is not wanted:
+        raise runtime_error(
+            f"Cannot set grad_dtype to '{wanted.torch_name}' because there is already a gradient with dtype "
+            f"'{tensor.grad.dtype.c_name}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+            "grad_dtype matches the existing gradient's dtype."
+        )
+    tensor.set_property(_GRAD_DTYPE, (wanted,))
+    others = [hook for hook in tensor.property_of("after_accumulation") or () if hook[1] is not _convert_gradient]
+    tensor.set_property("after_accumulation", [(0, _convert_gradient), *others])
+
+
+def _convert_gradient(tensor: Tensor) -> None:
+    """After a gradient has arrived at a leaf: it gets the dtype that was asked for."""
+    wanted = _grad_dtype(tensor)
+    if tensor.grad is not None and wanted is not None and tensor.grad.dtype is not wanted:
+        tensor.grad = Tensor(dtypes.cast(tensor.grad.array, wanted), wanted)
 
 
 def to_numpy(tensor: Tensor) -> Array:

@@ -26,6 +26,7 @@ from typing import Any
 
 from gradcli.core.calling.routines import Constructor, Routine
 from gradcli.core.calling.type_errors import not_iterable
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 
 
@@ -123,21 +124,20 @@ class Generated(Scripted):
 class Hooks:
     """Functions to call at a point, in the order of registration."""
 
-    __slots__ = ("functions", "count")
+    __slots__ = ("functions",)
 
     def __init__(self) -> None:
         self.functions: dict[int, Callable[..., Any]] = {}
-        self.count = 0
 
     def add(self, function: Callable[..., Any], first: object = False) -> Removable:
         """Register a function, to be called last or first."""
-        self.count += 1
         others = dict(self.functions) if first else {}
         if first:
             self.functions.clear()
-        self.functions[self.count] = function
+        number = state.next_hook()
+        self.functions[number] = function
         self.functions.update(others)
-        return Removable(self.functions, self.count)
+        return Removable(self.functions, number)
 
     def __iter__(self) -> Iterator[Callable[..., Any]]:
         return iter(list(self.functions.values()))
@@ -149,6 +149,7 @@ class Removable(Scripted):
     __slots__ = ("functions", "number", "__weakref__")
 
     SCRIPT_NAME = "RemovableHandle"
+    SCRIPT_ATTRIBUTES = {"id": lambda handle: handle.number}
 
     def __init__(self, functions: dict[int, Callable[..., Any]], number: int) -> None:
         self.functions = functions

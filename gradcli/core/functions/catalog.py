@@ -91,6 +91,7 @@ FAMILIES = (
     "linalg.householder",
     "linalg.lu",
     "linalg.distances",
+    "fourier.short_time",
     "fourier.transforms",
     "create.from_data",
     "create.constants",

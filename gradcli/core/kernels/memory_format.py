@@ -43,6 +43,38 @@ def element_strides(array: Array) -> Strides:
     return tuple(s // size for s in strides)
 
 
+def channels_last_strides(shape: Sequence[int]) -> Strides:
+    """The strides with which the channels, dimension 1, are innermost."""
+    return _dense(shape, [1, *range(len(shape) - 1, 1, -1), 0])
+
+
+def is_channels_last(array: Array) -> bool:
+    """Whether all dimensions that have more than one element have the strides of `channels_last_strides`."""
+    wanted = channels_last_strides(array.shape)
+    return all(n == 1 or s == w for n, s, w in zip(array.shape, element_strides(array), wanted, strict=True))
+
+
+def suggests_channels_last(array: Array) -> bool:
+    """Whether PyTorch takes an array for one with its channels last (MemoryFormat.h, `is_channels_last_strides_2d_s4`)."""
+    shape, strides = array.shape, element_strides(array)
+    if array.ndim not in (4, 5) or not strides[1]:
+        return False
+    least = 0
+    for d in (1, *range(array.ndim - 1, 1, -1), 0):
+        if not shape[d] or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+def of_images(result: Array, *operands: Array) -> Array:
+    """The result of an operation on images, with its channels last where one of the operands has them so."""
+    for array in operands:
+        if not array.flags.c_contiguous and suggests_channels_last(array):
+            return laid_out(result, channels_last_strides(result.shape))
+    return result
+
+
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements fill their memory without gaps and without sharing places, as no elements do."""
     if 0 in shape:
@@ -285,3 +317,24 @@ def copy_with_gaps(array: Array) -> Array:
 def spelled_out(array: Array) -> Array:
     """An array without elements with the strides that PyTorch's has, for its views; any other array as it is."""
     return array if array.size else empty(array.shape, element_strides(array), array.dtype)
+
+
+# --- what the argument `memory_format` of a call asks for ---
+
+#: the formats with channels last, and how many dimensions they need
+CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
+
+
+def is_in(array: Array, format: Any) -> bool:
+    """`is_contiguous(memory_format=...)`: whether an array is in a format; False for a wrong rank."""
+    rank = CHANNELS_LAST.get(getattr(format, "name", ""))
+    return bool(array.flags.c_contiguous) if rank is None else array.ndim == rank and is_channels_last(array)
+
+
+def suggests(array: Array, format: Any) -> bool:
+    """Whether PyTorch takes an array to be in a format already, so that `to` leaves it as it is."""
+    if format is None or format.name == "preserve_format":
+        return True
+    rank = CHANNELS_LAST.get(format.name)
+    last = suggests_channels_last(array)
+    return not last if rank is None else last and array.ndim == rank

@@ -102,6 +102,21 @@ class Sequential(ModuleSequence, place="container"):
         named = args[0].table if len(args) == 1 and isinstance(args[0], OrderedDict) else {str(i): m for i, m in enumerate(args)}
         self.children_by_name = {name: checked_module(module) for name, module in named.items()}
 
+    def insert(self, index: Any, module: Any) -> Sequential:
+        """Put a module before the one at an index; names that are no numbers stay. IndexError, KeyError as in PyTorch."""
+        if not isinstance(module, Module):
+            raise ProgramError("AssertionError", "module should be of type: <class 'torch.nn.modules.module.Module'>")
+        held, size = self.children_by_name, len(self)
+        if type(index) is not int or not -size <= index <= size:
+            raise ProgramError("IndexError", f"Index out of range: {formatted(index)}")
+        at = index + size if index < 0 else index
+        for i in range(size, at, -1):
+            if str(i - 1) not in held:
+                raise ProgramError("KeyError", f"'{i - 1}'", args=(str(i - 1),))
+            held[str(i)] = held[str(i - 1)]
+        held[str(at)] = module
+        return self
+
     def forward(self, input: Any) -> Any:
         limits.evaluation.tick()  # what is shared is called once for each path
         for module in self.children_by_name.values():

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import set_requires_grad
-from gradcli.core.calling.mappings import Mapping, SavedState
+from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -17,6 +17,7 @@ from gradcli.core.kernels import blocks
 from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
 from gradcli.core.nn.parameter import as_parameter
+from gradcli.core.ops.checks import in_format
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -76,6 +77,11 @@ class IncompatibleKeys(Scripted, tuple[list[str], list[str]]):
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
 
 
+def _registered(hooks: Hooks | None) -> OrderedDict:
+    """The hooks by number, as programs read them."""
+    return OrderedDict({number: getattr(run, "hook", run) for number, run in (hooks.functions if hooks else {}).items()})
+
+
 class Module(Scripted):
     """The base class of modules.
 
@@ -89,6 +95,8 @@ class Module(Scripted):
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
         "training": attrgetter("training"),
+        "_forward_hooks": lambda module: _registered(module.after),
+        "_forward_pre_hooks": lambda module: _registered(module.before),
         "_parameters": lambda module: module._member_table("own_parameters"),
         "_buffers": lambda module: module._member_table("own_buffers"),
         "_modules": lambda module: module._member_table("children_by_name"),
@@ -574,8 +582,11 @@ class Module(Scripted):
             set_requires_grad(parameter, requires_grad)
         return self
 
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
-        """Cast to a dtype, which may be that of a tensor; a device can only be the cpu. TypeError for an integer dtype."""
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Module:
+        """Cast to a dtype, which may be that of a tensor; a device can only be the cpu. TypeError for an integer dtype.
+
+        `memory_format` is that of parameters and buffers of four and five dimensions.
+        """
         for value in (*args, *(v for v in (dtype, device) if v is not None)):
             wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else language.as_dtype(value)
             if wanted is None:
@@ -585,7 +596,15 @@ class Module(Scripted):
                 text = f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
                 raise ProgramError("TypeError", text)
             self.convert(wanted)
+        if memory_format is not None:
+            self._lay_out(memory_format)
         return self
+
+    def _lay_out(self, format: Any) -> None:
+        for *_, tensor in list(self.named_state()):
+            for held in (tensor, tensor.grad):
+                if held is not None and held.array.ndim in (4, 5):
+                    held.array = in_format(held.array, format)
 
     def apply(self, fn: Any) -> Module:
         """Call a function on every submodule, children first, and on the module itself."""

@@ -22,8 +22,8 @@ _NO_INPUT_GRADIENT = (
 _NONE_EXPECTED = "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
 
 
-def before_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[..., Any]:
-    """A hook before `forward` as a function of module, args and kwargs that returns both."""
+def before_forward(hook: Callable[..., Any], with_kwargs: object, registered: Any = None) -> Callable[..., Any]:
+    """A hook before `forward` as a function of module, args and kwargs that returns both; `registered` is what programs see of it."""
 
     def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
@@ -35,6 +35,7 @@ def before_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[..
             return changed
         raise runtime_error(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.")
 
+    setattr(run, "hook", registered or hook)  # noqa: B010
     return run
 
 
@@ -45,6 +46,7 @@ def after_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[...
         changed = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
         return output if changed is None else changed
 
+    setattr(run, "hook", hook)  # noqa: B010
     return run
 
 

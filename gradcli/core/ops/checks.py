@@ -11,7 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.graph.record import Op, broadcast_error
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -96,9 +96,27 @@ def check_broadcast(arrays: Sequence[Array]) -> None:
         limits.check_elements(math.prod(common_shape([a.shape for a in arrays])), arrays[-1].itemsize)
 
 
-def is_row_major(memory_format: Any) -> bool:
+def is_row_major(format: Any) -> bool:
     """Whether the argument `memory_format` of a call is `torch.contiguous_format`."""
-    return memory_format is not None and memory_format.name == "contiguous_format"
+    return format is not None and format.name == "contiguous_format"
+
+
+def strides_of(shape: Sequence[int], format: Any) -> memory_format.Strides | None:
+    """The strides that a format gives a tensor; None for none and `torch.preserve_format`. Raises RuntimeError for a wrong rank."""
+    if format is None or format.name == "preserve_format":
+        return None
+    if format.name == "contiguous_format":
+        return memory_format.contiguous_strides(shape)
+    rank = memory_format.CHANNELS_LAST[format.name]
+    if len(shape) != rank:
+        raise runtime_error(f"required rank {rank} tensor to use {format.name} format")
+    return memory_format.channels_last_strides(shape)
+
+
+def in_format(array: Array, format: Any) -> Array:
+    """The array with the strides of a format: itself, or a copy."""
+    strides = strides_of(array.shape, format)
+    return array if strides is None else memory_format.laid_out(array, strides)
 
 
 # --- dtypes ---

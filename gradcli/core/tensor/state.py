@@ -80,7 +80,7 @@ class State:
         #: the place in the program that is running; nodes and errors keep it, and only the language looks into it
         self.origin: Any = None
         self.sequence = 0
-        #: how many hooks were registered: the `id` of the last handle
+        #: how many hooks were registered: the `id` of the next handle
         self.hooks = 0
         #: the sequence number at which live nodes are counted next
         self.recount: float = math.inf
@@ -138,6 +138,11 @@ class State:
         """Let recorded steps be added to a list, or to none."""
         self.watch = watch
         self.observed = watch is not None or self.saving is not None
+
+    def next_hook(self) -> int:
+        """The number of a hook that is registered."""
+        self.hooks += 1
+        return self.hooks - 1
 
     def set_saving(self, hooks: PackHooks | None) -> None:
         """Put hooks on saved tensors in force, or none."""

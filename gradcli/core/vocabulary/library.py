@@ -44,6 +44,7 @@ MODULES: tuple[str, ...] = (
     "nn.utils",
     "nn.utils.parametrizations",
     "nn.utils.parametrize",
+    "nn.utils.prune",
     "nn.utils.rnn",
     "nn.utils.stateless",
     "optim",
@@ -55,6 +56,7 @@ MODULES: tuple[str, ...] = (
     "utils",
     "utils.checkpoint",
     "utils.data",
+    "utils.dlpack",
     *("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"),
 )
 
@@ -70,6 +72,8 @@ _SEEDS = "gradcli.core.random.seeds"
 _FACTS = "gradcli.core.vocabulary.type_facts"
 _HAS_TORCH_FUNCTION = [f"{place}.has_torch_function" for place in ("autograd", "nn.functional")]
 _HAS_TORCH_FUNCTION += [f"{_HAS_TORCH_FUNCTION[1]}_{end}" for end in ("unary", "variadic")]
+_HAS_TORCH_FUNCTION.append("overrides.has_torch_function")
+_HANDLE_TORCH_FUNCTION = [f"{place}.handle_torch_function" for place in ("autograd", "nn.functional", "overrides")]
 _MIXED = "gradcli.core.vocabulary.mixed_precision"
 _TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
 _FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
@@ -110,6 +114,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "set_anomaly_enabled": (_ANOMALY, "SET_ANOMALY_ENABLED"),
     "autograd.set_multithreading_enabled": (_GRAD_MODE, "SET_MULTITHREADING_ENABLED"),
     "autograd.grad_mode.set_multithreading_enabled": (_GRAD_MODE, "SET_MULTITHREADING_ENABLED"),
+    "autograd.enforce_grad_layout_policy": (_GRAD_MODE, "ENFORCE_GRAD_LAYOUT_POLICY"),
+    "autograd.grad_mode.enforce_grad_layout_policy": (_GRAD_MODE, "ENFORCE_GRAD_LAYOUT_POLICY"),
     "autograd.is_multithreading_enabled": (_GRAD_MODE, "IS_MULTITHREADING_ENABLED"),
     "autograd.is_view_replay_enabled": (_GRAD_MODE, "IS_VIEW_REPLAY_ENABLED"),
     "no_grad": (_GRAD_MODE, "NO_GRAD"),
@@ -191,6 +197,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "overrides.is_tensor_like": (_FACTS, "IS_TENSOR_LIKE"),
     "func.rearrange": (_FACTS, "REARRANGE"),
     **dict.fromkeys(_HAS_TORCH_FUNCTION, (_FACTS, "HAS_TORCH_FUNCTION")),
+    **dict.fromkeys(_HANDLE_TORCH_FUNCTION, (_FACTS, "HANDLE_TORCH_FUNCTION")),
+    "set_flush_denormal": (_SETTINGS, "SET_FLUSH_DENORMAL"),
     "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
@@ -210,6 +218,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "strided": (_TORCH_TYPES, "STRIDED"),
     "contiguous_format": (_TORCH_TYPES, "CONTIGUOUS_FORMAT"),
     "preserve_format": (_TORCH_TYPES, "PRESERVE_FORMAT"),
+    "channels_last": (_TORCH_TYPES, "CHANNELS_LAST"),
+    "channels_last_3d": (_TORCH_TYPES, "CHANNELS_LAST_3D"),
     "autograd.Variable": (_TORCH_TYPES, "VARIABLE"),
     "autograd.variable.Variable": (_TORCH_TYPES, "VARIABLE"),
 }

@@ -91,6 +91,14 @@ def _use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> Non
     return None
 
 
+def _set_flush_denormal(mode: Any) -> bool:
+    """Whether tiny numbers are treated as wanted: they are always kept, never made 0."""
+    if type(mode) is not bool:
+        raise runtime_error(f"flush_denormal expects a bool, but got {language.type_name(mode)}")
+    return not mode
+
+
+SET_FLUSH_DENORMAL = Routine(_set_flush_denormal, "set_flush_denormal")
 SET_NUM_THREADS = Routine(_set_num_threads, "set_num_threads")
 GET_NUM_THREADS = Routine(_get_num_threads, "get_num_threads")
 USE_DETERMINISTIC_ALGORITHMS = Routine(_use_deterministic_algorithms, "use_deterministic_algorithms")

@@ -47,6 +47,8 @@ class MemoryFormat(Symbol):
 STRIDED = Symbol("strided")
 CONTIGUOUS_FORMAT = MemoryFormat("contiguous_format")
 PRESERVE_FORMAT = MemoryFormat("preserve_format")
+CHANNELS_LAST = MemoryFormat("channels_last")
+CHANNELS_LAST_3D = MemoryFormat("channels_last_3d")
 
 
 class Device(Scripted):

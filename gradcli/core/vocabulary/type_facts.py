@@ -9,6 +9,7 @@ from typing import Any
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import kind_of
 from gradcli.core.tensor import dtypes
@@ -56,6 +57,15 @@ def _deterministic() -> bool:
 def _has_torch_function(*args: Any) -> bool:
     """Whether an argument overrides torch's functions: no value of gradcli does."""
     return False
+
+
+def _handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function as if nothing overrode torch's functions. TypeError where no argument is a tensor."""
+    if any(type(one) is Tensor for one in language.collect(relevant_args)):
+        return public_api(*args, **kwargs)
+    name = f"{getattr(public_api, 'namespace', '__main__')}.{formatted(getattr(public_api, 'name', ''))}"
+    text = f"no implementation found for '{name}' on types that implement __torch_function__: []"
+    raise ProgramError("TypeError", text)
 
 
 def _set_default_tensor_type(t: Any) -> None:
@@ -157,6 +167,7 @@ SET_DEFAULT_DEVICE = Routine(_set_default_device, "set_default_device")
 SET_FLOAT32_MATMUL_PRECISION = Routine(_set_matmul_precision, "set_float32_matmul_precision")
 ARE_DETERMINISTIC_ALGORITHMS_ENABLED = Routine(_deterministic, "are_deterministic_algorithms_enabled")
 IS_TENSOR_LIKE = Routine(_is_tensor_like, "is_tensor_like")
+HANDLE_TORCH_FUNCTION = Routine(_handle_torch_function, "handle_torch_function")
 HAS_TORCH_FUNCTION = Routine(_has_torch_function, "has_torch_function")
 SET_DEFAULT_TENSOR_TYPE = Routine(_set_default_tensor_type, "set_default_tensor_type")
 THREAD_SAFE_GENERATOR = Routine(_no_generator, "thread_safe_generator")

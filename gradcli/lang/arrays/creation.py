@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays.conversion import array_of, as_bool, as_dtype, as_index
@@ -170,6 +171,15 @@ def _ndim(a: Value) -> Value:
     return array_of(a, copy=False).ndim
 
 
+def _from_dlpack(x: Value, /) -> Value:
+    """The memory of a tensor or of an array as an array."""
+    if type(x) is not Tensor and type(x) is not NumpyArray:
+        raise ProgramError("AttributeError", f"'{language.type_name(x)}' object has no attribute '__dlpack__'")
+    if type(x) is Tensor and x.requires_grad:
+        raise ProgramError("BufferError", "Can't export tensors that require gradient, use tensor.detach()")
+    return _asarray(x)
+
+
 def _size(a: Value, axis: Value = None) -> Value:
     array = array_of(a, copy=False)
     return wrap(run(np.size, array, None if axis is None else as_index(axis)))
@@ -192,6 +202,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ascontiguousarray": _ascontiguous,
     "arange": _ARANGE,
     "copy": _copy,
+    "from_dlpack": _from_dlpack,
     "indices": _indices,
     "meshgrid": _meshgrid,
     "ndim": _ndim,

@@ -29,6 +29,7 @@ _EXTENSIONS = {
     "modules": "gradcli.lang.classes.modules",
     "functions": "gradcli.lang.classes.functions",
     "datasets": "gradcli.lang.classes.datasets",
+    "pruning methods": "gradcli.lang.classes.pruning",
     "optimizers": "gradcli.lang.classes.optimizers",
     "schedulers": "gradcli.lang.classes.optimizers",
 }

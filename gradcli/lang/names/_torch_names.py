@@ -18,40 +18,40 @@ NAMES: dict[str, str] = {
         "TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value "
         "affine_grid_generator alpha_dropout_ ao autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt "
         "batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
-        "batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf channels_last channels_last_3d "
-        "choose_qparams_optimized classes classproperty clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler "
-        "complex32 cond conv_tbc cpp cpu crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution "
-        "cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize "
-        "distributed dsmm eig embedding_bag embedding_renorm_ empty_permuted empty_quantized export fbgemm_linear_fp16_weight "
-        "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
-        "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ "
-        "float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_dlpack "
-        "from_file frombuffer functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype get_autocast_dtype "
-        "get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_deterministic_debug_mode get_device_module "
-        "get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler grid_sampler_2d grid_sampler_3d has_lapack "
-        "has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub import_ir_module import_ir_module_from_buffer indices_copy "
-        "init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled is_autocast_cpu_enabled "
-        "is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled is_deterministic_algorithms_warn_only_enabled "
-        "is_vulkan_available is_warn_always_enabled istft jagged jit layout legacy_contiguous_format library load lobpcg lstsq masked "
-        "matrix_rank memory_format merge_type_from_type_comment miopen_batch_norm miopen_convolution miopen_convolution_add_relu "
-        "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
-        "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps "
-        "mtia multiprocessing native_batch_norm native_dropout native_group_norm native_layer_norm native_norm nested newaxis "
-        "nuclear_norm ops ormqr package parse_ir parse_schema parse_type_comment pca_lowrank pdist per_channel_affine "
-        "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine per_tensor_symmetric "
-        "prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis "
-        "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization quantize_per_channel "
-        "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm "
-        "quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
-        "quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_sparse_ return_types row_indices_copy rrelu rrelu_ saddmm "
-        "save segment_reduce serialization set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
-        "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype "
-        "set_autocast_xla_enabled set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_warn_always signal "
-        "slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo "
-        "sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm stft storage svd_lowrank "
-        "sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
-        "sym_sum symeig testing to_dlpack torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 "
-        "unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop windows xpu "
+        "batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes "
+        "classproperty clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu "
+        "crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
+        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm eig "
+        "embedding_bag embedding_renorm_ empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+        "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
+        "fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+        "float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_dlpack from_file frombuffer functional fused_moving_avg_obs_fake_quant "
+        "futures fx get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype "
+        "get_deterministic_debug_mode get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler "
+        "grid_sampler_2d grid_sampler_3d has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub import_ir_module "
+        "import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled "
+        "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
+        "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit layout "
+        "legacy_contiguous_format library load lobpcg lstsq masked matrix_rank memory_format merge_type_from_type_comment "
+        "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
+        "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
+        "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
+        "native_dropout native_group_norm native_layer_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
+        "parse_schema parse_type_comment pca_lowrank pdist per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+        "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
+        "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+        "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
+        "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
+        "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 "
+        "resize_as_sparse_ return_types row_indices_copy rrelu rrelu_ saddmm save segment_reduce serialization set_autocast_cache_enabled "
+        "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
+        "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
+        "set_num_interop_threads set_warn_always signal slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
+        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr "
+        "sparse_csr_tensor spmm sspaddmm storage svd_lowrank sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig testing to_dlpack torch torch_version types uint1 uint16 uint2 "
+        "uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait "
+        "while_loop windows xpu "
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -61,7 +61,7 @@ NAMES: dict[str, str] = {
     "amp": ("autocast_mode custom_bwd custom_fwd grad_scaler is_autocast_available "),
     "autograd": (
         "DeviceType Mapping NestedIOFunction ProfilerActivity ProfilerConfig ProfilerEvent ProfilerState SavedTensor Sequence cast "
-        "enforce_grad_layout_policy handle_torch_function kineto_available overload profiler profiler_legacy profiler_util torch "
+        "kineto_available overload profiler profiler_legacy profiler_util torch "
     ),
     "autograd.anomaly_mode": ("torch "),
     "autograd.forward_ad": ("Any NamedTuple torch "),
@@ -70,7 +70,7 @@ NAMES: dict[str, str] = {
         "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch "
     ),
     "autograd.functional": ("fwAD torch "),
-    "autograd.grad_mode": ("Any F enforce_grad_layout_policy torch "),
+    "autograd.grad_mode": ("Any F torch "),
     "autograd.graph": (
         "Any Callable Generator Iterable Iterator Literal MutableMapping NamedTuple Optional RemovableHandle Sequence TYPE_CHECKING "
         "TorchDispatchMode TypeAlias Union Variable WeakKeyDictionary WeakValueDictionary cast defaultdict deque log "
@@ -120,8 +120,8 @@ NAMES: dict[str, str] = {
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
         "Optional ScalingType SwizzleType TYPE_CHECKING Tensor adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
         "adaptive_max_pool3d_with_indices affine_grid assert_int_or_pair boolean_dispatch conv_tbc grad grid_sample grouped_mm "
-        "handle_torch_function multi_head_attention_forward pdist reproducibility_notes rrelu_ scaled_grouped_mm scaled_mm "
-        "sparse_support_notes tf32_notes torch "
+        "multi_head_attention_forward pdist reproducibility_notes rrelu_ scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes "
+        "torch "
     ),
     "nn.init": ("Callable Literal ParamSpec Tensor TypeVar torch "),
     "nn.parallel": (
@@ -138,6 +138,7 @@ NAMES: dict[str, str] = {
         "Module ModuleDict ModuleList OpaqueBase Parameter Sequence Tensor contextmanager deepcopy get_swap_module_params_on_conversion "
         "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params type_before_parametrizations "
     ),
+    "nn.utils.prune": ("ABC Iterable abstractmethod torch "),
     "nn.utils.rnn": (
         "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch "
     ),
@@ -150,14 +151,13 @@ NAMES: dict[str, str] = {
     "optim.swa_utils": ("Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch "),
     "overrides": (
         "Any BaseTorchFunctionMode Callable Iterable ParamSpec TorchFunctionMode TypeVar cast enable_reentrant_dispatch "
-        "get_default_nowrap_functions get_ignored_functions get_overridable_functions get_testing_overrides handle_torch_function "
-        "has_torch_function has_torch_function_unary has_torch_function_variadic is_tensor_method_or_property redispatch_function "
-        "resolve_name torch wrap_torch_function wraps "
+        "get_default_nowrap_functions get_ignored_functions get_overridable_functions get_testing_overrides has_torch_function_unary "
+        "has_torch_function_variadic is_tensor_method_or_property redispatch_function resolve_name torch wrap_torch_function wraps "
     ),
     "random": ("Generator TYPE_CHECKING default_generator fork_rng seed torch "),
     "special": ("Tensor common_args multi_dim_common torch "),
     "utils": (
-        "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic dlpack "
+        "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic "
         "generate_methods_for_privateuse1_backend get_cpp_backtrace hooks rename_privateuse1_backend set_module swap_tensors "
         "throughput_benchmark torch weak "
     ),
@@ -180,6 +180,7 @@ NAMES: dict[str, str] = {
         "distributed functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
         "runtime_validation_disabled "
     ),
+    "utils.dlpack": ("Any DLDeviceType from_dlpack to_dlpack torch "),
     "utils.data.dataloader": (
         "Any BatchSampler Callable Dataset ExceptionWrapper Generic IterDataPipe IterableDataset MapDataPipe NoReturn RandomSampler "
         "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch "
@@ -260,11 +261,10 @@ NAMES: dict[str, str] = {
         "Pareto Poisson Tensor TransformedDistribution Uniform inf register_kl torch total_ordering "
     ),
     "Tensor": (
-        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig grad_dtype hash_tensor "
-        "index indices int_repr ipu is_coalesced is_ipu istft lstsq lu module_load mtia new ormqr pin_memory q_per_channel_axis "
-        "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as "
-        "resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ "
-        "sparse_resize_and_clear_ sspaddmm stft storage_type symeig to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr "
-        "to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
+        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig hash_tensor index "
+        "indices int_repr ipu is_coalesced is_ipu lstsq lu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
+        "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices "
+        "set_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
+        "symeig to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
     ),
 }

@@ -40,7 +40,12 @@ from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, B
 Method = Callable[..., Value]
 
 #: names with a leading underscore that programs may read where a table has them
-_OPEN = frozenset(("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name"))
+_OPEN = frozenset(
+    (
+        *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
+        *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"),
+    )
+)
 _NAMED = {"__name__": attrgetter("name")}
 _BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 
@@ -48,7 +53,7 @@ _BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 #: by type, the attributes that are not methods
 GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     Tensor: tensor_attributes.GETTERS,
-    UserFunction: _NAMED,
+    UserFunction: _NAMED | {"__doc__": attrgetter("doc")},
     DType: {
         "is_floating_point": lambda value: value.is_floating_point,
         "is_complex": lambda value: value.is_complex,

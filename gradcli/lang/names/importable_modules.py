@@ -28,7 +28,12 @@ _ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckEr
 
 
 #: names of torch that the language has, each with its module
-_OF_LANGUAGE = dict.fromkeys(("save", "load"), "gradcli.lang.saving.torch_files")
+_SHARED = "gradcli.lang.arrays.shared_memory"
+_OF_LANGUAGE = {
+    **dict.fromkeys(("save", "load"), "gradcli.lang.saving.torch_files"),
+    **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack", "utils.dlpack.from_dlpack", "utils.dlpack.to_dlpack"), _SHARED),
+    **dict.fromkeys(("TypedStorage", "UntypedStorage"), "gradcli.lang.names.storages"),
+}
 
 
 def torch(place: str = "") -> Namespace:
@@ -36,7 +41,7 @@ def torch(place: str = "") -> Namespace:
     known = _made.get(place)
     if known is None:
         path = f"torch.{place}" if place else "torch"
-        more = () if place else _OF_LANGUAGE
+        more = [name.rpartition(".")[2] for name in _OF_LANGUAGE if name.rpartition(".")[0] == place]
         members: dict[str, Value] = {} if place else {"__version__": _VERSION}
         known = _made[place] = Namespace(path, members, _finder(place), lambda: [*library.members(place), *more])
     return known
@@ -126,6 +131,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "heapq": ("gradcli.lang.libraries.operator", "HEAPQ"),
     "bisect": ("gradcli.lang.libraries.operator", "BISECT"),
     "textwrap": ("gradcli.lang.libraries.string", "TEXTWRAP"),
+    "array": ("gradcli.lang.arrays.number_arrays", "MEMBERS"),
     "io": ("gradcli.lang.saving.buffers", "MEMBERS"),
     "os.path": ("gradcli.lang.saving.os_files", "PATH"),
     "matplotlib": ("gradcli.lang.plotting.pyplot", "MATPLOTLIB"),

@@ -5,7 +5,7 @@ Addresses are counters: buffers are numbered in the order in which a program ask
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.graph.strided import owner
 from gradcli.core.kernels import Array, blocks
+from gradcli.core.ops.create.from_data import from_data
+from gradcli.core.ops.create.leaf import empty
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import execution
 
@@ -53,6 +56,19 @@ class Storage(Scripted):
     def __init__(self, tensor: Tensor) -> None:
         blocks.settle()
         self.buffer = owner(tensor.array)
+
+    @classmethod
+    def made(cls, given: Value, dtype: DType) -> Storage:
+        """The memory of so many numbers, which are 0 here, or of the numbers of a sequence. RuntimeError for a negative size."""
+        if type(given) is not int:
+            return cls(from_data([] if given is None else given, dtype))
+        if given < 0:
+            size = (given * dtype.itemsize) % (1 << 64)
+            text = (
+                "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called with negative number:"
+            )
+            raise runtime_error(f"{text} {size}")
+        return cls(empty((given,), dtype))
 
     def elements(self) -> Array:
         """The elements in a row, in the order of memory."""
@@ -96,7 +112,7 @@ class Storage(Scripted):
         return self.elements()[place].item()
 
     def __repr__(self) -> str:
-        return "\n".join([*(f" {item}" for item in self.tolist()), f"[{self.described()}]"])
+        return "\n".join([" " + "\n ".join(map(str, self.tolist())), f"[{self.described()}]"])
 
     def described(self) -> str:
         """The last line of the repr."""
@@ -143,12 +159,22 @@ def _typed(tensor: Tensor) -> TypedStorage:
 _NAMES = ("nbytes", "size", "data_ptr", "element_size", "tolist", "__len__", "__iter__", "__getitem__")
 
 
-def _type_of(kind: type[Storage]) -> ScriptType:
-    return ScriptType(kind.SCRIPT_NAME, "torch.storage", None, lambda value: type(value) is kind)
+def _type_of(kind: type[Storage], construct: Callable[..., Storage]) -> ScriptType:
+    return ScriptType(kind.SCRIPT_NAME, "torch.storage", construct, lambda value: type(value) is kind)
 
 
-for _kind in (Storage, TypedStorage):
-    _kind.SCRIPT_TYPE = _type_of(_kind)
+def _new_typed(wrap_storage: Value = None, *, dtype: Value = None, device: Value = None) -> Storage:
+    warnings.emit(_DEPRECATED, once="typed storage")
+    return TypedStorage.made(wrap_storage, dtypes.get_default() if dtype is None else dtype)
+
+
+def _new_untyped(size: Value = None, *, device: Value = None) -> Storage:
+    return Storage.made(size, dtypes.uint8)
+
+
+UNTYPEDSTORAGE, TYPEDSTORAGE = _type_of(Storage, _new_untyped), _type_of(TypedStorage, _new_typed)
+for _kind, _type in ((Storage, UNTYPEDSTORAGE), (TypedStorage, TYPEDSTORAGE)):
+    _kind.SCRIPT_TYPE = _type
     _kind.SCRIPT_METHODS = {name: Routine(getattr(_kind, name), f"{_kind.SCRIPT_NAME}.{name}") for name in _NAMES}
 
 #: called with the tensor first

@@ -50,6 +50,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "data": tensor_state.read_data,
     "grad": tensor_state.read_grad,
     "grad_fn": lambda t: t.grad_fn,
+    "grad_dtype": tensor_state.read_grad_dtype,
     "requires_grad": lambda t: t.requires_grad,
     "is_leaf": lambda t: t.is_leaf,
     "shape": lambda t: t.shape,
@@ -79,6 +80,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
 SETTERS: dict[str, Callable[[Tensor, Value], None]] = {
     "data": core.set_data,
     "grad": tensor_state.write_grad,
+    "grad_dtype": tensor_state.write_grad_dtype,
     "requires_grad": tensor_state.assign_requires_grad,
 }
 

@@ -13,8 +13,8 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import not_implemented
-from gradcli.core.ops.create.leaf import LIKE, blank, check_sizes, making
+from gradcli.core.ops.checks import in_format, not_implemented
+from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -30,6 +30,13 @@ def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Mad
 
 def _filled(name: str, value: Any) -> Overload:
     return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()), late=True)
+
+
+def _empty(size: tuple[int, ...], format: Any, dtype: DType | None) -> Made:
+    if format is not None and format.name == "preserve_format":
+        raise runtime_error("unsupported memory format Preserve")
+    array, kind = _constant("", size, 0, dtype or dtypes.get_default())
+    return in_format(array, format), kind
 
 
 def _filled_like(value: Any) -> Overload:
@@ -95,6 +102,23 @@ def _new_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], 
     return _strided(size, stride, dtype or input.dtype)
 
 
+def _empty_permuted(size: tuple[int, ...], physical_layout: tuple[int, ...], dtype: DType | None) -> Made:
+    rank = len(size)
+    if rank != len(physical_layout):
+        text = f"i.e. len(size) = {rank} is not equal to len(physical_layout) = {len(physical_layout)}"
+        raise shape_error(f"Number of dimensions in size does not match the length of the physical_layout; {text}")
+    for at, dim in enumerate(physical_layout):
+        if not 0 <= dim < rank:
+            raise shape_error(
+                f"Dimension out of range (expected to be between 0 and {rank - 1}, but got {dim} at index {at}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if dim in physical_layout[:at]:
+            raise shape_error("Duplicate dim not allowed")
+    array, kind = _constant("", tuple(size[dim] for dim in physical_layout), 0, dtype or dtypes.get_default())
+    return memory_format.spelled_out(array).transpose(np.argsort(physical_layout)), kind
+
+
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
     def run(row: int, col: int, offset: int, dtype: DType | None) -> Made:
         for what, size in (("row", row), ("col", col)):
@@ -144,7 +168,13 @@ _Y: Any = [[1.5, 0.75], [0.5, 2.0]]
 FUNCTIONS = (
     Function("zeros", _filled("zeros", 0), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
     Function("ones", _filled("", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
-    Function("empty", _filled("", 0), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
+    Function(
+        "empty",
+        making("ints size, *", _empty, f"memory_format? memory_format=None, {OPTIONS}"),
+        doc="Uninitialised in PyTorch; zeros here.",
+        method=False,
+        out=True,
+    ),
     Function(
         "full",
         making("ints size, Number fill_value, *", _full),
@@ -167,6 +197,13 @@ FUNCTIONS = (
         making("ints size, ints stride, *", _empty_strided),
         doc="Of these strides. Uninitialised in PyTorch; zeros here.",
         samples=(Sample("torch.empty_strided((2, 3), (1, 2)).stride()"),),
+        method=False,
+    ),
+    Function(
+        "empty_permuted",
+        making("ints size, ints physical_layout, *", _empty_permuted),
+        doc="With the dimensions in this order in memory. Uninitialised in PyTorch; zeros here.",
+        samples=(Sample("torch.empty_permuted((2, 3), (1, 0)).stride()"),),
         method=False,
     ),
     Function(

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Overload
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_rank, is_row_major
+from gradcli.core.ops.checks import check_rank, strides_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -64,7 +64,8 @@ def making(
 
 def blank(input: Tensor, format: Any, dtype: DType) -> Array:
     """An array, not filled, of the shape of a tensor, in its memory format or in row-major order."""
-    return np.empty(input.array.shape, dtype.np) if is_row_major(format) else memory_format.empty_like(input.array, dtype.np)
+    strides = strides_of(input.array.shape, format)
+    return memory_format.empty_like(input.array, dtype.np) if strides is None else memory_format.empty(input.array.shape, strides, dtype.np)
 
 
 def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:

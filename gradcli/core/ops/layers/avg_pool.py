@@ -17,6 +17,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, window_reductions
+from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import refuse_half, with_method
@@ -71,7 +72,7 @@ def _windows(
 @in_single
 def _avg(x: Array, *how: Any) -> Array:
     spans, divisor = _windows(x, *how)
-    return _quotient(window_reductions.sums(x, spans), divisor)
+    return of_images(_quotient(window_reductions.sums(x, spans), divisor), x)
 
 
 @in_single
@@ -128,7 +129,8 @@ def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, cei
 @in_single
 def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
     spans = pooling_checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
-    return _quotient(window_reductions.sums(x, spans).astype(x.dtype, copy=False), _grid([one.length for one in spans], x.dtype))
+    means = _quotient(window_reductions.sums(x, spans).astype(x.dtype, copy=False), _grid([one.length for one in spans], x.dtype))
+    return of_images(means, x)
 
 
 @in_single

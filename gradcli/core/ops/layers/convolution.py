@@ -62,7 +62,7 @@ def _cut(x: Array, padding: Sizes) -> Array:
 
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
-    how, dtype = Settings(*attrs), x.dtype
+    how, dtype, first = Settings(*attrs), x.dtype, x
     x, weight = _wide(x), _wide(weight)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
@@ -71,7 +71,7 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
         out += bias.reshape(-1, *(1 for _ in how.stride))
-    return out.astype(dtype, copy=False)
+    return memory_format.of_images(out.astype(dtype, copy=False), first, weight)
 
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:

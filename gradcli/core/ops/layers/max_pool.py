@@ -18,6 +18,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, window_reductions
+from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.index.gather_scatter import GATHER
@@ -65,7 +66,7 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
     )
     op = Op(
         f"{name}Backward0",
-        lambda x, *how: _at_places(x, how[-1], rank),
+        lambda x, *how: of_images(_at_places(x, how[-1], rank), x),
         "input",
         f"{attrs} indices",
         saved=f"result1=indices self {attrs}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import is_row_major
+from gradcli.core.kernels.memory_format import is_in, suggests
+from gradcli.core.ops.checks import in_format, strides_of
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -25,7 +26,15 @@ from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED, complex=True)
+#: a copy with the given strides
+_COPY_AS = Op("CloneBackward0", lambda a, strides: _copied(a, strides), "input", "strides", input=UNCHANGED, complex=True)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
+
+
+def _copied(array: Array, strides: Sequence[int]) -> Array:
+    made = memory_format.empty(array.shape, tuple(strides), array.dtype)
+    made[...] = array
+    return made
 
 
 _DISCARDED = (
@@ -49,28 +58,32 @@ class _ToCopy(Op):
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Tensor:
-        tensor, dtype = args
-        out = Tensor(converted(tensor.array, dtype), dtype)
+        tensor, dtype, format = args
+        out = Tensor(in_format(converted(tensor.array, dtype), format), dtype)
         if state.enabled and dtype.is_differentiable:
-            self.record(out, (tensor,), (dtype,))
+            self.record(out, (tensor,), (dtype, format))
         if state.dual is not None:
-            state.dual.push(self, (tensor,), (dtype,), (out,))
+            state.dual.push(self, (tensor,), (dtype, format), (out,))
         return out
 
 
-TO_COPY = _ToCopy("ToCopyBackward0", dtypes.cast, "input", "dtype", input=UNCHANGED)
+def _cast(array: Array, dtype: DType, format: Any) -> Array:
+    return in_format(dtypes.cast(array, dtype), format)
 
 
-def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
-    """The tensor as `dtype`: itself, unless the dtype differs or a copy is wanted."""
-    if tensor.dtype is dtype and not copy:
+TO_COPY = _ToCopy("ToCopyBackward0", _cast, "input", "dtype format", input=UNCHANGED)
+
+
+def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False, format: Any = None) -> Tensor:
+    """The tensor as `dtype` in a memory format: itself, unless dtype or format differs or a copy is wanted."""
+    if tensor.dtype is dtype and not copy and (format is None or suggests(tensor.array, format)):
         return tensor
-    result: Tensor = TO_COPY(tensor, dtype)
+    result: Tensor = TO_COPY(tensor, dtype, format)
     return result
 
 
 def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
-    return to_dtype(input, dtype or input.dtype, copy)
+    return to_dtype(input, dtype or input.dtype, copy, memory_format)
 
 
 def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
@@ -79,10 +92,10 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
     if isinstance(dtype, str):
         for known in dtypes.ALL:
             if dtype == f"torch.{known.torch_name}Tensor":
-                return to_dtype(input, known)
+                return to_dtype(input, known, format=memory_format)
         raise ProgramError("ValueError", f"invalid type: '{formatted(dtype)}'")
     if isinstance(dtype, DType):
-        return to_dtype(input, dtype)
+        return to_dtype(input, dtype, format=memory_format)
     if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
         return _type(input, f"torch.{dtype.name}", non_blocking, memory_format)
     if language.as_dtype(dtype) is not None:
@@ -105,21 +118,22 @@ def contiguous(input: Tensor) -> Tensor:
 def _contiguous(input: Tensor, format: Any) -> Tensor:
     if format is not None and format.name == "preserve_format" and not input.array.flags.c_contiguous:
         raise runtime_error("preserve memory format is unsupported by the contiguous operator")
-    return contiguous(input)
+    if is_in(input.array, format):
+        return input
+    copy: Tensor = CONTIGUOUS(input) if format is None else _COPY_AS(input, strides_of(input.array.shape, format))
+    return copy
 
 
 def clone(input: Tensor, format: Any = None) -> Tensor:
     """A copy in the memory format of the input, or in row-major order."""
-    copy: Tensor = (CONTIGUOUS if is_row_major(format) else CLONE)(input)
+    strides = strides_of(input.array.shape, format)
+    copy: Tensor = CLONE(input) if strides is None else _COPY_AS(input, strides)
     return copy
 
 
 def _caster(dtype: DType) -> Callable[..., Tensor]:
     def cast(input: Tensor, format: Any) -> Tensor:
-        made = to_dtype(input, dtype)
-        if made is not input and is_row_major(format):
-            made.array = memory_format.laid_out(made.array, memory_format.contiguous_strides(made.array.shape))
-        return made
+        return to_dtype(input, dtype, format=format)
 
     return cast
 
@@ -145,8 +159,8 @@ FUNCTIONS = (
     Function(
         "to",
         (f"Tensor input, device? device=None, dtype? dtype=None, {_HOW}", _to_device),
-        (f"Tensor input, dtype dtype, {_HOW}", lambda a, dtype, _, copy, __: to_dtype(a, dtype, copy)),
-        (f"Tensor input, Tensor tensor, {_HOW}", lambda a, b, _, copy, __: to_dtype(a, b.dtype, copy)),
+        (f"Tensor input, dtype dtype, {_HOW}", lambda a, dtype, _, copy, format: to_dtype(a, dtype, copy, format)),
+        (f"Tensor input, Tensor tensor, {_HOW}", lambda a, b, _, copy, format: to_dtype(a, b.dtype, copy, format)),
         doc="Another dtype (the device can only be the cpu).",
         ops=(TO_COPY,),
         samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),
@@ -181,7 +195,7 @@ FUNCTIONS = (
     ),
     Function(
         "cpu",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: a),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, format: to_dtype(a, a.dtype, format=format)),
         doc="The tensor itself: it is on the cpu.",
         function=False,
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.casting import to_dtype
@@ -26,8 +26,13 @@ def _cat(arrays: Sequence[Array], dim: int) -> Array:
     rank = max(a.ndim for a in arrays)
     if rank > 1:
         arrays = [a for a in arrays if a.ndim == rank]
+    made = np.concatenate(arrays, axis=dim)
+    if made.flags.c_contiguous:
+        return made
+    if all(memory_format.suggests_channels_last(a) for a in arrays):
+        return memory_format.of_images(made, *arrays)
     # PyTorch's result is in row-major order, while numpy keeps the order in memory that the parts have
-    return np.ascontiguousarray(np.concatenate(arrays, axis=dim))
+    return np.ascontiguousarray(made)
 
 
 def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: Any, sizes: Any) -> list[Any]:

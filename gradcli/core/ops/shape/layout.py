@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides, inner_first
+from gradcli.core.kernels.memory_format import element_strides, inner_first, is_in
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _dimension(input: Tensor, dim: int) -> int:
@@ -55,9 +56,22 @@ def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
     return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
 
 
-def _dim_order(input: Tensor) -> tuple[int, ...]:
-    """The dimensions from the outermost to the innermost in memory."""
+def _is_ambiguous(array: Array) -> bool:
+    """Whether the dimensions could be put in another order: one has size 1, or neighbours have the same stride."""
+    return 1 in array.shape or any(a == b for a, b in pairwise(element_strides(array)))
+
+
+def _dim_order(input: Tensor, ambiguity_check: Any) -> tuple[int, ...]:
+    """The dimensions from the outermost to the innermost in memory.
+
+    Raises RuntimeError where the order is not the only one and `ambiguity_check` is True, or a list of other than one of its formats.
+    """
     array = input.array
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or any(getattr(one, "SCRIPT_NAME", "") != "memory_format" for one in formats):
+        raise ProgramError("TypeError", "The ambiguity_check argument must be a bool or a list of memory formats.")
+    if ambiguity_check is not False and _is_ambiguous(array) and sum(is_in(array, format) for format in formats) != 1:
+        raise runtime_error("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
     if array.flags.c_contiguous:
         return tuple(range(array.ndim))
     if array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous:
@@ -94,7 +108,7 @@ FUNCTIONS = (
     ),
     Function(
         "is_contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, m: a.array.flags.c_contiguous),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, format: is_in(a.array, format)),
         doc="Whether memory is in row-major order.",
         function=False,
     ),
@@ -122,7 +136,7 @@ FUNCTIONS = (
     ),
     Function(
         "dim_order",
-        ("Tensor input", _dim_order),
+        ("Tensor input, *, any ambiguity_check=False", _dim_order),
         python="Tensor.dim_order",
         doc="Dimensions in the order of their strides, the largest first.",
         samples=(Sample("torch.zeros(2, 3).t().dim_order()"),),
