@@ -197,7 +197,8 @@ class Function:
             made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))
         else:
             made = rules.write(name, out, result, tensors)
-        rules.check_no_tangent(name, tensors, bool(self.ops))
+        listed = [t for a in args[:1] if isinstance(a, (list, tuple)) for t in a]
+        rules.check_no_tangent(name, [*tensors, *listed], bool(self.ops))
         return made
 
 

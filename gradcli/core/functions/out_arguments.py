@@ -40,7 +40,7 @@ _VIEW_COPIES = (
 _STRICT: dict[str, str] = {
     **dict.fromkeys(("abs", "bitwise_not", "ceil", "clamp", "floor", "frac", "lerp", "neg", "round", "sgn", "sign", "trunc"), _SAME),
     **dict.fromkeys(("clamp_max", "clamp_min", "negative"), _SAME),
-    **dict.fromkeys(("argmax", "argmin", "renorm", "isin", "cross", "linalg_cross"), _EXACT),
+    **dict.fromkeys(("argmax", "argmin", "argsort", "renorm", "isin", "cross", "linalg_cross"), _EXACT),
     **dict.fromkeys(("matmul", "linalg_matmul"), _EXACT),
     **dict.fromkeys(
         ("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "tril", "triu", "msort", "gather", "take_along_dim"),

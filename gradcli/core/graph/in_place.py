@@ -279,7 +279,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     """`t_`, `squeeze_` and their kin: another shape for the tensor itself; the elements stay where they are."""
     check_writable(tensor)
     before = _alias(tensor)
-    array = op.forward(tensor.array, *attrs)
+    array = op.forward(memory_format.spelled_out(tensor.array), *attrs)
     bump(tensor)
     probe = Tensor(array, tensor.dtype)
     if state.enabled:

@@ -132,11 +132,13 @@ def filled(array: Array, draw: Callable[[tuple[int, ...]], Array]) -> Array:
 
 
 def _dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
+    if 0 in shape and order == list(range(len(shape)))[::-1]:
+        return contiguous_strides(shape)
     strides = [1] * len(shape)
     step = 1
     for dim in order:
         strides[dim] = step
-        step *= shape[dim] or 1
+        step *= shape[dim]  # 0 too, unless the order is row-major
     return tuple(strides)
 
 
@@ -213,7 +215,7 @@ def laid_out(array: Array, strides: Strides) -> Array:
 
 def contiguous(array: Array) -> Array:
     """The array in row-major order, also as its dimensions of size 1 tell: itself, or a copy."""
-    if array.ndim < 2 or (array.size and _is_row_major(array)):
+    if not array.ndim or (array.size and _is_row_major(array)):
         return array
     return laid_out(array, contiguous_strides(array.shape))
 
@@ -250,7 +252,7 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
 
     def placed(result: Array, args: tuple[Any, ...]) -> Any:
         first = args[0]
-        if result.ndim < (1 if layout == "preserved" else 2):
+        if result.ndim < (1 if layout in ("preserved", "contiguous") else 2):
             return result
         if layout == "contiguous" or (layout == "columns" and result.ndim < first.ndim):
             return contiguous(result)

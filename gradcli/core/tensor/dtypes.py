@@ -154,7 +154,7 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     bits = made.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     np.copyto(made, rounded.view(np.float32), where=~np.isnan(made))
-    if made.ndim > 1 and 1 in made.shape:  # numpy forgets the strides of dimensions of size 1
+    if made.ndim and (1 in made.shape or not made.size):  # numpy forgets the strides of such dimensions
         return memory_format.laid_out(made, memory_format.preserved(array))
     return made
 

@@ -75,6 +75,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
             f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}.",
         )
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
+    made.array = tensor.array.view()  # with the strides of its dimensions of size 1
     if tensor.array.strides != tangent.array.strides and tensor.array.size > 1:
         laid = namespaces.traced.zeros_like(tensor)
         catalog.method("copy_").method(laid, (tangent,), {})

@@ -17,6 +17,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
@@ -201,12 +202,17 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) ->
     return GATHER(input, dim, watched(index))  # type: ignore[no-any-return]
 
 
+def _number(value: Any, dtype: DType, index: Tensor) -> Any:
+    """The number as it is written, which PyTorch does not look at where the index is empty."""
+    return scalar_of(value, dtype) if index.array.size else 0
+
+
 def scatter(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy with the elements of `src` (or one number) written at the positions that `index` gives along dimension `dim`."""
     tensor = src if type(src) is Tensor else None
     check_gather("scatter", input, dim, index, tensor)
     if tensor is None:
-        return SCATTER_NUMBER(input, dim, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
+        return SCATTER_NUMBER(input, dim, watched(index), _number(src, input.dtype, index))  # type: ignore[no-any-return]
     return SCATTER(input, tensor, dim, watched(index))  # type: ignore[no-any-return]
 
 
@@ -236,7 +242,7 @@ def _scatter_with_reduce_(input: Tensor, dim: int, index: Tensor, src: Operand, 
     if tensor is not None:
         warnings.emit(_DEPRECATED, once="scatter")
     check_gather("scatter", input, dim, index, tensor, reduce)
-    values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
+    values = wrap(np.asarray(_number(src, input.dtype, index), input.dtype.np)) if tensor is None else tensor
     return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 
 

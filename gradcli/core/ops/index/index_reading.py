@@ -290,9 +290,9 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
 
 
 def check_ranges(tensor: Tensor, indices: Indices) -> None:
-    """Raise IndexError for positions out of range; of a tensor without elements PyTorch looks at none."""
+    """Raise IndexError for positions out of range; of a tensor without elements, and beside an empty index, PyTorch looks at none."""
     dim = 0
-    if not tensor.array.size:
+    if not tensor.array.size or any(index is not None and not index.size for index in indices):
         return
     for index in indices:
         if index is None or index.dtype.kind != "b":

@@ -18,7 +18,7 @@ from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_ADD, SCATTER_NUMBER, check_gather, places_along, source_gradient
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import check_no_tangent
+from gradcli.core.ops.rules import check_no_tangent, moves
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -224,6 +224,13 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
 
 
+def _scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
+    """The new values of `scatter_reduce_`. RuntimeError for products in forward mode, where PyTorch has no tangent to write."""
+    if reduce == "prod" and moves(input):
+        raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #1 'src'")
+    return scatter_reduce(input, dim, index, src, reduce, include_self)
+
+
 # --- index_reduce ---
 
 
@@ -301,6 +308,8 @@ def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
         raise ProgramError("IndexError", "index out of range in self")
     if input.dtype is dtypes.bool_ and not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)
+    if input.dtype is dtypes.bool_ and len(a) == 1:
+        raise not_implemented("index_func_", input.dtype)
     if input.dtype is dtypes.bool_ and reduce == "mean":
         raise not_implemented("div_floor_cpu", input.dtype)
     check_no_tangent("index_reduce_", input, source)
@@ -320,6 +329,7 @@ def _index_sample(reduce: str, more: str = "") -> Sample:
     return Sample(f"x.index_reduce(1, tensor([2, 0, 2]), y, '{reduce}'{more})", None, x=_M, y=_S)
 
 
+_BY_POSITION = "Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True"
 _BY_INDEX = "Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True"
 FUNCTIONS = (
     Function(
@@ -334,7 +344,7 @@ FUNCTIONS = (
     ),
     Function(
         "scatter_reduce",
-        ("Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True", scatter_reduce),
+        (_BY_POSITION, scatter_reduce),
         doc="A copy in which the elements of src are reduced into the places that index gives along dim.",
         ops=(SCATTER_REDUCE,),
         samples=(
@@ -345,7 +355,7 @@ FUNCTIONS = (
             _sample("amin", ", include_self=False"),
             _sample("mean", ", include_self=False"),
         ),
-        inplace=True,
+        written=((_BY_POSITION, _scatter_reduce_),),
         overlap="any",
         out=True,
     ),

@@ -36,8 +36,8 @@ def _pad(x: Array, pad: Sizes, value: Any) -> Array:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))
     around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
-    if not pad:
-        return x.copy()
+    if all(n <= 0 for n in pad):
+        return memory_format.copy(memory_format.spelled_out(x)[cut])
     added = [(max(before, 0), max(after, 0)) for before, after in around]
     return memory_format.contiguous(np.pad(x[cut], added, constant_values=value))
 
@@ -132,7 +132,8 @@ def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
         if input.array.shape[-1 - i] + min(before, 0) + min(after, 0) < 0:
             raise runtime_error("narrow(): length must be non-negative.")
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
-    value = scalar_of(value, input.dtype) if type(value) is not Tensor else value
+    if any(n > 0 for n in sizes) and type(value) is not Tensor:
+        value = scalar_of(value, input.dtype)
     return PAD(input, sizes, value)
 
 
@@ -198,6 +199,12 @@ def _numpy(x: Array, mode: str) -> Array:
 def _constant_pad_nd(input: Tensor, padding: Sizes, value: Any) -> Any:
     if len(padding) % 2:
         raise runtime_error(f"Length of pad must be even but instead it equals {len(padding)}")
+    rank = input.array.ndim
+    if len(padding) > 2 * rank:
+        raise shape_error(
+            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(padding)}while the "
+            f"input has {rank}dimensions."
+        )
     return pad(input, padding, "constant", value)
 
 

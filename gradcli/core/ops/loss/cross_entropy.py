@@ -6,12 +6,14 @@ have no gradient.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
@@ -258,7 +260,7 @@ def _check_smoothing(label_smoothing: float) -> None:
 def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
     """Cross entropy with probabilities."""
     axis = 1 if input.array.ndim > 1 else 0
-    classes = input.array.shape[axis] if input.array.ndim else 1
+    classes = size(input, axis) if input.array.ndim != 1 else input.array.size
     if not target.dtype.is_floating_point:
         raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
     if ignore_index >= 0:
@@ -271,14 +273,17 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     log = log_softmax(input, axis)
     if label_smoothing > 0.0:
         _check_smoothing(label_smoothing)
-        target = scalars.plus(traced, scalars.times(traced, target, 1 - label_smoothing), label_smoothing / classes)
+        target = scalars.plus(traced, scalars.times(traced, target, 1 - label_smoothing), label_smoothing / (classes or math.nan))
     product = log * target
     if weight is not None:
         product = product * _along(weight, axis, input.array.ndim)
     if reduction == "none":
         return -sum_along(product, (axis,))
-    added = -sum_all(product)
-    return scalars.over(traced, added, input.array.size // classes if classes else 0) if reduction == "mean" else added
+    added = sum_all(product)
+    if reduction == "mean" and not input.array.size:
+        in_place.fill_(added, math.nan)
+        return -added
+    return scalars.over(traced, -added, input.array.size // classes) if reduction == "mean" else -added
 
 
 def _along(weight: Tensor, axis: int, rank: int) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
@@ -41,7 +42,7 @@ def _zeros_like(x: Tensor) -> Tensor:
 
 def _full_like(x: Tensor, value: float) -> Tensor:
     made = memory_format.empty_like(x.array)
-    made.fill(value)
+    made.fill(scalar_of(value, x.dtype))
     return Tensor(made, x.dtype)
 
 

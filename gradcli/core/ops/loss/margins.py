@@ -22,7 +22,6 @@ from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.checks import refuse_half, require_floating, scalar_type_error, size, with_method
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
 from gradcli.core.ops.operators import BINARY, ordered
@@ -48,21 +47,17 @@ def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) 
 
 
 def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction: str) -> Any:
-    s, target, part = _shares(xp, input, target, reduction)
-    return grad * scalars.times_data(xp, s, -target * part)
-
-
-def _shares(xp: Any, input: Any, target: Array, reduction: str) -> tuple[Any, Array, Any]:
-    """The sigmoid of -target * input, the target like the input, and the part of an element in the loss."""
-    x = xp.plain(input)
-    target = np.broadcast_to(target.astype(x.dtype, copy=False), x.shape)
-    return xp.call(SIGMOID, scalars.times_data(xp, input, -target)), target, x.dtype.type(share(x, reduction))
+    if reduction == "none":
+        return xp.call(SOFT_MARGIN_BACKWARD, grad, input, target, reduction)
+    return grad * xp.call(SOFT_MARGIN_BACKWARD, xp.ones_like(grad), input, target, reduction)
 
 
 def _soft_margin_curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Array, reduction: str) -> Any:
-    s, target, part = _shares(xp, input, target, reduction)
-    slope = s * xp.call(SIGMOID, scalars.times_data(xp, input, target))  # exact where s is close to 1
-    return grad * grad_output * scalars.times_data(xp, slope, target * target * part)
+    x = xp.plain(input)
+    target = np.broadcast_to(target.astype(x.dtype, copy=False), x.shape)
+    z = xp.exp(scalars.times_data(xp, input, -target))
+    slope = scalars.times_data(xp, grad * grad_output, target * target) * z / ((z + 1) * (z + 1))
+    return scalars.over(xp, slope, x.size) if reduction == "mean" else slope
 
 
 _SOFT_MARGIN = N + "-grad * target * sigmoid(-target * input) / n"
@@ -72,7 +67,7 @@ SOFT_MARGIN_BACKWARD = Op(
     "grad_output input",
     "target reduction",
     grad_output=Rule(_soft_margin_slope, _SOFT_MARGIN),
-    input=Rule(_soft_margin_curvature, N + "s = sigmoid(target * input); grad * grad_output * target**2 * s * (1 - s) / n"),
+    input=Rule(_soft_margin_curvature, N + "z = exp(-target * input); grad * grad_output * target**2 * z / (z + 1)**2 / n"),
 )
 SOFT_MARGIN = Op(
     "SoftMarginLossBackward0",
@@ -325,7 +320,7 @@ def multilabel_soft_margin_loss(
     """The mean over the classes of their binary cross entropies, from logits. Raises ValueError for an unknown reduction."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     log, plus, minus, times = catalog.function("nn.functional.logsigmoid"), *(BINARY[symbol] for symbol in "+-*")
-    loss = -plus(times(target, log(input)), times(minus(1, target), log(-input)))
+    loss = -plus(times(target, log(input)), times(minus(1, target) if type(target) is Tensor else 1 - target, log(-input)))
     if weight is not None:
         loss = times(loss, weight)
     dim = input.array.ndim - 1

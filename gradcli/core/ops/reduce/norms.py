@@ -30,11 +30,11 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
+def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, powers: bool = False) -> Array:
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     size = np.abs(wide)
     value: Any
-    if order != 0 and x.size and all(x.shape[d] == 1 for d in dims):  # no power that might overflow
+    if order != 0 and x.size and not powers and all(x.shape[d] == 1 for d in dims):  # no power that might overflow
         value = size if keepdim else size.reshape([n for d, n in enumerate(x.shape) if d not in dims])
     elif order == math.inf:
         value = np.max(size, axis=dims, keepdims=keepdim)
@@ -93,7 +93,8 @@ def _square_sums(rows: Array) -> Array:
 
 def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
     """The norm of order `order` along dimensions (None: all); a 0-d input counts as one element."""
-    return _norm_of(x, order, wrap_dims(dim, x.ndim), keepdim)
+    # along a dimension of a 0-d tensor PyTorch takes powers
+    return _norm_of(x, order, wrap_dims(dim, x.ndim), keepdim, powers=bool(dim) and not x.ndim)
 
 
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:

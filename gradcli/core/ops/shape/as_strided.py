@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides
 from gradcli.core.ops.checks import Number, is_row_major
+from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in, owner
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -85,6 +86,8 @@ def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], stora
 
 def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any, _: int | None) -> Array:
     view = (size, stride, offset)
+    if src.dtype.kind == "c" and a.dtype.kind != "c":
+        src = casting.converted(src, dtypes.of(a.dtype))
     opened = strided.laid_open(a, view, (a.shape, input_stride, 0))
     if opened is None:
         made = copy_with_gaps(a)
@@ -126,9 +129,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
         text = f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
         raise shape_error(text)
     limits.check_elements(input.array.size, input.dtype.itemsize)
-    # a floating source is converted as it is written, so that its gradient comes back in its own dtype
-    converted = src.dtype is not input.dtype and not (src.dtype.is_floating_point and input.dtype.is_floating_point)
-    values = Tensor(dtypes.cast(src.array, input.dtype), input.dtype) if converted else src
+    # a differentiable source is converted as it is written, so that its gradient comes back in its own dtype
+    kept = src.dtype is input.dtype or (src.dtype.is_differentiable and input.dtype.is_differentiable)
+    values = src if kept else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
     return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 

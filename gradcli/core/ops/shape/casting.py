@@ -15,7 +15,7 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import is_in, suggests
-from gradcli.core.ops.checks import in_format, strides_of
+from gradcli.core.ops.checks import Operand, in_format, strides_of
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -84,6 +84,14 @@ def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False, format: Any = Non
 
 def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     return to_dtype(input, dtype or input.dtype, copy, memory_format)
+
+
+def _as_other(input: Tensor, other: Operand, _: bool, copy: bool, format: Any) -> Tensor:
+    """`to(other)`; PyTorch reads an integer as the number of a device."""
+    if type(other) is int:
+        raise runtime_error("Cannot access accelerator device when none is available.")
+    kinds = {bool: dtypes.bool_, float: dtypes.float64, complex: dtypes.complex128}
+    return to_dtype(input, other.dtype if type(other) is Tensor else kinds[type(other)], copy, format)
 
 
 def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
@@ -160,7 +168,7 @@ FUNCTIONS = (
         "to",
         (f"Tensor input, device? device=None, dtype? dtype=None, {_HOW}", _to_device),
         (f"Tensor input, dtype dtype, {_HOW}", lambda a, dtype, _, copy, format: to_dtype(a, dtype, copy, format)),
-        (f"Tensor input, Tensor tensor, {_HOW}", lambda a, b, _, copy, format: to_dtype(a, b.dtype, copy, format)),
+        (f"Tensor input, Operand tensor, {_HOW}", _as_other),
         doc="Another dtype (the device can only be the cpu).",
         ops=(TO_COPY,),
         samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),

@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
-from gradcli.core.ops.shape.squeeze import atleast_1d, atleast_2d, atleast_3d
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -92,7 +92,8 @@ def _blocks_rule(xp: Any, grad: Any, heights: Any, widths: Any, tensors_shape: A
         else:
             rows = xp.call(SLICE, grad, 0, row, row + height, 1)
             part = xp.call(SLICE, rows, 1, column, column + width, 1)
-            parts.append(part if len(shape) == 2 else xp.reshape(part, shape))
+            one = len(shape) == 1 and width == 1
+            parts.append(part if len(shape) == 2 else xp.call(SQUEEZE_DIM, part, -1) if one else xp.reshape(part, shape))
         row, column = row + height, column + width
     return parts
 

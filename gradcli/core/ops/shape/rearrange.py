@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim, wrap_dims
+from gradcli.core.ops.checks import check_size, not_implemented, size, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import CONTIGUOUS
@@ -64,7 +64,7 @@ FLIP: Op = Op(
 
 def _roll(a: Array, shifts: Any, dims: Any) -> Array:
     if not a.size:
-        return memory_format.copy(a)
+        return memory_format.copy(a) if dims else memory_format.empty(a.shape, memory_format.contiguous_strides(a.shape), a.dtype)
     return memory_format.contiguous(np.roll(a, shifts, dims) if dims else np.roll(a, shifts[0] if len(shifts) == 1 else shifts))
 
 
@@ -140,7 +140,7 @@ def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] | None = ()) 
     if not (len(shifts) == 1 and not dims) and len(shifts) != len(dims):
         raise shape_error(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     for d in dims if input.array.size or len(dims) > 1 else ():
-        wrap_dim(d, input.array.ndim)
+        size(input, d)
     return ROLL(input, tuple(shifts), tuple(dims))  # type: ignore[no-any-return]
 
 
@@ -170,7 +170,7 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None, outpu
     if output_size is not None and output_size != count:
         raise shape_error(f"repeat_interleave: Invalid output_size, expected {count} but got {output_size}")
     if not shape:
-        input, shape = reshape(input, (1,)), (1,)
+        raise shape_error("Dimension out of range (expected to be in range of [-1, 0], but got 1)", "IndexError")
     wide = expand(unsqueeze(input, at + 1), (*shape[: at + 1], repeats, *shape[at + 1 :]))
     return VIEW(CONTIGUOUS(wide), (*shape[:at], shape[at] * repeats, *shape[at + 1 :]))  # type: ignore[no-any-return]
 
@@ -179,7 +179,7 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
     """Each slice of a dimension as often in a row as its element of `repeats` says; without dim each element, as a vector."""
     if dim is None:
         input, dim = (input if input.array.ndim == 1 else reshape(input, (-1,))), 0
-    length = input.array.shape[wrap_dim(dim, input.array.ndim)] if input.array.ndim else 1
+    length = size(input, dim)
     counts = repeats.array
     if counts.ndim > 1:
         raise runtime_error("repeats must be 0-dim or 1-dim tensor")
@@ -198,7 +198,7 @@ def _repeated(counts: Array, repeats: Tensor, output_size: int | None) -> Array:
         raise runtime_error("repeats can not be negative")
     total = int(counts.sum())
     limits.check_elements(total, 8)
-    if output_size is not None and output_size < 0:
+    if counts.size and output_size is not None and output_size < 0:
         raise shape_error(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
     if counts.size and output_size not in (None, total):
         raise shape_error("allocated size does not match required size")

@@ -52,9 +52,11 @@ SELECT_BACK: Op = Op(
 
 
 def _slice(a: Array, dim: int, start: int, end: int, step: int) -> Array:
-    if dim == 0:
-        return a[start:end:step]
-    return a[(slice(None),) * (dim if dim >= 0 else dim + a.ndim) + (slice(start, end, step),)]
+    made = a[start:end:step] if dim == 0 else a[(slice(None),) * (dim if dim >= 0 else dim + a.ndim) + (slice(start, end, step),)]
+    if step != 1 and not made.size:  # numpy leaves the step of an empty slice out
+        strides = [s * step if d == dim % a.ndim else s for d, s in enumerate(a.strides)]
+        return np.lib.stride_tricks.as_strided(made, made.shape, strides, writeable=a.flags.writeable)
+    return made
 
 
 def _slice_back(grad: Array, dim: int, start: int, end: int, step: int, shape: Any) -> Array:

@@ -33,17 +33,13 @@ def _some_back(xp: Any, grad: Any, dim: Any, input_shape: Any) -> Any:
     return xp.expand_dims(grad, tuple(sorted(d % rank for d in dim if input_shape[d] == 1))) if rank else grad
 
 
-def _squeeze_all(a: Array) -> Array:
-    return a.reshape([n for n in a.shape if n != 1]) if 0 in a.shape else np.squeeze(a)
-
-
 def _squeeze_dims(a: Array, dim: Any) -> Array:
     dims = (dim,) if isinstance(dim, int) else dim
     return a.squeeze(tuple({d % a.ndim for d in dims if a.shape[d] == 1})) if a.ndim else a.view()
 
 
 _FORMULA = "grad.reshape(input.shape)"
-SQUEEZE, SQUEEZE_INPLACE = view_and_inplace("Squeeze", (0, 3), _squeeze_all, "", Rule(_ones_back, _FORMULA))
+SQUEEZE, SQUEEZE_INPLACE = view_and_inplace("Squeeze", (0, 3), np.squeeze, "", Rule(_ones_back, _FORMULA))
 SQUEEZE_DIM, SQUEEZE_DIM_INPLACE = view_and_inplace("Squeeze", (1, 4), _squeeze_dims, "dim", Rule(_one_back, _FORMULA))
 SQUEEZE_DIMS, SQUEEZE_DIMS_INPLACE = view_and_inplace("Squeeze", (2, 5), _squeeze_dims, "dim", Rule(_some_back, _FORMULA))
 

@@ -77,6 +77,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
         raise runtime_error("slice step must be positive")
     low, high, _ = slice(start, end, step).indices(size)
     _check_part(SLICE(Tensor(input.array, input.dtype), dim, low, max(low, high), step), src)
+    check_no_complex_gradient("slice_scatter", input, src)
     return SLICE_SCATTER(input, src, dim, start, end, step)  # type: ignore[no-any-return]
 
 
