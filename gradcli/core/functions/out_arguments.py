@@ -95,6 +95,7 @@ _LOWER: dict[str, str] = {
 #: the operators that functions hand `out` to, where they are others
 _OPERATORS = {
     **dict.fromkeys(("column_stack", "dstack", "hstack", "vstack"), "cat"),
+    "bernoulli": "bernoulli",
     "chain_matmul": "mm",
     "cross": "linalg_cross",
     "diag": "diagonal_copy",

@@ -223,10 +223,10 @@ def write_out(out: Tensor, result: Any) -> Tensor:
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
     check_writable(tensor, source.requires_grad)
-    if source is tensor:
+    if source is tensor and not (state.enabled and tensor.requires_grad):
         bump(tensor)
         return tensor
-    if source.version is not None and source.version is tensor.version:
+    if source is not tensor and source.version is not None and source.version is tensor.version:
         check_overlap(tensor, source)
     check_memory(tensor)
     values = source.array
@@ -285,6 +285,9 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     if state.enabled:
         op.record(probe, (before,), attrs)
     tensor.array = array
+    leaf = tensor.accumulator() if tensor.accumulator is not None else None
+    if leaf is not None:  # gradients that arrive have the new shape
+        leaf.shape = array.shape
     if state.dual is not None:
         state.dual.reshape(tensor, op, attrs)
     if probe.node is not None:

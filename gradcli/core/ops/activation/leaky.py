@@ -15,7 +15,7 @@ from gradcli.core.kernels import elementary
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.rules import ZERO
+from gradcli.core.ops.rules import ZERO, check_no_tangent
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
@@ -234,6 +234,7 @@ def _with_slopes(input: Tensor, lower: float, upper: float, training: bool) -> A
 def _write_rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
     """The in-place form, which takes infinite bounds too."""
     _check_bounds(lower, upper)
+    check_no_tangent("rrelu_with_noise_", input)
     return writing(_with_slopes)(input, lower, upper, training)
 
 

@@ -14,7 +14,7 @@ from gradcli.core.graph.write_checks import check_memory, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
-from gradcli.core.ops.rules import ZERO
+from gradcli.core.ops.rules import ZERO, moves
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
@@ -98,6 +98,8 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
         chances = memory_format.in_order(np.broadcast_to(np.asarray(p.array), array.shape), array)
         memory_format.filled(array, lambda _: source(given).bernoulli(chances, None, input.dtype))
 
+    if moves(p) and not moves(input):  # PyTorch writes no tangent
+        p = Tensor(p.array, p.dtype)
     return in_place.write_part(input, _BERNOULLI, (p,), (), write)
 
 

@@ -86,7 +86,7 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
-    if dtype is dtypes.bool_ and steps != 1:
+    if dtype is dtypes.bool_ and steps > 1:
         raise not_implemented(f"{name}_cpu", dtype)
     limits.check_elements(steps, dtype.itemsize)
     if not dtype.is_floating_point:

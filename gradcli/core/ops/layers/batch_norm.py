@@ -62,9 +62,13 @@ def _statistics(x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, 
         count = x.size // x.shape[1]
         mean = dtypes.stored(np.asarray(summation.total(x, axes, True) / x.dtype.type(count)), dtype)
         squares = np.square(x.astype(np.float64) - mean).sum(axes, keepdims=True)
-        return mean, dtypes.stored((1 / np.sqrt(squares / count + eps)).astype(x.dtype), dtype)
-    mean, rstd = moments(x, axes, eps, dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray)
-    return dtypes.stored(mean, dtype), dtypes.stored(rstd, dtype)
+        rstd = (1 / np.sqrt(squares / count + eps)).astype(x.dtype)
+    else:
+        mean, rstd = moments(x, axes, eps, dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray)
+        mean = dtypes.stored(mean, dtype)
+    if not eps:  # PyTorch divides by no variance of 0
+        rstd = np.where(np.isinf(rstd), rstd.dtype.type(0), rstd)
+    return mean, dtypes.stored(rstd, dtype)
 
 
 def _normalised(x: Array, weight: Array | None, bias: Array | None, eps: float, dtype: DType) -> Array:
@@ -129,7 +133,9 @@ def _centred(xp: Any, x: Any, eps: float, dtype: DType) -> tuple[Any, Any]:
         return xp.call(add_multiply.SUB, x, mean), rstd
     count = math.prod(x.shape) // x.shape[1]
     centred = x - _total(xp, x) / count
-    return centred, 1.0 / xp.sqrt(_total(xp, centred * centred) / count + eps)
+    variance = _total(xp, centred * centred) / count
+    rstd = 1.0 / xp.sqrt(variance + eps)
+    return centred, rstd if eps else xp.where(xp.plain(variance) != 0, rstd, 0.0)
 
 
 def _total(xp: Any, x: Any) -> Any:

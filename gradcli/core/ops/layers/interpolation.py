@@ -26,7 +26,7 @@ from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
 Along = Callable[[int, int, float | None, bool, Any], Taps]
@@ -206,8 +206,15 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
     name = f"compute_indices_weights_{kind}"
     if rank > 1 and shape[1] == 1 and mode != "trilinear":  # the layout of images of one channel is that of channels last, too
         name = f"upsample_{mode.removesuffix('-exact')}{rank}d_channels_last"
-    require_floating(name, input.dtype)
+    bytes_taken = input.dtype is dtypes.uint8 and (kind == "nearest" or rank == 2)
+    if bytes_taken and kind != "nearest":
+        raise runtime_error(f"interpolate(mode='{mode}') of uint8 tensors is not part of gradcli; convert the image with .float()")
+    if not bytes_taken:
+        require_floating(name, input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
+    if bytes_taken:
+        wide = INTERPOLATION[mode, rank].forward(Tensor(input.array.astype(np.float32), dtypes.float32), wanted, scales, align_corners)
+        return Tensor(wide.array.astype(np.uint8), dtypes.uint8)
     return INTERPOLATION[mode, rank].forward(input, wanted, scales, align_corners)
 
 

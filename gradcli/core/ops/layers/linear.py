@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
@@ -32,8 +33,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
     if rank == 2:
         return addmm(bias, input, transposed)
-    if not input.array.flags.c_contiguous or not bias.array.ndim:
-        return matmul(input, transposed) + bias
+    if not input.array.flags.c_contiguous or bias.array.ndim != 1:
+        made = matmul(input, transposed)
+        check_into(made.array, bias.array)
+        return made + bias
     shape = input.array.shape
     flat = addmm(bias, view(input, (math.prod(shape[:-1]), shape[-1])), transposed)
     return view(flat, (*shape[:-1], flat.array.shape[-1]))

@@ -233,7 +233,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *_functions(3, Sample("F.max_pool3d(x, 2)", lambda x: x.max((1, 2, 3), keepdims=True), x=VOLUME)),
     Function(
         "adaptive_max_pool1d",
-        ("Tensor input, ints1 output_size, bool return_indices=False", _chosen(_adaptive_of_rows, 2)),
+        ("Tensor input, ints1 output_size, any return_indices=False", _chosen(_adaptive_of_rows, 2)),
         doc=_EVENLY,
         ops=ADAPTIVE_MAX[2],
         samples=(Sample("F.adaptive_max_pool1d(x, 4)", None, x=ROW),),

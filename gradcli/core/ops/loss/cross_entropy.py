@@ -15,6 +15,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
@@ -298,8 +299,10 @@ def _smoothed(
     axis = 1 if log.array.ndim > 1 else 0
     classes = log.array.shape[axis]
     spread = log if weight is None else log * _along(weight, axis, log.array.ndim)
-    ignored = target.array == ignore_index
-    spread = masked_fill(-sum_along(spread, (axis,)), Tensor(ignored, dtypes.bool_), 0.0)
+    ignored = np.asarray(target.array == ignore_index)
+    spread = -sum_along(spread, (axis,))
+    check_into(spread.array, ignored)
+    spread = masked_fill(spread, Tensor(ignored, dtypes.bool_), 0.0)
     if reduction != "none":
         spread = sum_all(spread)
     if reduction == "mean":

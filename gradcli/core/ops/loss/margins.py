@@ -141,7 +141,7 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
     short = scalars.plus(xp, input - xp.sum(scalars.times_data(xp, input, own), -1, True), margin)
     counts = ((xp.plain(short) > 0) * (1 - own) * _weights(shape, target, weight, dtype) / shape[-1]).astype(dtype)
     slope = _each(xp, grad, math.prod(shape[:-1]), reduction)
-    pushed = scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts)
+    pushed = xp.where(counts != 0, scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts), 0.0)
     return pushed - scalars.times_data(xp, xp.sum(pushed, -1, True), own)
 
 

@@ -14,6 +14,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
@@ -57,7 +58,14 @@ class _DifferenceLoss(Op):
 
 
 def _difference_loss(
-    name: str, parameter: str, value: Callable[..., Any], pieces: Pieces, slope: str, curvature: str, note: str = ""
+    name: str,
+    parameter: str,
+    value: Callable[..., Any],
+    pieces: Pieces,
+    slope: str,
+    curvature: str,
+    note: str = "",
+    layout: Layout = "iterated",
 ) -> tuple[Op, Op]:
     """A loss of `input - target`, and its derivative, which has a derivative itself.
 
@@ -116,7 +124,7 @@ def _difference_loss(
         forward,
         "input target",
         f"reduction {parameter}",
-        layout="iterated",
+        layout=layout,
         input=Rule(
             lambda xp, grad, input, target, attrs: xp.call(second, grad, input, floating(xp, target, input), *attrs),
             f"{N}{slope} / n",
@@ -145,7 +153,7 @@ def _huber(d: Array, delta: float) -> Any:
 
 
 def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
-    near = np.abs(d) <= delta
+    near = np.abs(d) < delta
     return near.astype(d.dtype), np.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
 
 
@@ -167,8 +175,9 @@ HUBER, HUBER_BACKWARD = _difference_loss(
     _huber,
     _huber_pieces,
     "grad * (input - target).clamp(-delta, delta)",
-    "grad * grad_output * ((input - target).abs() <= delta)",
+    "grad * grad_output * ((input - target).abs() < delta)",
     "the pieces meet with one derivative where abs(input - target) == delta",
+    "preserved",
 )
 
 
