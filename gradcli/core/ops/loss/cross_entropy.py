@@ -261,7 +261,7 @@ def _check_smoothing(label_smoothing: float) -> None:
 def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
     """Cross entropy with probabilities."""
     axis = 1 if input.array.ndim > 1 else 0
-    classes = size(input, axis) if input.array.ndim != 1 else input.array.size
+    classes = size(input, axis if input.array.ndim else 1)
     if not target.dtype.is_floating_point:
         raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
     if ignore_index >= 0:
