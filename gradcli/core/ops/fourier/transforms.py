@@ -194,8 +194,9 @@ def _ihfftn(input: Tensor, s: Sizes, dim: Sizes, norm: Norm) -> Tensor:
         raise runtime_error("ihfftn must transform at least one axis")
     code = _normalization(norm, False)
     x: Tensor = R2C(_resized(_promoted(input, False), dims, sizes), (dims[-1],), code, True)
-    x = catalog.function("conj_physical")(x)
-    return C2C(x, tuple(dims[:-1]), code, False) if len(dims) > 1 else x
+    if len(dims) == 1:
+        return conj(x)
+    return C2C(catalog.function("conj_physical")(x), tuple(dims[:-1]), code, False)  # type: ignore[no-any-return]
 
 
 # --- frequencies and shifts ---

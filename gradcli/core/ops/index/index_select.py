@@ -189,7 +189,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         if len(have) != 2 and (at or len(have) == 1):
             raise ProgramError("IndexError", "index out of range in self")
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}")
-    return INDEX_ADD(input, source, dim, watched(index).reshape(-1), alpha)  # type: ignore[no-any-return]
+    return INDEX_ADD(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
@@ -246,7 +246,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     bad = out_of_range(index.array, length)
     if bad is not None:
         raise shape_error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
-    return INDEX_COPY(input, source, dim, watched(index).reshape(-1) if given else watched(index))  # type: ignore[no-any-return]
+    return INDEX_COPY(input, source, dim, watched(index))  # type: ignore[no-any-return]
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]

@@ -19,7 +19,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
-from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -168,7 +168,7 @@ BAG_MAX: Op = Op(
         "zeros_like(weight).flatten().index_add(0, indices[indices >= 0], grad[indices >= 0]).reshape(weight.shape)",
         "the first of equal maxima of a bag gets its gradient",
     ),
-    per_sample_weights=None,  # maxima take no weights
+    per_sample_weights=ZERO,  # maxima take no weights
 )
 
 

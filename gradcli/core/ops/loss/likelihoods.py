@@ -48,6 +48,8 @@ def kl_div(
 
 
 def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Any:
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise runtime_error("kl_div: Complex inputs not supported.")
     if not (input.dtype.is_floating_point and target.dtype.is_floating_point):
         raise runtime_error("kl_div: Integral inputs not supported.")
     # the right factor comes first, as in PyTorch, because this order decides how the gradients of the target are added up

@@ -179,10 +179,10 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
     """Each slice of a dimension as often in a row as its element of `repeats` says; without dim each element, as a vector."""
     if dim is None:
         input, dim = (input if input.array.ndim == 1 else reshape(input, (-1,))), 0
-    length = size(input, dim)
     counts = repeats.array
     if counts.ndim > 1:
         raise runtime_error("repeats must be 0-dim or 1-dim tensor")
+    length = size(input, dim)
     if counts.ndim == 0 or counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))
     elif counts.size != length:
