@@ -87,9 +87,9 @@ def check_derived(name: str) -> Any:
     raise no_derivative(name)
 
 
-def check_no_complex_gradient(name: str, *inputs: Tensor) -> None:
-    """Raise RuntimeError for complex tensors that need a gradient: PyTorch has none of this function."""
-    if state.enabled and any(t.dtype.is_complex and t.requires_grad for t in inputs):
+def check_no_complex_gradient(name: str, input: Tensor, *more: Tensor) -> None:
+    """Raise RuntimeError for a complex `input`, which the result is like, where a gradient is wanted: PyTorch has none here."""
+    if state.enabled and input.dtype.is_complex and any(t.requires_grad for t in (input, *more)):
         raise runtime_error(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 
