@@ -10,7 +10,6 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.nn.containers import ModuleDict, ModuleList
-from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.state import recording
@@ -233,7 +232,7 @@ def register_parametrization(module: Any, tensor_name: Any, parametrization: Any
         table = vars(module)[field]
         if type(tensor_name) is str and tensor_name in table:
             made = ParametrizationList([parametrization], table[tensor_name], bool(unsafe))
-            vars(module)[field] = ComputedMembers(module, {n: t for n, t in table.items() if n != tensor_name})
+            module.forget(tensor_name)
             module.children_by_name.setdefault(NAME, ModuleDict()).children_by_name[tensor_name] = made
             return module
     raise ProgramError(

@@ -15,7 +15,6 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
-from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.module_hooks import before_forward
 from gradcli.core.ops.shape.casting import to_dtype
@@ -155,8 +154,7 @@ def _apply(make: Make, module: Any, name: Any, *args: Any, importance_scores: An
     first = not isinstance(method, PruningContainer)
     if first:
         module.register_parameter(f"{name}_orig", orig)
-        held = {n: t for n, t in module.own_parameters.items() if n != name}
-        module.own_parameters = ComputedMembers(module, held)
+        module.forget(name)
     default = _ones_like(orig) if first else _copy(module.attribute(f"{name}_mask"))
     try:
         mask = method.compute_mask(orig if importance_scores is None else importance_scores, default_mask=default)

@@ -11,7 +11,6 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Hooks, Removable
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
-from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.nn.utils.parametrizations import default_dim
@@ -46,8 +45,7 @@ class WeightHook:
         return module.attribute(f"{self.name}_{ending}")
 
     def attach(self, module: Module, first: Any) -> None:
-        """Take the place of the parameter; `first` is what is read before the first call."""
-        module.own_parameters = ComputedMembers(module, {n: t for n, t in module.own_parameters.items() if n != self.name})
+        """Compute the parameter, which the module has no more; `first` is what is read before the first call."""
         module.fields[self.name] = first
         module.before = module.before or Hooks()
         self.handle = module.before.add(self)
@@ -124,7 +122,7 @@ def weight_norm(module: Any, name: Any = "weight", dim: Any = 0) -> Any:
     hook, weight = SizeAndDirection(name, dim), module.attribute(name)
     with recording(False):
         sizes = norm_except_dim(weight, 2, hook.dim)
-    del module.own_parameters[name]
+    module.forget(name)
     module.own_parameters[f"{name}_g"] = as_parameter(sizes)
     module.own_parameters[f"{name}_v"] = as_parameter(weight)
     hook.attach(module, hook.compute(module, False))
@@ -152,7 +150,7 @@ def spectral_norm(module: Any, name: Any = "weight", n_power_iterations: Any = 1
         raise ProgramError("ValueError", f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     hook = Spectral(name, n_power_iterations, PowerIteration(default_dim(module) if dim is None else dim, eps))
     u, v = hook.iteration.start(hook.iteration.matrix(detach(weight)))
-    del module.own_parameters[name]
+    module.forget(name)
     module.own_parameters[f"{name}_orig"] = weight
     module.own_buffers[f"{name}_u"], module.own_buffers[f"{name}_v"] = u, v
     hook.attach(module, Tensor(weight.array, weight.dtype))
