@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.user_classes import bind
@@ -56,7 +57,8 @@ class HostedObject(Instance):
 
     def own_repr(self, address: str) -> str:
         made: Any = self.MADE.__repr__
-        return super().own_repr(address) if made is object.__repr__ else str(made(self))
+        plain = made in (object.__repr__, Scripted.__repr__)
+        return super().own_repr(address) if plain else str(made(self))
 
     __hash__ = Instance.__hash__
 

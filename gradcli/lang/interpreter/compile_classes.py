@@ -8,11 +8,11 @@ from gradcli.core.tensor.state import state
 from gradcli.lang.classes.creation import make_class
 from gradcli.lang.interpreter.compile_calls import arguments
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.compile_functions import doc_of, enter, qualified_name
+from gradcli.lang.interpreter.compile_functions import enter, qualified_name
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.scope import CLASS
-from gradcli.lang.syntax.nodes import Assign, ClassDef, Declaration, Name
+from gradcli.lang.syntax.nodes import Assign, ClassDef, Constant, Declaration, ExprStmt, Name
 from gradcli.lang.values import calls
 from gradcli.lang.values.value_classes import UNBOUND
 
@@ -28,7 +28,8 @@ def class_def(node: ClassDef, context: Context) -> Run:
     cell = scope.slots[CLASS]
     qualified = qualified_name(node.name, scope)
     annotations = _annotations(node)
-    doc = doc_of(node.body)
+    first = node.body[0]
+    doc = first.value.value if isinstance(first, ExprStmt) and isinstance(first.value, Constant) else None
     decorators = [(context.expression(d), d) for d in node.decorators]
     put = store(node.name, context)
 
@@ -38,7 +39,7 @@ def class_def(node: ClassDef, context: Context) -> Run:
         own = make_frame(frame)
         body(own)
         fields = {name: own[slot] for name, slot in names if own[slot] is not UNBOUND}
-        fields.setdefault("__doc__", doc)
+        fields.setdefault("__doc__", doc if type(doc) is str else None)
         state.origin = node
         made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
         own[cell][0] = made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
@@ -13,7 +13,7 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import ClassDef, Comprehension, Constant, ExprStmt, ForClause, FunctionDef, Lambda, Node, Parameter, Return
+from gradcli.lang.syntax.nodes import ClassDef, Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate
@@ -25,7 +25,6 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     """`def`: makes the function, calls its decorators with it, and binds the name."""
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
-    code.doc = doc_of(node.body)
     code.run = _generator(node, inner, code) if inner.scope.yields else _body(node, inner)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]
@@ -39,13 +38,6 @@ def function_def(node: FunctionDef, context: Context) -> Run:
         put(frame, function)
 
     return run
-
-
-def doc_of(body: Sequence[Node]) -> str | None:
-    """The text that a body begins with."""
-    first = body[0]
-    text = first.value.value if isinstance(first, ExprStmt) and isinstance(first.value, Constant) else None
-    return text if type(text) is str else None
 
 
 def _generator(node: FunctionDef, inner: Context, code: Code) -> Run:

@@ -71,8 +71,7 @@ def _named(wrapper: Value, wrapped: Value, assigned: Value = None, updated: Valu
     inner = wrapped.function if type(wrapped) is BoundUserMethod else wrapped
     if type(wrapper) is UserFunction and hasattr(inner, "name"):
         code = inner.code if type(inner) is UserFunction else None
-        doc = inner.doc if type(inner) is UserFunction else None
-        wrapper.shown = (str(inner.name), str(inner.name) if code is None else code.qualified, doc)
+        wrapper.shown = (str(inner.name), str(inner.name) if code is None else code.qualified)
     return wrapper
 
 

@@ -53,7 +53,7 @@ _BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 #: by type, the attributes that are not methods
 GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     Tensor: tensor_attributes.GETTERS,
-    UserFunction: _NAMED | {"__doc__": attrgetter("doc")},
+    UserFunction: _NAMED,
     DType: {
         "is_floating_point": lambda value: value.is_floating_point,
         "is_complex": lambda value: value.is_complex,

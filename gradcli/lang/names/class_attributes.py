@@ -141,9 +141,7 @@ def _of_method(value: BoundUserMethod, name: str) -> Value:
         return value.owner
     if name == "__func__":
         return value.function
-    if type(value.function) is not UserFunction or name not in ("__name__", "__doc__"):
-        return MISSING
-    return value.name if name == "__name__" else value.function.doc
+    return value.name if name == "__name__" and type(value.function) is UserFunction else MISSING
 
 
 READERS: dict[type, Callable[..., Value]] = {UserClass: _of_class, Super: _of_super, BoundUserMethod: _of_method}

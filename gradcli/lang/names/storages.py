@@ -14,7 +14,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
-from gradcli.core.calling.type_errors import not_an_integer
+from gradcli.core.calling.type_errors import not_an_integer, type_error
 from gradcli.core.graph.strided import owner
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.ops.create.from_data import from_data
@@ -165,7 +165,9 @@ def _type_of(kind: type[Storage], construct: Callable[..., Storage]) -> ScriptTy
 
 def _new_typed(wrap_storage: Value = None, *, dtype: Value = None, device: Value = None) -> Storage:
     warnings.emit(_DEPRECATED, once="typed storage")
-    return TypedStorage.made(wrap_storage, dtypes.get_default() if dtype is None else dtype)
+    if dtype is not None and not isinstance(dtype, DType):
+        raise type_error("dtype must be torch.dtype, not {}", dtype)
+    return TypedStorage.made(wrap_storage, dtype or dtypes.get_default())
 
 
 def _new_untyped(size: Value = None, *, device: Value = None) -> Storage:

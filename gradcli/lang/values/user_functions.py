@@ -22,7 +22,6 @@ class Code:
     __slots__ = (
         "cell_slots",
         "counting",
-        "doc",
         "double_star",
         "keyword_only",
         "locals",
@@ -45,8 +44,6 @@ class Code:
         only_positional: int = 0,
     ) -> None:
         self.name = name
-        #: the text that the body begins with
-        self.doc: str | None = None
         #: the name with the functions around it, for messages: `outer.<locals>.inner`
         self.qualified = name
         self.positional = positional
@@ -85,8 +82,8 @@ class UserFunction:
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
         self.cells = cells
-        #: `__name__`, the name that the repr shows, and `__doc__`, where `functools.wraps` has given others
-        self.shown: tuple[str, str, str | None] | None = None
+        #: `__name__`, and the name that the repr shows, where `functools.wraps` has given others
+        self.shown: tuple[str, str] | None = None
         #: the slots that follow the parameters in a new frame
         self.tail = (UNBOUND,) * code.locals + cells
 
@@ -94,11 +91,6 @@ class UserFunction:
     def name(self) -> str:
         """`__name__`."""
         return self.code.name if self.shown is None else self.shown[0]
-
-    @property
-    def doc(self) -> str | None:
-        """`__doc__`."""
-        return self.code.doc if self.shown is None else self.shown[2]
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return invoke(self, args, kwargs, state.origin)

@@ -26,6 +26,13 @@ from gradcli.errors import ProgramError
 Make = Callable[..., Any]
 
 
+def _tensor(value: Any, name: str) -> Tensor:
+    """The tensor itself. AttributeError for what is none, and so has no attribute of this name."""
+    if type(value) is not Tensor:
+        raise no_attribute(value, name)
+    return value
+
+
 def _ones_like(tensor: Tensor) -> Tensor:
     return Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)
 
@@ -51,7 +58,10 @@ class BasePruningMethod(Scripted):
     tensor_name: Any = None
 
     def __init__(self) -> None:
-        """A method without settings."""
+        """A method without settings. TypeError for the base itself, which chooses nothing."""
+        if type(self) is BasePruningMethod:
+            text = "Can't instantiate abstract class BasePruningMethod with abstract method compute_mask"
+            raise ProgramError("TypeError", text)
 
     def __init_subclass__(cls, known: bool = True) -> None:
         if known:
@@ -70,7 +80,7 @@ class BasePruningMethod(Scripted):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask of a tensor, of which `default_mask` has taken elements already."""
-        raise NotImplementedError
+        raise ProgramError("NotImplementedError", "")
 
     def apply_mask(self, module: Any) -> Any:
         """The parameter with 0 where the mask is 0. AssertionError before it is known which."""
@@ -84,9 +94,9 @@ class BasePruningMethod(Scripted):
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """A tensor with 0 at the places that are chosen."""
-        if importance_scores is not None and importance_scores.shape != t.shape:
-            text = f"importance_scores should have the same shape as tensor t, got {importance_scores.shape} vs {t.shape}"
-            raise ProgramError("AssertionError", text)
+        shape = _tensor(t, "shape").shape
+        if importance_scores is not None and (given := _tensor(importance_scores, "shape").shape) != shape:
+            raise ProgramError("AssertionError", f"importance_scores should have the same shape as tensor t, got {given} vs {shape}")
         scores = t if importance_scores is None else importance_scores
         return t * self.compute_mask(scores, default_mask=_ones_like(t) if default_mask is None else default_mask)
 
@@ -147,8 +157,8 @@ def _apply(make: Make, module: Any, name: Any, *args: Any, importance_scores: An
     """Take the place of a parameter: `name_orig` and the buffer `name_mask` are what it is computed from."""
     _check_place(module, name)
     method = _combined(make, module, name, args, kwargs)
-    orig = module.attribute(name)
-    if importance_scores is not None and importance_scores.shape != orig.shape:
+    orig = _tensor(module.attribute(name), "shape")
+    if importance_scores is not None and _tensor(importance_scores, "shape").shape != orig.shape:
         text = f"importance_scores should have the same shape as parameter {name} of {shown(module)}"
         raise ProgramError("AssertionError", f"{text}, got {importance_scores.shape} vs {orig.shape}")
     first = not isinstance(method, PruningContainer)
@@ -156,14 +166,15 @@ def _apply(make: Make, module: Any, name: Any, *args: Any, importance_scores: An
         module.register_parameter(f"{name}_orig", orig)
         module.forget(name)
     default = _ones_like(orig) if first else _copy(module.attribute(f"{name}_mask"))
+    done = False
     try:
         mask = method.compute_mask(orig if importance_scores is None else importance_scores, default_mask=default)
         module.register_buffer(f"{name}_mask", mask)
         method.refresh(module, None)
-    except ProgramError:
-        if first:
+        done = True
+    finally:
+        if first and not done:
             module.own_parameters[name] = module.own_parameters.pop(f"{name}_orig")
-        raise
     module.before = module.before or Hooks()
     module.before.add(before_forward(method.refresh, False, method))
     return method
@@ -175,6 +186,8 @@ class PruningContainer(BasePruningMethod):
     def __init__(self, *args: Any) -> None:
         self.methods: tuple[Any, ...] = ()
         if len(args) == 1:
+            if not isinstance(args[0], BasePruningMethod):
+                raise no_attribute(args[0], "_tensor_name")
             self.tensor_name = args[0].tensor_name
         for method in args:
             self.add_pruning_method(method)
@@ -192,10 +205,10 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask of what `default_mask` keeps, by the last method."""
         limits.evaluation.tick()
-        method, made = self.methods[-1], to_dtype(_copy(default_mask), t.dtype)
+        method, made = self.methods[-1], to_dtype(_copy(_tensor(default_mask, "to")), _tensor(t, "dtype").dtype)
         place = _kept(method, t, np.asarray(default_mask.array))
         scores, mask = (Tensor(np.array(np.asarray(one.array)[place]), one.dtype) for one in (t, default_mask))
-        np.asarray(made.array)[place] = method.compute_mask(scores, default_mask=mask).array
+        np.asarray(made.array)[place] = _tensor(method.compute_mask(scores, default_mask=mask), "to").array
         return made
 
     SCRIPT_METHODS = {
@@ -244,7 +257,10 @@ def _count(amount: Any, size: int) -> int:
     return count
 
 
-def _size_along(t: Tensor, dim: int) -> int:
+def _size_along(t: Tensor, dim: Any) -> int:
+    _tensor(t, "shape")
+    if type(dim) is not int:
+        raise type_error("'>=' not supported between instances of '{}' and 'int'", dim)
     if t.array.ndim <= 1:
         text = f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape}"
         raise ProgramError("ValueError", f"{text} with {t.array.ndim} dims")
@@ -292,8 +308,8 @@ class _Amount(BasePruningMethod, known=False):
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        count = _count(self.amount, t.array.size)
-        mask = _copy(default_mask)
+        count = _count(self.amount, _tensor(t, "nelement").array.size)
+        mask = _copy(_tensor(default_mask, "clone"))
         if count:
             np.asarray(mask.array).reshape(-1)[self.chosen(t, count).array] = 0
         return mask
@@ -384,7 +400,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        if default_mask.shape != self.mask.shape:
+        if _tensor(default_mask, "shape").shape != _tensor(self.mask, "shape").shape:
             text = f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
             raise ProgramError("AssertionError", text)
         return default_mask * to_dtype(self.mask, default_mask.dtype)
@@ -462,7 +478,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     for module, name in pairs:
         _check_place(module, name)
     held = [module.attribute(name) for module, name in pairs]
-    relevant = _flat([scores.get(pair, tensor) for pair, tensor in zip(pairs, held, strict=True)])
+    relevant = _flat([_tensor(scores.get(pair, tensor), "view") for pair, tensor in zip(pairs, held, strict=True)])
     masks = [module.attribute(f"{name}_mask", None) for module, name in pairs]
     default = _flat([_ones_like(tensor) if mask is None else mask for mask, tensor in zip(masks, held, strict=True)])
     method = pruning_method(**kwargs)
@@ -491,4 +507,6 @@ def remove(module: Any, name: Any) -> Any:
 @Routine
 def is_pruned(module: Any) -> bool:
     """Whether a module or one below has a parameter with a mask."""
+    if not isinstance(module, Module):
+        raise no_attribute(module, "named_modules")
     return any(True for _, one in module.walk() for _ in hooks_of(one))
