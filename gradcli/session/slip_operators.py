@@ -38,7 +38,8 @@ def operators(slip: Slip) -> Iterable[Repair]:
         yield pair(left, f"{_atom(right)}.T")
         yield pair(f"{_atom(left)}.T", right)
         yield slip.changed(span, f"({left} * {right})")
-    if slip.error.code is Code.BROADCAST:
+    # operands that do not fit with one more dimension are not meant to have two
+    if slip.error.code is Code.BROADCAST and "[:, None]" not in left + right:
         yield pair(left, f"{_atom(right)}[:, None]")
         yield pair(f"{_atom(left)}[:, None]", right)
 

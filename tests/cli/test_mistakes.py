@@ -52,3 +52,9 @@ def test_a_mistake_is_answered_by_what_works(number: int, cli, tmp_path: Path, m
         assert cli(*words[1:]).code == 0, command
         options = [word for word in shlex.split(typed) if re.fullmatch(r"--\w+", word)]
         assert all(option in words for option in options)
+
+
+def test_a_product_that_does_not_fit_gets_no_proposal_of_more_dimensions(cli) -> None:
+    answer = cli("eval", "a@b", "a=[[1,2],[3,4]]", "b=[1,2,3]")
+    assert answer.code
+    assert not proposed(answer.err)
