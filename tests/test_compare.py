@@ -144,3 +144,11 @@ def test_a_child_that_dies_is_started_again() -> None:
 def test_functions_are_chosen_by_name_and_module() -> None:
     assert {s.name for s in compare.chosen(["F.gelu", "Tensor.sin"], [])} == {"torch.nn.functional.gelu", "Tensor.sin"}
     assert {s.function.name for s in compare.chosen([], ["linalg.qr"])} >= {"qr"}
+
+
+def test_a_row_of_internal_assertions_is_about_no_other_error() -> None:
+    row = verdicts.Known("*", "no error of an internal assertion", "reason")
+    assertion = verdicts.Difference("value", "no error", "RuntimeError: x INTERNAL ASSERT FAILED at y", "1")
+    assert row.covers("torch.cumsum", assertion, "")
+    assert not row.covers("torch.cumsum", verdicts.Difference("value", "no error", "RuntimeError: no", "1"), "")
+    assert not row.covers("torch.cumsum", verdicts.Difference("value", "wrong value", assertion.theirs, "1"), "")

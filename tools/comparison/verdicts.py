@@ -74,7 +74,7 @@ class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
     After it may follow "with nan or infinity", "with huge numbers", "without elements" or "in half precision", for calls of such inputs,
-    or "but for signs", for numbers that differ in their signs alone.
+    or "but for signs", for numbers that differ in their signs alone, or "of an internal assertion", for errors that PyTorch calls its bug.
     """
 
     names: str
@@ -86,11 +86,14 @@ class Known:
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
         what, *odd = re.split(
-            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|but for signs$)", self.what
+            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|but for signs$|of an internal assertion$)",
+            self.what,
         )
         if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
             return False
         if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):
+            return False
+        if odd == ["of an internal assertion"] and "INTERNAL ASSERT FAILED" not in difference.theirs:
             return False
         return fits and what in ("*", difference.fact, difference.kind, f"{difference.kind} of {difference.fact}")
 
