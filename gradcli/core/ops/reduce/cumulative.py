@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.op_node import short_name
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.summation import total
@@ -17,6 +18,7 @@ from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
 from gradcli.core.ops.index.selection import Selection, result
 from gradcli.core.ops.reduce.common import Typed, sum_dtype
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -268,6 +270,7 @@ class _Running(Selection):
         x = args[0]
         if x.array.size or state.dual is not None:
             return super().__call__(*args)
+        check_no_complex_gradient(short_name(self.grad_fn).lower(), x)
         out, index = Tensor(x.array.copy(), x.dtype), wrap(np.zeros(x.array.shape, np.int64))
         if state.enabled:
             self.record(out, (x,), (*args[1:], index))

@@ -41,8 +41,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise shape_error("diff expects input to be at least one-dimensional")
     if n < 0:
         raise runtime_error(f"order must be non-negative but got {n}")
-    dim = wrap_dim(dim, input.array.ndim)
     parts = [p for p in (prepend, input, append) if p is not None]
+    if n == 0 and len(parts) == 1:  # of one tensor PyTorch looks at dim when it subtracts
+        return COPY(input)
+    dim = wrap_dim(dim, input.array.ndim)
     if any(p.array.ndim != input.array.ndim for p in parts):
         raise shape_error("diff expects prepend or append to be the same dimension as input")
     for part in parts:

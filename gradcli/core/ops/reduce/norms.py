@@ -36,6 +36,8 @@ def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, power
     value: Any
     if order != 0 and x.size and not powers and all(x.shape[d] == 1 for d in dims):  # no power that might overflow
         value = size if keepdim else size.reshape([n for d, n in enumerate(x.shape) if d not in dims])
+    elif not x.size and order != order:  # PyTorch does not take the power of what has no elements
+        value = total(size, axis=dims, keepdims=keepdim)
     elif order == math.inf:
         value = np.max(size, axis=dims, keepdims=keepdim)
     elif order == -math.inf:

@@ -290,8 +290,13 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if not c.array.ndim:
         return div(c, c)
-    deviation = SQRT(diagonal(c))
-    return clamp(div(div(c, reshape(deviation, (-1, 1))), reshape(deviation, (1, -1))), -1, 1)
+    real = catalog.function("real")
+    deviation = SQRT(real(diagonal(c)))
+    made = div(div(c, reshape(deviation, (-1, 1))), reshape(deviation, (1, -1)))
+    if not made.dtype.is_complex:
+        return clamp(made, -1, 1)
+    parts = (clamp(part(made), -1, 1) for part in (real, catalog.function("imag")))
+    return catalog.function("complex")(*parts)  # type: ignore[no-any-return]
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
