@@ -122,6 +122,7 @@ _STANDARD = (
 LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "abc": ("gradcli.lang.libraries.typing", "ABSTRACT"),
+    "collections.abc": ("gradcli.lang.names.abstract_types", "MEMBERS"),
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.saving.os_files", "OS"),
     "gc": ("gradcli.lang.libraries.system", "GC"),

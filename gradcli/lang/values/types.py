@@ -377,7 +377,7 @@ def is_subclass(value: Value, wanted: Value, /) -> bool:
             continue
         if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):
             raise ProgramError("TypeError", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
-        if one is value or one is OBJECT:
+        if one is value or one is OBJECT or (type(one) is TypeValue and one.above is not None and one.above(value)):
             return True
         above = value.mro if type(value) is UserClass else (value,)
         if one in above or any(type(base) is not UserClass and is_below(base, one) for base in above):

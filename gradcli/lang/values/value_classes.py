@@ -136,21 +136,23 @@ class BoundMethod:
 class TypeValue:
     """A type: what `type(x)` gives and `isinstance` takes; calling it makes a value, where that is possible.
 
-    `path` is the name as printed (`torch.Tensor`); `check` decides isinstance.
+    `path` is the name as printed (`torch.Tensor`); `check` decides isinstance. An abstract type decides issubclass by `above`.
     """
 
-    __slots__ = ("__weakref__", "check", "make", "name", "path")
+    __slots__ = ("__weakref__", "above", "check", "make", "name", "path")
 
     def __init__(
         self,
         path: str,
         check: Callable[[Value], bool],
         make: Callable[..., Value] | None = None,
+        above: Callable[[Value], bool] | None = None,
     ) -> None:
         self.path = path
         self.name = path.rpartition(".")[2]
         self.check = check
         self.make = make
+        self.above = above
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if self.make is None:
