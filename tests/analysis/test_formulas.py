@@ -22,6 +22,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax.parser import parse_expression, parse_input
+from gradcli.lang.values.value_classes import is_value
 from gradcli.source import Source
 from tests import settings
 from tests.analysis.formula_samples import SAMPLES
@@ -119,7 +120,8 @@ def evaluated(node: OpNode, recorder: Recorder, formula: str, grads: list[Any], 
     if type(node) is ComplexNode:  # the formula of a holomorphic function takes the conjugates
         values = {name: value if name in ("grad", "grads") else conjugate(value) for name, value in values.items()}
     for name, value in values.items():
-        run.set(name, value)
+        if is_value(value):  # what records hand on to their rules alone has no place in a formula
+            run.set(name, value)
     return run.execute_input(parse_input(Source("<formula>", formula)))
 
 
@@ -161,6 +163,10 @@ def formulas() -> dict[tuple[str, str, str], str]:
     return {(op.grad_fn, name, rule.formula): function for op, function in records().values() for name, rule in op.rules.items() if rule}
 
 
+#: the rule of an argument that is always None: maxima of bags take no weights, but their node has an edge for them
+EDGES_ALONE = {("EmbeddingBagBackward0", "per_sample_weights", "0 * grad")}
+
+
 @pytest.mark.slow
 def test_every_formula_agrees_with_its_rule() -> None:
     agreed: set[tuple[str, str, str]] = set()
@@ -172,7 +178,7 @@ def test_every_formula_agrees_with_its_rule() -> None:
             if any(grad is not None for grad in grads):
                 agreed |= set(compared(node, recorder, grads))
     missing = formulas().keys() - agreed
-    assert not missing, f"never evaluated: {sorted(missing)}"
+    assert missing == EDGES_ALONE, f"never evaluated: {sorted(missing)}"
 
 
 def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tuple[str, str, str]]:

@@ -158,7 +158,8 @@ def all_entries() -> tuple[Entry, ...]:
     found: list[Entry] = []
     for family in catalog.FAMILIES:
         found += of_family(family, seen)
-    rest = [entry for name in library.PLACES if (entry := of_place(name, seen)) is not None]
+    public = [name for name in library.PLACES if not name.rpartition(".")[2].startswith("_")]
+    rest = [entry for name in public if (entry := of_place(name, seen)) is not None]
     rest += [of_constant(name, value) for name, value in constants().items()]
     return tuple(by_family([*found, *rest]))
 

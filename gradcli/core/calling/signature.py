@@ -216,7 +216,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
     "scalars": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
     "ints1": lambda v: _is_int(v) or _is_ints(v),
-    "Tensors": lambda v: isinstance(v, (tuple, list)) and (not v or type(v[0]) is Tensor),
+    "Tensors": lambda v: isinstance(v, (tuple, list)) and all(type(one) is Tensor for one in v),
     "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,
     "Generator": lambda v: type(v).__name__ == "Generator",
     "layout": lambda v: type(v).__name__ == "Symbol",

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling import warnings
+from gradcli.core.calling import mappings, warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ordered, type_error
+from gradcli.core.calling.type_errors import no_attribute, not_callable, not_iterable, not_ordered, type_error
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
@@ -274,16 +274,16 @@ class Optimizer(DeclaredArguments):
     def load_state_dict(self, state_dict: Any) -> None:
         """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
         given = table_of(state_dict)
-        groups = [dict(table_of(g)) for g in given["param_groups"]]
-        if len(groups) != len(self.param_groups):
+        if language.length(given["param_groups"]) != len(self.param_groups):
             raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
+        groups = [_saved_group(g) for g in language.iterate(given["param_groups"])]
         pairs = list(zip(self.param_groups, groups, strict=True))
         if any(len(mine["params"]) != len(new["params"]) for mine, new in pairs):
             raise ProgramError(
                 "ValueError", "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
         by_number = {number: p for mine, new in pairs for number, p in zip(new["params"], mine["params"], strict=True)}
-        state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in table_of(given["state"]).items()}
+        state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in _saved_state(given["state"]).items()}
         for mine, new in pairs:
             new["params"] = mine["params"]
         self.param_groups = groups
@@ -303,6 +303,19 @@ def _refuse_differentiable(group: Group) -> None:
         if param.grad is not None and param.node is None:
             raise leaf_error("a leaf Variable")
     raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
+
+
+def _saved_group(group: Any) -> Group:
+    if not isinstance(group, (dict, mappings.Mapping)):
+        language.item(group, "params")
+        raise type_error("a saved parameter group must be a dict, not {}", group)
+    return dict(table_of(group))
+
+
+def _saved_state(state: Any) -> dict[Any, Any]:
+    if not isinstance(state, (dict, mappings.Mapping)):
+        raise no_attribute(state, "items")
+    return table_of(state)
 
 
 def _listed(params: Any) -> list[Any]:

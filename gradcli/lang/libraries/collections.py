@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
 from operator import attrgetter
 
 from gradcli import limits
@@ -14,7 +14,7 @@ from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
 from gradcli.errors import ProgramError
-from gradcli.lang.python import comparing, dicts_and_sets
+from gradcli.lang.python import comparing, dicts_and_sets, sequences
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import operators
@@ -77,30 +77,48 @@ class Counter(mappings.Counter):
 
     def __init__(self, iterable: Value = None, /, **kwargs: Value) -> None:
         super().__init__()
-        self.count(iterable, kwargs, "+")
-
-    def count(self, iterable: Value, more: dict[str, Value], symbol: str) -> None:
-        """Add, or take away, the counts of a mapping, or of how often each item of an iterable occurs."""
-        combine = operators.BINARY[symbol]
-        table = table_of(iterable)
-        pairs = ((item, 1) for item in stepping(iterable)) if table is None and iterable is not None else (table or {}).items()
-        for source in (pairs, more.items()):
-            for item, count in source:
-                comparing.check_hashable(item)
-                self[item] = combine(self.table.get(item, 0), count)
+        self.update(iterable, **kwargs)
 
     def update(self, iterable: Value = None, /, **kwargs: Value) -> None:
-        """Add counts."""
-        self.count(iterable, kwargs, "+")
+        """Add counts: those of a mapping, or how often each item of an iterable occurs."""
+        for table in (table_of(iterable), kwargs):
+            if table and not self.table:
+                self.table.update(table)
+            else:
+                self._count(table or {}, lambda before, count: operators.BINARY["+"](count, before))
+        self._count_items(iterable, "+")
 
     def subtract(self, iterable: Value = None, /, **kwargs: Value) -> None:
         """Take counts away."""
-        self.count(iterable, kwargs, "-")
+        for table in (table_of(iterable), kwargs):
+            self._count(table or {}, operators.BINARY["-"])
+        self._count_items(iterable, "-")
+
+    def _count(self, table: dict[Value, Value], combine: Callable[[Value, Value], Value]) -> None:
+        for item, count in list(table.items()):
+            self.table[item] = combine(self.table.get(item, 0), count)
+
+    def _count_items(self, iterable: Value, symbol: str) -> None:
+        if iterable is None or table_of(iterable) is not None:
+            return
+        for item in stepping(iterable):
+            comparing.check_hashable(item)
+            self.table[item] = operators.BINARY[symbol](self.table.get(item, 0), 1)
 
     def most_common(self, n: Value = None) -> list[Value]:
         """Pairs of value and count, the most frequent first."""
-        found = sorted(self.table.items(), key=lambda pair: pair[1], reverse=True)
+        found = sequences.sorted_list(OPS, list(self.table.items()), key=_COUNT_OF, reverse=True)
         return found if n is None else found[: max(0, index_of(n))]
+
+    def pieces(self) -> Pieces:
+        """The parts of the repr: the most frequent values first, where their counts can be compared."""
+        try:
+            often = dict(self.most_common())
+        except ProgramError as error:
+            if error.type_name != "TypeError":
+                raise
+            often = self.table
+        return ("Counter(", (often,), ")") if often else ("Counter()",)
 
     def elements(self) -> IteratorValue:
         """Each value as often as it was counted."""
@@ -109,26 +127,16 @@ class Counter(mappings.Counter):
 
     def total(self) -> Value:
         """The sum of the counts."""
-        return sum(self.table.values())
+        return reduce(operators.BINARY["+"], self.table.values(), 0)
 
     def copy(self) -> Counter:
         """A shallow copy."""
         return Counter(self.table)
 
     def special(self, name: str) -> Callable[..., Value] | None:
-        """The operators `+`, `-`, `|`, `&`: counts that are not above 0 are left out."""
-        combine = _COUNTING.get(name)
-        return None if combine is None else partial(self._combined, combine)
-
-    def _combined(self, combine: Callable[[Value, Value], Value], other: Value) -> Value:
-        if not isinstance(other, Counter):
-            return NOT_IMPLEMENTED
-        made = Counter()
-        for item in [*self.table, *(one for one in other.table if one not in self.table)]:
-            count = combine(self.table.get(item, 0), other.table.get(item, 0))
-            if count > 0:
-                made[item] = count
-        return made
+        """The operators of counts: those that are not above 0 are left out of what `+`, `-`, `|` and `&` give."""
+        function = _COUNTING.get(name) or _COMPARING.get(name)
+        return None if function is None else partial(function, self)
 
     SCRIPT_METHODS = {
         **mappings.Counter.SCRIPT_METHODS,
@@ -136,12 +144,58 @@ class Counter(mappings.Counter):
     }
 
 
-_COUNTING: dict[str, Callable[[Value, Value], Value]] = {
-    "__add__": lambda a, b: a + b,
-    "__sub__": lambda a, b: a - b,
-    "__or__": max,
-    "__and__": min,
+#: `pair[1]`, by which `most_common` sorts
+_COUNT_OF = Builtin("itemgetter", lambda pair: pair[1])
+
+
+def _compared(symbol: str, a: Value, b: Value) -> bool:
+    return truth(operators.COMPARE[symbol](a, b))
+
+
+def _above_0(pairs: Iterable[tuple[Value, Value]]) -> Counter:
+    made = Counter()
+    made.table.update({item: count for item, count in pairs if _compared(">", count, 0)})
+    return made
+
+
+def _combining(combine: Callable[[Value, Value], Value], alone: Callable[[Value], Value] | None) -> Callable[[Counter, Value], Value]:
+    """An operator of two counters; `alone` gives the count of what only the second one has, None where that is left out."""
+
+    def combined(first: Counter, second: Value) -> Value:
+        if not isinstance(second, Counter):
+            return NOT_IMPLEMENTED
+        pairs = [(item, combine(count, second.table.get(item, 0))) for item, count in list(first.table.items())]
+        if alone is not None:
+            pairs += [(item, alone(count)) for item, count in list(second.table.items()) if item not in first.table]
+        return _above_0(pairs)
+
+    return combined
+
+
+def _comparing(symbol: str) -> Callable[[Counter, Value], Value]:
+    """A comparison of two counters: that of all counts, where one that is not there is 0."""
+
+    def compared(first: Counter, second: Value) -> Value:
+        if not isinstance(second, Counter):
+            return NOT_IMPLEMENTED
+        items = {**first.table, **second.table}
+        pairs = [(first.table.get(item, 0), second.table.get(item, 0)) for item in items]
+        return all(_compared(symbol[0] + "=", a, b) for a, b in pairs) and (
+            symbol[-1] == "=" or any(_compared("!=", a, b) for a, b in pairs)
+        )
+
+    return compared
+
+
+_COUNTING: dict[str, Callable[..., Value]] = {
+    "__add__": _combining(operators.BINARY["+"], lambda count: count),
+    "__sub__": _combining(operators.BINARY["-"], lambda count: operators.BINARY["-"](0, count) if _compared("<", count, 0) else 0),
+    "__or__": _combining(lambda a, b: b if _compared("<", a, b) else a, lambda count: count),
+    "__and__": _combining(lambda a, b: a if _compared("<", a, b) else b, None),
+    "__pos__": lambda counter: _above_0(list(counter.table.items())),
+    "__neg__": lambda counter: _COUNTING["__sub__"](Counter(), counter),
 }
+_COMPARING = {f"__{name}__": _comparing(symbol) for name, symbol in (("le", "<="), ("ge", ">="), ("lt", "<"), ("gt", ">"))}
 
 
 def _ordered(*args: Value, **kwargs: Value) -> Mapping:

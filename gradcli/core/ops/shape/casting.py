@@ -27,7 +27,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED, complex=True)
 #: a copy with the given strides
-_COPY_AS = Op("CloneBackward0", lambda a, strides: _copied(a, strides), "input", "strides", input=UNCHANGED, complex=True)
+_COPY_AS = Op("CloneBackward0", lambda a, strides: _copied(a, strides), "input", "strides", saved="", input=UNCHANGED, complex=True)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
 
 
@@ -71,7 +71,7 @@ def _cast(array: Array, dtype: DType, format: Any) -> Array:
     return in_format(dtypes.cast(array, dtype), format)
 
 
-TO_COPY = _ToCopy("ToCopyBackward0", _cast, "input", "dtype format", input=UNCHANGED)
+TO_COPY = _ToCopy("ToCopyBackward0", _cast, "input", "dtype format", saved="", input=UNCHANGED)
 
 
 def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False, format: Any = None) -> Tensor:
