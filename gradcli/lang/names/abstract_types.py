@@ -1,38 +1,25 @@
-"""The special methods that values have, and `collections.abc`: the abstract types that `isinstance` tests by them."""
+"""`collections.abc`: the abstract types, which `isinstance` tests by the special methods that values have."""
 
 from __future__ import annotations
 
 import collections.abc
 from collections.abc import Callable
 
-from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes
+from gradcli.lang.names.builtins import has_method
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import types
-from gradcli.lang.values.calls import is_callable
 from gradcli.lang.values.special_methods import Instance, hash_method, special
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import MISSING, IteratorValue, TypeValue
 
-#: the kinds of values that have what an operator or a loop asks for; programs cannot read these methods
-_HAVING: dict[str, tuple[type, ...]] = {
-    "__len__": (list, tuple, str, range, Tensor, dict, set, DictView),
-    "__contains__": (list, tuple, str, range, Tensor, dict, set, KeysView, ItemsView),
-    "__iter__": (list, tuple, str, range, Tensor, dict, set, DictView, IteratorValue),
-    "__next__": (IteratorValue,),
-    "__getitem__": (list, tuple, str, range, Tensor, dict),
-}
 
-
-def has_method(value: Value, name: str) -> bool:
-    """Whether a value has a special method that operators, loops or calls ask for."""
+def _has(value: Value, name: str) -> bool:
     if isinstance(value, Instance):
         return special(value, name) is not None
-    if name == "__call__":
-        return is_callable(value)
-    return isinstance(value, _HAVING.get(name, ())) or attributes.hidden_method(value, name) is not None
+    return has_method(value, name) or (type(value) is IteratorValue and name in ("__iter__", "__next__"))
 
 
 def _is_hashable(value: Value) -> bool:
@@ -80,7 +67,7 @@ def _made(name: str) -> TypeValue:
             return isinstance(value, host)
         if isinstance(value, DictView):
             return issubclass(_VIEWS[type(value)], host)
-        return _BY_KIND[name](value) if name in _BY_KIND else all(has_method(value, method) for method in methods)
+        return _BY_KIND[name](value) if name in _BY_KIND else all(_has(value, method) for method in methods)
 
     def above(kind: Value) -> bool:
         if isinstance(kind, UserClass):

@@ -12,7 +12,6 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes, class_attributes
-from gradcli.lang.names.abstract_types import has_method
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.dicts_and_sets import range_length
@@ -300,6 +299,20 @@ def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
         return attributes.get_attribute(value, _attribute_name(name))
     found = _attribute_or_missing(value, name)
     return default if found is MISSING else found
+
+
+#: the kinds of values that have what an operator or a loop asks for; programs cannot read these methods
+_HAVING: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, DictView)),
+    "__getitem__": (list, tuple, str, range, Tensor, dict),
+}
+
+
+def has_method(value: Value, name: str) -> bool:
+    """Whether a value that is no instance has a special method that operators, loops or calls ask for."""
+    if name == "__call__":
+        return is_callable(value)
+    return isinstance(value, _HAVING.get(name, ())) or (name in _HAVING and attributes.hidden_method(value, name) is not None)
 
 
 def _hasattr(value: Value, name: Value, /) -> bool:
