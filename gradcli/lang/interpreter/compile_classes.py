@@ -14,7 +14,7 @@ from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.scope import CLASS
 from gradcli.lang.syntax.nodes import Assign, ClassDef, Constant, Declaration, ExprStmt, Name
 from gradcli.lang.values import calls
-from gradcli.lang.values.value_classes import UNBOUND
+from gradcli.lang.values.value_classes import MISSING, UNBOUND
 
 
 def class_def(node: ClassDef, context: Context) -> Run:
@@ -42,6 +42,8 @@ def class_def(node: ClassDef, context: Context) -> Run:
         fields.setdefault("__doc__", doc if type(doc) is str else None)
         state.origin = node
         made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
+        if (instead := made.trait("instead")) is not MISSING:
+            made = instead(made)
         own[cell][0] = made
         for wrapper, place in reversed(wrappers):
             made = calls.apply_decorator(wrapper, made, place)

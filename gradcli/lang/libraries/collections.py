@@ -352,7 +352,7 @@ class Deque(Scripted):
 # --- named tuples -----------------------------------------------------------------------------------
 
 
-def _field_names(given: Value, rename: bool) -> list[str]:
+def checked_fields(given: Value, rename: bool) -> list[str]:
     """The names of fields. Raises ValueError for those that Python refuses."""
     names = given.replace(",", " ").split() if type(given) is str else collect(given)
     limits.check_list(len(names))
@@ -409,7 +409,7 @@ def make_named_tuple(name: Value, fields: list[str], defaults: tuple[Value, ...]
 
 def _namedtuple(typename: Value, field_names: Value, *, rename: Value = False, defaults: Value = None, module: Value = None) -> Value:
     _check_name(typename)
-    return make_named_tuple(typename, _field_names(field_names, truth(rename)), () if defaults is None else tuple(collect(defaults)))
+    return make_named_tuple(typename, checked_fields(field_names, truth(rename)), () if defaults is None else tuple(collect(defaults)))
 
 
 def _ordered_type() -> ScriptType:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
+from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import AbstractMethod, make_class
+from gradcli.lang.libraries import collections
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
 
 
@@ -43,6 +46,25 @@ def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:
 
 _GENERIC = make_class("Generic", "Generic", (), {}, {}, {})
 _GENERIC.traits["__getitem__"] = lambda cls, arguments: cls
+
+
+def _named_tuple(cls: UserClass) -> Value:
+    """The type of named tuples that a class derived from NamedTuple becomes: the annotated names of its body are the fields."""
+    other = [name for name in cls.fields if name not in cls.annotations and name != "__doc__"]
+    if other:
+        raise ProgramError("TypeError", f"a class derived from NamedTuple has fields only in gradcli's language, and no {other[0]}")
+    defaults: dict[str, Value] = {}
+    for name in cls.annotations:
+        if name in cls.fields:
+            defaults[name] = cls.fields[name]
+        elif defaults:
+            text = f"Non-default namedtuple field {name} cannot follow default field{'s' * (len(defaults) > 1)} {', '.join(defaults)}"
+            raise ProgramError("TypeError", text)
+    return collections.make_named_tuple(cls.name, collections.checked_fields([*cls.annotations], False), tuple(defaults.values()))
+
+
+_NAMED_TUPLE = make_class("NamedTuple", "NamedTuple", (), {}, {}, {})
+_NAMED_TUPLE.traits["instead"] = _named_tuple
 _NAMES = (
     *("Any", "Callable", "ClassVar", "Collection", "Deque", "DefaultDict", "Dict", "Final", "FrozenSet", "Generator", "Hashable"),
     *("Iterable", "Iterator", "List", "Literal", "Mapping", "MutableMapping", "NoReturn", "Optional", "OrderedDict", "Self"),
@@ -53,6 +75,7 @@ MEMBERS: dict[str, Value] = {
     **{name: Annotation(f"typing.{name}") for name in _NAMES},
     "Generic": _GENERIC,
     "Protocol": _GENERIC,
+    "NamedTuple": _NAMED_TUPLE,
     "TypeVar": Builtin("TypeVar", _type_variable),
     "NewType": Builtin("NewType", lambda name, kind: kind),
     "cast": Builtin("cast", lambda kind, value: value),
