@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.lang.arrays import creation, dtypes, elementwise, linear_algebra, methods, printing, reductions, shaping
+from gradcli.lang.arrays import creation, dtypes, elementwise, index_tricks, linear_algebra, methods, printing, reductions, shaping
 from gradcli.lang.arrays.values import NumpyArray, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.types import exception_type
@@ -51,6 +51,7 @@ MEMBERS: dict[str, Value] = {
     **_builtins(linear_algebra.FUNCTIONS),
     **_builtins(_TEXTS),
     **dtypes.TYPES,
+    **index_tricks.MEMBERS,
     "True_": wrap(np.True_),
     "False_": wrap(np.False_),
     "euler_gamma": 0.5772156649015329,
