@@ -23,6 +23,8 @@ _ZERO = np.float32(0)
 
 def matmul(a: Array, b: Array) -> Array:
     """`np.matmul`; for small float32 operands in the library's order."""
+    if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0] == 1 and min(len(a), b.shape[1]) > 1 and a.dtype.char in "fd":
+        return np.multiply(a, b, order="C")  # a single term is not added to 0: it may be -0
     if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST or not b.size:
         return np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):

@@ -12,7 +12,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, elimination
+from gradcli.core.kernels import Array, elementary, elimination, lu
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
@@ -96,9 +96,23 @@ def _det_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
     return xp.sum(diagonal(solved, 0, -2, -1), -1) * out
 
 
+def _signed_zeros(a: Array, found: Array) -> Array:
+    """The determinants or their signs, whose zeros have the sign of the product of pivots."""
+    if found.all() or a.dtype.kind == "c":
+        return found
+    packed, pivots, _ = lu.factorized(a.swapaxes(-1, -2))
+    exchanges = pivots != np.arange(1, a.shape[-1] + 1)
+    odd = np.logical_xor.reduce(np.signbit(np.diagonal(packed, axis1=-2, axis2=-1)) ^ exchanges, axis=-1)
+    return np.where(found == 0, np.where(odd, -0.0, 0.0), found).astype(a.dtype)
+
+
+def _determinant(a: Array) -> Array:
+    return elimination.determinant(a) if elimination.fits(a) else _signed_zeros(a, np.asarray(np.linalg.det(a)))
+
+
 DET: Op = Op(
     "LinalgDetBackward0",
-    lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
+    _determinant,
     "A",
     jvp=_det_jvp,
     saved="A LU=? pivots=? result",
@@ -118,7 +132,7 @@ def _sign_and_logarithm(a: Array) -> tuple[Array, Array]:
         # the sign of nan is 0, as in PyTorch
         return np.prod(np.nan_to_num(np.sign(pivots)), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
     sign, logarithm = np.linalg.slogdet(a)
-    return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
+    return _signed_zeros(a, np.asarray(sign, a.dtype)), np.asarray(logarithm, a.dtype)
 
 
 def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:

@@ -35,6 +35,7 @@ INV: Op = Op(
     "A",
     saved="inverse=out",
     A=Rule(lambda xp, grad, out: -xp.matmul(xp.mT(out), xp.matmul(grad, xp.mT(out))), "-(out.mT @ (grad @ out.mT))"),
+    jvp=lambda xp, inputs, attrs, tangents, out: -xp.matmul(xp.matmul(out, tangents[0]), out),
     complex=True,
 )
 

@@ -196,6 +196,7 @@ UNPACK = Op(
     _unpacked_parts,
     "LU_data",
     "wanted",
+    layout="contiguous",
     saved="LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
     outputs="L U",
     differentiable=2,

@@ -18,7 +18,7 @@ from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_col
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand
-from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM_INPLACE, UNSQUEEZE, squeeze_dim
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, VIEW, reshape
@@ -72,7 +72,7 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
     if small.array.ndim == 1:
         return UNSAFE_VIEW(mv(flat, small), shape[:-1])  # type: ignore[no-any-return]
     out: Tensor = UNSAFE_VIEW(mm(flat, small), (*shape[:-1], small.array.shape[1]))
-    return CONTIGUOUS(TRANSPOSE(out, -2, -1)) if swapped else out
+    return contiguous(TRANSPOSE(out, -2, -1)) if swapped else out
 
 
 def _in_batches(a: Tensor, b: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
+from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -31,9 +32,9 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     check_squares("linalg.matrix_power", A)
     limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
     if n == 0:
-        return in_place.copy_(CLONE(A), wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
+        return in_place.copy_(CONTIGUOUS(A), wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
     if n == 1:
-        return CLONE(A)  # type: ignore[no-any-return]
+        return CONTIGUOUS(A)  # type: ignore[no-any-return]
     base = A if n > 0 else inv(A)
     count = abs(n)
     if count == 3:

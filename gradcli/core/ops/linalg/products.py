@@ -15,15 +15,25 @@ from gradcli.core.ops.checks import refuse_bool, scalar_type_error, size
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def multiply(a: Array, b: Array) -> Array:
-    """The matrix product of two arrays; float16 is accumulated in float32."""
+    """The matrix product of two arrays; float16 is accumulated in float32, from 0."""
     if a.dtype == np.float16:
-        return multiply(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+        return np.asarray(multiply(a.astype(np.float32), b.astype(np.float32)) + np.float32(0)).astype(np.float16)
     return products.matmul(a, b)
+
+
+class _Product(Op):
+    """A product of matrices; in bfloat16 it is accumulated from 0, so that a product of zeros is never -0."""
+
+    __slots__ = ()
+
+    def _special(self, array: Array, dtype: DType) -> Array:
+        return super()._special(array if dtype.is_complex else array + np.float32(0), dtype)
 
 
 def is_column_major(array: Array) -> bool:
@@ -45,7 +55,7 @@ def gradient_of_right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
     return xp.call(MM, xp.call(T_RECORD, input), grad, False, False)
 
 
-MM: Op = Op(
+MM: Op = _Product(
     "MmBackward0",
     lambda a, b, left_columns, right_columns: multiply(a, b),
     "input mat2",
@@ -107,7 +117,7 @@ def check_product(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
-    if a.array.shape[0] and b.array.shape[1]:
+    if a.array.size and b.array.size:
         refuse_bool("addmm_impl_cpu_", a.dtype)
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)

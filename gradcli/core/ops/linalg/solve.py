@@ -45,12 +45,15 @@ def _solved(a: Array, b: Array) -> Array:
         right = b[..., None] if vector else b
         x = (
             elimination.solve(a, right)
-            if elimination.fits(a) and right.size <= elimination.LARGEST
+            if elimination.fits(a) and 0 < right.size <= elimination.LARGEST
             else to_column_major(np.linalg.solve(a, right))
         )
     except np.linalg.LinAlgError:
         raise _singular(a) from None
-    return np.asarray(x[..., 0] if vector else x)
+    if not vector:
+        return x
+    # PyTorch lays a batch of vectors out as it does a matrix: column by column
+    return to_column_major(x[..., 0]) if x.ndim > 2 else np.asarray(x[..., 0])
 
 
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:

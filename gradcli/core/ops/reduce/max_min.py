@@ -73,10 +73,16 @@ def _ties_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool
     return scalars.times_data(xp, xp.call(DIV, grad, count), mask.astype(x.dtype))
 
 
+def _first(reduce: Callable[..., Any], x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    """The reduction along dimensions; where both zeros are the extremum it is the first of them, where numpy's is the last."""
+    found = np.asarray(reduce(x, axis=dims, keepdims=keepdim))
+    return found if found.all() else np.asarray(reduce(np.flip(x, dims), axis=dims, keepdims=keepdim))
+
+
 def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
     return Op(
         grad_fn,
-        lambda x, dim, keepdim: np.asarray(reduce(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim)),
+        lambda x, dim, keepdim: _first(reduce, x, wrap_dims(dim, x.ndim), keepdim),
         "input",
         "dim keepdim",
         layout="contiguous",
@@ -116,8 +122,10 @@ def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, ke
 
 
 def _both(x: Array, dim: Any, keepdim: bool) -> tuple[Array, Array]:
-    axes = None if dim is None else wrap_dim(dim, x.ndim) if x.ndim else ()
-    return np.asarray(np.min(x, axis=axes, keepdims=keepdim)), np.asarray(np.max(x, axis=axes, keepdims=keepdim))
+    if dim is None:
+        return np.asarray(np.min(x, keepdims=keepdim)), np.asarray(np.max(x, keepdims=keepdim))
+    dims = (wrap_dim(dim, x.ndim),) if x.ndim else ()
+    return _first(np.min, x, dims, keepdim), _first(np.max, x, dims, keepdim)
 
 
 AMINMAX = Op(

@@ -138,9 +138,12 @@ def norm_formula(order: str) -> str:
 def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
     """The sum of the gradient for 1 times the tangent."""
     order, dim, keepdim = attrs[:3]
-    x = inputs[0]
+    x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
+    if order > 2 and not math.isinf(order):
+        powers = x * tangents[0] * xp.abs(x) ** (order - 2)
+        return xp.call(FILLED, xp.sum(powers, dims, keepdim) / out ** (order - 1), out.array == 0, 0)
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
-    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], wrap_dims(dim, x.array.ndim), keepdim)
+    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], dims, keepdim)
 
 
 #: the record of the norm that PyTorch computes in C++, for pairwise_distance and norm_except_dim
@@ -296,10 +299,12 @@ def _renormed(x: Array, p: float, dim: int, maxnorm: float) -> Array:
 
 def _renorm_rule(xp: Any, grad: Any, input: Any, p: float, dim: int, maxnorm: float, input_dtype: Any) -> Any:
     dims = _others(len(input.shape), dim)
-    norm = xp.call(VECTOR_NORM, input, p, dims, True, input_dtype)
-    slope = norm_gradient(xp, xp.sum(input * grad, dims, True), input, p, norm, dims, True)
+    # PyTorch computes in the dtype in which it would add up: the next wider one
+    wide = dtypes.float32 if input_dtype.itemsize == 2 else dtypes.float64
+    norm = xp.call(VECTOR_NORM, xp.cast(input, wide), p, dims, True, wide)
+    slope = norm_gradient(xp, xp.sum(xp.cast(input * grad, wide), dims, True), input, p, norm, dims, True)
     inverse = 1.0 / (norm + _TINY)
-    scaled = inverse * maxnorm * (grad - inverse * slope)
+    scaled = xp.cast(inverse * maxnorm * (grad - inverse * slope), input_dtype)
     return xp.where(xp.plain(norm) > maxnorm, scaled, grad)
 
 
