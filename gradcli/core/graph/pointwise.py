@@ -73,7 +73,7 @@ class Pointwise(Op):
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
-            if x.ndim > 1 and type(x) is not blocks.Deferred and not a.array.flags.c_contiguous:
+            if x.ndim > 1 and (self.layout != "iterated" or not a.array.flags.c_contiguous) and type(x) is not blocks.Deferred:
                 out.array = self._placed(out.array, (a.array,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
@@ -114,7 +114,7 @@ class Pointwise(Op):
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1:
-            out.array = self._placed(out.array, [t.array for t in operands if type(t) is Tensor])
+            out.array = self._placed(out.array, _operands(operands))
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -125,7 +125,11 @@ class Pointwise(Op):
         """The result in the memory format that the record declares."""
         if self.layout == "contiguous":
             return memory_format.contiguous(array)
-        return memory_format.like_operands(array, operands if self.layout == "iterated" else operands[::-1])
+        if self.layout == "preserved":
+            return memory_format.laid_out(array, memory_format.preserved(operands[0]))
+        if self.layout == "numbered":
+            operands = (*operands, memory_format.NUMBER)
+        return memory_format.like_operands(array, operands[::-1] if self.layout == "reversed" else operands)
 
     def _made(self, result: Any, dtype: DType) -> Tensor:
         """The result as a tensor of the dtype that promotion or the kind asks for."""

@@ -83,8 +83,8 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
     error = ((high * top - product) + high * rest + low * top) + low * rest
     back = total - product
     error = error + ((product - (total - back)) + (c - back))
-    # infinities, nan and products near the largest number have no error to add
-    return np.asarray(np.where(np.isfinite(error), total + error, total))
+    # infinities, nan and products near the largest number have no error to add, and an exact -0 stays
+    return np.asarray(np.where(np.isfinite(error) & (error != 0), total + error, total))
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

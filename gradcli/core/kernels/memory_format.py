@@ -19,9 +19,10 @@ from gradcli.core.kernels import Array
 Strides = tuple[int, ...]
 
 #: The memory format of an operation's outputs. "contiguous": row-major. "preserved": as `empty_like` of the first array.
-#: "iterated": as an elementwise operation on all arrays; "reversed": with the last array first. "columns": matrices whose columns
+#: "iterated": as an elementwise operation on all arrays; "reversed": with the last array first; "numbered": with a number after
+#: them, which a record of one tensor keeps apart. "columns": matrices whose columns
 #: are contiguous, as LAPACK writes them; vectors in rows.
-Layout = Literal["contiguous", "preserved", "iterated", "reversed", "columns"]
+Layout = Literal["contiguous", "preserved", "iterated", "reversed", "numbered", "columns"]
 
 
 def contiguous_strides(shape: Sequence[int]) -> Strides:
@@ -237,6 +238,12 @@ def like_operands(result: Array, operands: Sequence[Array]) -> Array:
     if rows and (1 not in shape or all(a.shape == shape for a in operands)):
         return result
     return laid_out(result, iterated(shape, operands))
+
+
+def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
+    """The comparison of two arrays or numbers, laid out as PyTorch's, which decides how a gradient chosen by it lies."""
+    operands = np.asarray(x), np.asarray(y)
+    return like_operands(np.asarray(compare(*operands)), operands)
 
 
 def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,25 +47,50 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
 
 # --- the records ---
 
-ADD = Pointwise("AddBackward0", np.add, "input other", saved="alpha=1", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED, complex=True)
+# PyTorch multiplies a complex operand by alpha, also by 1: where one part is infinite or nan, the other becomes nan
+ADD = Pointwise(
+    "AddBackward0",
+    np.add,
+    "input other",
+    saved="alpha=1",
+    jvp=_sum_jvp,
+    input=UNCHANGED,
+    other=UNCHANGED,
+    complex=lambda a, b: a + b * a.dtype.type(1),
+)
 ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
+
+
+def _factor(alpha: Any, b: Any) -> Any:
+    """The factor of an array; that of integers wraps around."""
+    return np.asarray(alpha).astype(b.dtype) if b.dtype.kind in "iu" else alpha
+
+
 ADD_SCALED = Pointwise(
     "AddBackward0",
-    lambda a, b, alpha: elementary.fused(b, alpha, a),
+    lambda a, b, alpha: elementary.fused(b, _factor(alpha, b), a),
     "input other",
     "alpha",
     input=UNCHANGED,
     other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
     complex=lambda a, b, alpha: a + alpha * b,
 )
-SUB = Pointwise("SubBackward0", np.subtract, "input other", saved="alpha=1", input=UNCHANGED, other=NEGATED, complex=True)
+SUB = Pointwise(
+    "SubBackward0",
+    np.subtract,
+    "input other",
+    saved="alpha=1",
+    input=UNCHANGED,
+    other=NEGATED,
+    complex=lambda a, b: a - b * a.dtype.type(1),
+)
 SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 
 
 def _minus(a: Any, b: Any, alpha: Any) -> Any:
     """`a - alpha * b`."""
     floating = isinstance(a, np.ndarray) and a.dtype.kind == "f"
-    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * alpha)
+    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * _factor(alpha, b))
 
 
 def _minus_scaled_rule(xp: Any, grad: Any, alpha: Any) -> Any:
@@ -83,10 +108,11 @@ SUB_SCALED = Pointwise(
 )
 SUB_NUMBER_SCALED = Pointwise(
     "SubBackward1",
-    lambda a, other, alpha: _minus(a, a.dtype.type(other), alpha),
+    lambda a, other, alpha: _minus(a, a.dtype.type(other), a.dtype.type(alpha)),
     "input",
     "other alpha",
     saved="",
+    layout="numbered",
     input=UNCHANGED,
     complex=True,
 )
@@ -270,11 +296,11 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
 
-def _subtract_number(a: Tensor, other: Number, alpha: Number) -> Tensor:
+def _subtract_number(a: Operand, other: Number, alpha: Number) -> Tensor:
     if type(other) is bool:
         raise no_difference(a, other)
     _check_alpha(a, other, alpha)
-    return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_differentiable else sub(a, other, alpha)
+    return SUB_NUMBER_SCALED(a, other, alpha) if type(a) is Tensor and a.dtype.is_differentiable else sub(a, other, alpha)
 
 
 _TWO = "Operand input, Operand other"
@@ -308,7 +334,7 @@ FUNCTIONS = (
     Function(
         "subtract",
         ("Operand input, Operand other, *, Number alpha=1", sub),
-        ("Tensor input, Number other, Number alpha=1 |no out", _subtract_number),
+        ("Operand input, Number other, Number alpha=1 |no out", _subtract_number),
         doc="As sub.",
         ops=(SUB, SUB_SCALED),
         inplace=True,

@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
-from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.ops.rules import UNCHANGED, zeros_as
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -166,7 +166,7 @@ def _isreal(input: Tensor) -> Tensor:
 def _joined(real: Array, imag: Array) -> Array:
     made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype == np.float32 else np.complex128)
     made.real, made.imag = real, imag
-    return made
+    return memory_format.like_operands(made, (real, imag))
 
 
 COMPLEX: Op = Op(
@@ -251,7 +251,7 @@ ANGLE = Pointwise(
     saved="self",
     kind="float",
     complex=COMPLEX_ANGLE,
-    input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)"),
+    input=Rule(lambda xp, input: zeros_as(xp, input), "0 * grad"),
 )
 
 

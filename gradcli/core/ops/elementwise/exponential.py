@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Operand, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
@@ -102,7 +102,7 @@ def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
     given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
     low = max(given, 0.0)
     plain = xp.plain(input)
-    inside = (plain >= low) & (plain <= 1 - low)
+    inside = memory_format.compared(lambda x, low: (x >= low) & (x <= 1 - low), plain, low)
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
     outside = math.nan if given < 0 else 0.0
     return xp.where(inside, grad / (input * scalars.from_number(xp, 1, input)), outside)
@@ -176,6 +176,7 @@ XLOGY_NUMBER: Pointwise = Pointwise(
     "input",
     "other",
     kind="float",
+    layout="numbered",
     input=Rule(
         _xlogy_number_rule,
         "where((input == 0) & (other <= 0), 0, xlogy(grad, other))",
@@ -189,6 +190,7 @@ NUMBER_XLOGY = Pointwise(
     "x",
     saved="other self=x",
     kind="float",
+    layout="numbered",
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
 )
 
@@ -230,6 +232,7 @@ XLOG1PY_NUMBER: Pointwise = Pointwise(
     "input",
     "other",
     kind="float",
+    layout="numbered",
     narrow=True,
     input=Rule(
         lambda xp, grad, input, other: xp.call(
@@ -246,6 +249,7 @@ NUMBER_XLOG1PY = Pointwise(
     "x",
     saved="other self=x",
     kind="float",
+    layout="numbered",
     narrow=True,
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / scalars.plus(xp, other, 1), "grad * x / (other + 1)"),
 )

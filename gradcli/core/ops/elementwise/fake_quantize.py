@@ -45,6 +45,7 @@ def _record(name: str, levels_of: Callable[[Array, Any, Any], Any] = _levels) ->
         "input",
         "scale zero_point quant_min quant_max",
         saved="mask=?!",
+        layout="preserved",
         input=Rule(
             passed,
             "q = (input / scale).round() + zero_point; grad * ((q >= quant_min) & (q <= quant_max))",

@@ -86,12 +86,6 @@ def _next_bfloat(a: Any, b: Any) -> Array:
     return np.where(np.isnan(x) | np.isnan(y), np.float32(np.nan), np.where(x == y, y, moved))
 
 
-def _same(a: Any, b: Any) -> Array:
-    """Where both are equal, in the memory format of a comparison."""
-    a, b = np.asarray(a), np.asarray(b)
-    return memory_format.like_operands(np.asarray(np.equal(a, b)), (a, b))
-
-
 def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
     return Pointwise(
         "NextafterBackward0",
@@ -99,7 +93,7 @@ def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
         "input other",
         narrow=True,
         input=Rule(
-            lambda xp, grad, input, other: xp.where(_same(xp.plain(input), xp.plain(other)), 0.0, grad),
+            lambda xp, grad, input, other: xp.where(memory_format.compared(np.equal, xp.plain(input), xp.plain(other)), 0.0, grad),
             "where(input == other, 0, grad)",
             "0 where both are equal",
         ),
@@ -122,7 +116,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 
 def _replace(x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     if x.dtype.kind != "f":
-        return x.copy()
+        return memory_format.copy(np.asarray(x))
     largest = float(np.finfo(x.dtype).max)
     return _replaced(x, nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
 
@@ -158,13 +152,17 @@ NAN_TO_NUM = Pointwise(
 _X = [0.75, -3.0, 10.0]
 
 
-def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = False) -> Function:
+def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = False, whole: bool = False) -> Function:
+    """`whole`: PyTorch answers for integers without a look at them, in the memory format of `empty_like`."""
     samples = (Sample(f"torch.{name}(tensor([1., -math.inf]))"),) if out else ()
 
     def run(input: Tensor) -> Tensor:
         if out:
             refuse_complex(name, input.dtype)
-        return wrap(memory_format.like_operands(np.asarray(forward(input.array)), (input.array,)))
+        tested = np.asarray(forward(input.array))
+        if whole and not input.dtype.is_differentiable:
+            return wrap(memory_format.laid_out(tested, memory_format.preserved(input.array)))
+        return wrap(memory_format.like_operands(tested, (input.array,)))
 
     return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out)
 
@@ -210,8 +208,8 @@ FUNCTIONS = (
         out=True,
     ),
     _test("isnan", np.isnan, "Elementwise test for nan."),
-    _test("isinf", np.isinf, "Elementwise test for infinities."),
-    _test("isfinite", np.isfinite, "Elementwise test for finite values."),
+    _test("isinf", np.isinf, "Elementwise test for infinities.", whole=True),
+    _test("isfinite", np.isfinite, "Elementwise test for finite values.", whole=True),
     _test("isposinf", lambda x: x == np.inf, "Whether elements are infinity.", True),
     _test("isneginf", lambda x: x == -np.inf, "Whether elements are minus infinity.", True),
 )

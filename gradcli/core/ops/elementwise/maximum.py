@@ -11,7 +11,8 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import memory_format
+from gradcli.core.kernels.memory_format import compared
 from gradcli.core.ops.checks import Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
@@ -24,25 +25,28 @@ from gradcli.errors import runtime_error
 # --- clamp ---
 
 
+def _larger(x: Any, y: Any) -> Any:
+    """The maximum. Of equal values (-0 and 0) PyTorch returns the first, as numpy does in half precision; else numpy returns the second."""
+    return np.maximum(x, y) if x.dtype == np.float16 else np.maximum(y, x)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return np.minimum(x, y) if x.dtype == np.float16 else np.minimum(y, x)
+
+
 def _clamp(x: Any, low: Any, high: Any) -> Any:
     if low is not None:
-        x = np.maximum(low, x)
-    return x if high is None else np.minimum(high, x)
-
-
-def _mask(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
-    """The comparison of two arrays, laid out as PyTorch's, which decides how the gradient lies."""
-    operands = np.asarray(x), np.asarray(y)
-    return memory_format.like_operands(np.asarray(compare(*operands)), operands)
+        x = _larger(x, low)
+    return x if high is None else _smaller(x, high)
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
     x, low, high = xp.plain(x), xp.plain(low), xp.plain(high)
     if low is None:
-        return _mask(np.less_equal, x, high)
+        return compared(np.less_equal, x, high)
     if high is None:
-        return _mask(np.greater_equal, x, low)
-    return _mask(np.logical_and, _mask(np.greater_equal, x, low), _mask(np.less_equal, x, high))
+        return compared(np.greater_equal, x, low)
+    return compared(np.logical_and, compared(np.greater_equal, x, low), compared(np.less_equal, x, high))
 
 
 _CLAMP_RULE = Rule(
@@ -78,14 +82,14 @@ CLAMP = _ClampNumbers("ClampBackward1", _clamp, "input", "min max", input=_CLAMP
 
 def _clamp_low(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, low = xp.plain(input), xp.plain(min)
-    below = _mask(np.less, x, low)
-    return xp.where(below if max is None else _mask(np.logical_and, below, np.less(low, xp.plain(max))), grad, 0.0)
+    below = compared(np.less, x, low)
+    return xp.where(below if max is None else compared(np.logical_and, below, np.less(low, xp.plain(max))), grad, 0.0)
 
 
 def _clamp_high(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, high = xp.plain(input), xp.plain(max)
-    above = _mask(np.greater, x, high)
-    return xp.where(above if min is None else _mask(np.logical_or, above, np.less(high, xp.plain(min))), grad, 0.0)
+    above = compared(np.greater, x, high)
+    return xp.where(above if min is None else compared(np.logical_or, above, np.less(high, xp.plain(min))), grad, 0.0)
 
 
 def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:
@@ -129,15 +133,6 @@ def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
     return CLAMP(input, min, max)
 
 
-def _larger(x: Any, y: Any) -> Any:
-    """The maximum. Of equal values (-0 and 0) PyTorch returns the first and numpy the second, so that they are exchanged."""
-    return np.maximum(y, x)
-
-
-def _smaller(x: Any, y: Any) -> Any:
-    return np.minimum(y, x)
-
-
 def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any], sign: str) -> tuple[Op, Op]:
     """clamp_min or clamp_max, for a number and for a tensor."""
     note = "the gradient passes to input at the bound itself"
@@ -149,7 +144,9 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         "bound",
         saved=f"self {name.lower()}=bound",
         input=Rule(
-            lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), bound), grad, 0.0), f"where(input {sign}= bound, grad, 0)", note
+            lambda xp, grad, input, bound: xp.where(compared(inside, xp.plain(input), bound), grad, 0.0),
+            f"where(input {sign}= bound, grad, 0)",
+            note,
         ),
     )
     tensor = Pointwise(
@@ -159,12 +156,12 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         saved=f"{name.lower()}=bound self",
         jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), tangents[0], tangents[1], out),
         input=Rule(
-            lambda xp, grad, input, bound: xp.where(_mask(inside, xp.plain(input), xp.plain(bound)), grad, 0.0),
+            lambda xp, grad, input, bound: xp.where(compared(inside, xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",
             note,
         ),
         bound=Rule(
-            lambda xp, grad, input, bound: xp.where(_mask(outside, xp.plain(input), xp.plain(bound)), grad, 0.0),
+            lambda xp, grad, input, bound: xp.where(compared(outside, xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {beyond} bound, grad, 0)",
         ),
     )
@@ -205,7 +202,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
 
 def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
     a, b = np.asarray(xp.plain(a)), np.asarray(xp.plain(b))
-    ties = _mask(np.equal, a, b)
+    ties = compared(np.equal, a, b)
     return xp.call(FILLED, xp.where(ties, scalars.over(xp, grad, 2), grad), loses(a, b), 0)
 
 

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
@@ -30,7 +30,7 @@ def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
 
 
 def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
-    zero = xp.plain(exponent) == 0
+    zero = memory_format.compared(np.equal, xp.plain(exponent), 0)
     if xp.plain(exponent).dtype.kind == "b":
         raise no_difference(True, 1)  # the derivative subtracts 1 from the exponent
     return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** scalars.minus(xp, exponent, 1)))

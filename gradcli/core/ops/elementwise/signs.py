@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Number, checked, refuse_bool, refuse_complex
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, SIZE
 from gradcli.core.ops.elementwise.unary import unary
@@ -54,7 +55,7 @@ def signbit(input: Tensor) -> Tensor:
     """True where the sign is minus, also for -0.0."""
     refuse_complex("signbit", input.dtype)
     x = input.array
-    return wrap(np.asarray(np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)))
+    return wrap(memory_format.like_operands(np.asarray(np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)), (x,)))
 
 
 _COPYSIGN_RULE = Rule(

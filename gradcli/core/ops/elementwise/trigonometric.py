@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import checked, require_floating
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
@@ -169,12 +169,18 @@ HYPOT = Pointwise(
     input=Rule(lambda grad, input, out: grad * input / out, "grad * input / out", "nan at the origin"),
     other=Rule(lambda grad, other, out: grad * other / out, "grad * other / out", "nan at the origin"),
 )
-DEG2RAD = floating(
+
+
+def _preserving(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
+    return Pointwise(grad_fn, forward, "input", kind="float", layout="preserved", input=rule)
+
+
+DEG2RAD = _preserving(
     "Deg2RadBackward0",
     lambda x: x * (math.pi / 180),
     Rule(lambda xp, grad: xp.call(add_multiply.MUL_NUMBER, grad, math.pi / 180), "grad * math.pi / 180"),
 )
-RAD2DEG = floating(
+RAD2DEG = _preserving(
     "Rad2DegBackward0",
     lambda x: x * (180 / math.pi),
     Rule(lambda xp, grad: xp.call(add_multiply.MUL_NUMBER, grad, 180 / math.pi), "grad * 180 / math.pi"),
@@ -190,7 +196,7 @@ def _sinc_rule(xp: Any, grad: Any, input: Any) -> Any:
     angle = scalars.times(xp, input, math.pi)
     square = scalars.times(xp, input * input, math.pi)
     slope = grad * ((angle * xp.cos(angle) - xp.sin(angle)) / square)
-    return xp.where(xp.plain(square) == 0, 0.0, slope)
+    return xp.where(memory_format.compared(np.equal, xp.plain(square), 0), 0.0, slope)
 
 
 SINC = floating(

@@ -30,7 +30,10 @@ def arrays_of(values: Sequence[Any], dtype: DType) -> list[Any]:
         if v is None:
             made.append(None)
         elif type(v) is Tensor:
-            made.append(v.array if v.array.dtype is dtype.np else v.array.astype(dtype.np))
+            array = v.array
+            if array.dtype is not dtype.np:  # numpy forgets the strides of dimensions of size 1
+                array = memory_format.laid_out(array.astype(dtype.np), memory_format.converted(array))
+            made.append(array)
         else:
             made.append(np.array(scalar_of(v, dtype), dtype.np))
     return made
