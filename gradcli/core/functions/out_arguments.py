@@ -76,7 +76,7 @@ _STRICT: dict[str, str] = {
     "where": "Expected out type to be {result} but got {out}",
 }
 #: overloads that are stricter than the others of their function, by the count of their tensors and `out`
-_STRICT_COUNTS = {"lerp": 4, "clamp_min": 2, "clamp_max": 2}
+_STRICT_COUNTS = {"lerp": 4, "clamp": 2, "clamp_min": 2, "clamp_max": 2}
 _CASTABLE = "{dotted}: Expected result to be safely castable from {result} dtype, but got result with dtype {out}"
 _CAN_CAST = _EXPECTED.format("canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype()))")
 #: the errors of functions for a dtype of a lower category than the result's; others say `result type ... can't be cast`
@@ -129,6 +129,8 @@ _COPIED = frozenset(
 )
 #: functions that compute in the dtype of `out`, if the call names none
 IN_ITS_DTYPE = ("sum", "nansum", "prod", "cumsum", "cumprod")
+#: operators without a derivative, which PyTorch does not follow into `out` in forward mode either
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside")
 
@@ -152,7 +154,7 @@ def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
 
 def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
     """Raise PyTorch's error where an argument has a tangent; it looks after the result has been written."""
-    level = state.dual if _follows(name, known) else None
+    level = state.dual if _follows(name, known or name in _COMPARISONS) else None
     if level is not None and any(level.tangent_of(t) is not None for t in tensors):
         raise ProgramError(
             "NotImplementedError",

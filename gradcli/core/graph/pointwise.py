@@ -92,7 +92,7 @@ class Pointwise(Op):
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1 and type(out.array) is ndarray:
-            out.array = memory_format.like_operands(out.array, _operands(operands))
+            out.array = memory_format.like_operands(out.array, _operands(operands, dtype))
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -114,7 +114,7 @@ class Pointwise(Op):
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1:
-            out.array = self._placed(out.array, _operands(operands))
+            out.array = self._placed(out.array, _operands(operands, dtype))
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -190,7 +190,7 @@ class Pointwise(Op):
                 or not out.array.size
             )
         ):
-            out.array = self._placed(out.array, _operands((a, b)))
+            out.array = self._placed(out.array, _operands((a, b), dtype))
         if state.enabled:
             mask = 0
             left = right = NO_EDGE
@@ -290,8 +290,12 @@ class Pointwise(Op):
         return InternalFault(f"forward failed for shapes {shapes}")
 
 
-def _operands(operands: Sequence[Any]) -> list[Array]:
-    return [t.array if type(t) is Tensor else memory_format.NUMBER for t in operands]
+def _operands(operands: Sequence[Any], dtype: DType) -> list[Array]:
+    """Arrays that lie as the operands do, converted to the dtype."""
+    return [
+        memory_format.NUMBER if type(t) is not Tensor else t.array if t.dtype is dtype else memory_format.as_converted(t.array)
+        for t in operands
+    ]
 
 
 def check_broadcast(x: Array, y: Array) -> None:

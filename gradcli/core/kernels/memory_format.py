@@ -155,6 +155,12 @@ def converted(array: Array) -> Strides:
     return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
+def as_converted(array: Array) -> Array:
+    """An array that lies as a copy in another dtype."""
+    strides = converted(array)
+    return array if strides == element_strides(array) else empty(array.shape, strides, np.dtype(bool))
+
+
 def _broadcast_strides(array: Array, shape: tuple[int, ...]) -> list[int]:
     """The strides with which PyTorch reads an array that broadcasts to `shape`: 0 where a dimension is repeated."""
     lead = len(shape) - array.ndim

@@ -163,15 +163,16 @@ def _isreal(input: Tensor) -> Tensor:
 # --- complex tensors of real ones ---
 
 
-def _joined(real: Array, imag: Array) -> Array:
+def _joined(real: Array, imag: Array, *operands: Array) -> Array:
+    """Complex numbers of two parts, laid out as the operands, or the parts themselves, make it."""
     made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype == np.float32 else np.complex128)
     made.real, made.imag = real, imag
-    return memory_format.like_operands(made, (real, imag))
+    return memory_format.like_operands(made, operands or (real, imag))
 
 
 COMPLEX: Op = Op(
     "ComplexBackward0",
-    _joined,
+    lambda real, imag: _joined(real, imag),
     "real imag",
     saved="real imag",
     complex=True,
@@ -182,12 +183,12 @@ COMPLEX: Op = Op(
 )
 POLAR: Op = Op(
     "PolarBackward0",
-    lambda size, angle: _joined(size * np.cos(angle), size * np.sin(angle)),
+    lambda size, angle: _joined(size * np.cos(angle), size * np.sin(angle), size, angle),
     "abs angle",
     saved="result",
     complex=True,
     wirtinger=True,
-    jvp=lambda xp, inputs, attrs, tangents, out: _polar_jvp(xp, inputs, tangents, out),
+    jvp=lambda xp, inputs, attrs, tangents, out: _polar_jvp(xp, inputs, tangents),
     abs=Rule(
         lambda xp, grad, out: xp.call(REAL, xp.call(MUL, xp.call(CONJ, grad), xp.call(DIRECTION, out))), "(grad.conj() * sgn(out)).real"
     ),
@@ -197,13 +198,15 @@ POLAR: Op = Op(
 )
 
 
-def _polar_jvp(xp: Any, inputs: Any, tangents: Any, out: Tensor) -> Any:
-    size, angle = tangents
-    turned = None if angle is None else angle * (out * 1j)
-    if size is None:
-        return turned
-    grown = size * POLAR(wrap(np.ones_like(inputs[0].array)), inputs[1])
-    return grown if turned is None else grown + turned
+def _polar_jvp(xp: Any, inputs: Any, tangents: Any) -> Any:
+    """Of both parts apart, as in PyTorch: a complex product would have nan where a part is infinite."""
+    (size, angle), (grown, turned) = inputs, tangents
+    cos, sin = xp.cos(angle), xp.sin(angle)
+    if turned is None:
+        return COMPLEX(grown * cos, grown * sin)
+    if grown is None:
+        return COMPLEX(-(turned * size * sin), turned * size * cos)
+    return COMPLEX(grown * cos - turned * size * sin, grown * sin + turned * size * cos)
 
 
 def _of_parts(op: Op, name: str) -> Callable[[Tensor, Tensor], Tensor]:

@@ -19,6 +19,7 @@ from gradcli.core.ops.elementwise.special_function import SpecialFunction, speci
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
 _LN2 = math.log(2)
@@ -272,11 +273,23 @@ ENTR = Pointwise(
 
 # --- logarithms of sums ---
 
+
+def _complex_logaddexp(a: Any, b: Any) -> Any:
+    """As PyTorch: from the operand with the larger real part; nan in both parts where one operand is nan."""
+    first = a.real < b.real
+    low, high = np.where(first, a, b), np.where(first, b, a)
+    made = high + np.log1p(np.exp(low - high))
+    ends = np.isinf(low.real) & (low.real == high.real)
+    made = np.where(ends, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), made)
+    return np.where(np.isnan(a) | np.isnan(b), complex(math.nan, math.nan), made).astype(a.dtype)
+
+
 LOGADDEXP = Pointwise(
     "LogaddexpBackward0",
     elementary.logaddexp,
     "input other",
     kind="float",
+    complex=_complex_logaddexp,
     input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(other - input), 1), "grad / (1 + exp(other - input))"),
     other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(input - other), 1), "grad / (1 + exp(input - other))"),
 )
@@ -297,10 +310,15 @@ LOGADDEXP2 = Pointwise(
 _X, _SHARES, _OTHERS = [0.5, 1.5, 0.25], [0.5, 0.25, 0.9], [2.0, 0.5, 3.0]
 
 
+def _require_numbers(kernel: str, dtype: DType) -> None:
+    if not dtype.is_complex:
+        require_floating(kernel, dtype)
+
+
 def _logaddexp(name: str, op: Pointwise, doc: str, reference: Callable[..., Any]) -> Function:
     return Function(
         name,
-        ("Tensor input, Tensor other", checked(op, require_floating, f"{name}_cpu")),
+        ("Tensor input, Tensor other", checked(op, require_floating if op.complex is None else _require_numbers, f"{name}_cpu")),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, y)", reference, x=_X, y=_OTHERS),),

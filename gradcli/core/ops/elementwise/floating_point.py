@@ -68,11 +68,21 @@ LDEXP = Pointwise(
     other=Rule(lambda xp, grad, out: scalars.times(xp, grad * out, math.log(2)), "grad * out * math.log(2)"),
 )
 
+
+def _ldexp(input: Tensor, other: Tensor) -> Tensor:
+    made = LDEXP(input, other)
+    if other.array.ndim > 1 and not other.array.flags.c_contiguous:  # PyTorch multiplies by powers that are in row-major order
+        made.array = memory_format.like_operands(np.asarray(made.array), (input.array, memory_format.contiguous(other.array)))
+    return made
+
+
 # --- the next number ---
 
 
 def _next(a: Any, b: Any) -> Array:
-    return np.asarray(np.nextafter(np.asarray(a), np.asarray(b)))
+    """The next number, which is `b` where both are equal (-0 and 0); numpy returns `a` in half precision."""
+    a, b = np.asarray(a), np.asarray(b)
+    return np.where(a == b, b, np.nextafter(a, b))
 
 
 def _next_bfloat(a: Any, b: Any) -> Array:
@@ -178,7 +188,7 @@ FUNCTIONS = (
     ),
     Function(
         "ldexp",
-        ("Tensor input, Tensor other", lambda x, other: LDEXP(x, other)),
+        ("Tensor input, Tensor other", _ldexp),
         doc="input * 2**other.",
         ops=(LDEXP,),
         samples=(Sample("ldexp(x, tensor([1., 2., -1.]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
