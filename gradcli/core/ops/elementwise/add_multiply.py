@@ -63,7 +63,8 @@ ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind=
 
 def _factor(alpha: Any, b: Any) -> Any:
     """The factor of an array; that of integers wraps around."""
-    return np.asarray(alpha).astype(b.dtype) if b.dtype.kind in "iu" else alpha
+    dtype = getattr(b, "dtype", None)
+    return alpha if dtype is None or dtype.kind not in "iu" else np.asarray(alpha).astype(dtype)
 
 
 ADD_SCALED = Pointwise(

@@ -20,7 +20,7 @@ from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.rules import check_no_tangent, refused
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"))
@@ -55,31 +55,40 @@ def polygamma(n: int, input: Tensor, record: Pointwise = POLYGAMMA) -> Tensor:
     return record(input, n)
 
 
-def _halves(p: int, dtype: Any) -> Tensor:
+def _halves(p: int) -> Array:
     """-(p - 1)/2, ..., -1/2, 0."""
-    return wrap(np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(dtype))
-
-
-def _mvlgamma(x: Any, p: int) -> Any:
-    each = gamma.lgamma(x[..., None] + _halves(p, x.dtype).array)
-    return each.sum(-1) + x.dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+    return np.arange(-p / 2 + 0.5, 0.5, 0.5)
 
 
 def _mvlgamma_rule(xp: Any, grad: Any, input: Any, p: int) -> Any:
-    halves = _halves(p, xp.plain(input).dtype)
-    shifted = xp.expand_dims(input, -1) + (halves if type(input) is Tensor else halves.array)
+    halves = _halves(p).astype(xp.plain(input).dtype)
+    shifted = xp.expand_dims(input, -1) + (Tensor(halves, input.dtype) if type(input) is Tensor else halves)
     return grad * xp.sum(xp.call(DIGAMMA, shifted), -1)
 
 
-MVLGAMMA = Pointwise(
-    "MvlgammaBackward0",
-    _mvlgamma,
-    "input",
-    "p",
-    kind="float",
-    layout="contiguous",
-    input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
-)
+def _mvlgamma(step: Callable[[Array], Array]) -> Pointwise:
+    """The record; `step` rounds what each step computes to the dtype, as PyTorch's composition of operations does."""
+
+    def forward(x: Any, p: int) -> Any:
+        each = step(gamma.lgamma(step(np.asarray(x)[..., None] + _halves(p).astype(x.dtype))))
+        return step(each.sum(-1)) + x.dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+
+    return Pointwise(
+        "MvlgammaBackward0",
+        forward,
+        "input",
+        "p",
+        kind="float",
+        layout="contiguous",
+        input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
+    )
+
+
+MVLGAMMA = _mvlgamma(lambda x: x)
+_MVLGAMMA_IN_HALF = {
+    dtypes.float16: _mvlgamma(lambda x: x.astype(np.float16).astype(np.float32)),
+    dtypes.bfloat16: _mvlgamma(dtypes.round_bfloat16),
+}
 
 
 def mvlgamma(input: Tensor, p: int) -> Tensor:
@@ -89,7 +98,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     if p < 1:
         raise runtime_error("p has to be greater than or equal to 1")
     limits.check_elements(max(input.array.size, 1) * p, input.array.itemsize)  # an empty tensor has the row of halves all the same
-    return MVLGAMMA(input, p)
+    return _MVLGAMMA_IN_HALF.get(input.dtype, MVLGAMMA)(input, p)
 
 
 # --- the incomplete gamma functions ---
