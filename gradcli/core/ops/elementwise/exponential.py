@@ -161,6 +161,7 @@ XLOGY: Pointwise = Pointwise(
     _xlogy,
     "input other",
     kind="float",
+    narrow=True,  # the logarithm is rounded to half precision, too
     input=Rule(_xlogy_x, "where((input == 0) & (other <= 0), 0, xlogy(grad, other))", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
@@ -177,6 +178,7 @@ XLOGY_NUMBER: Pointwise = Pointwise(
     "input",
     "other",
     kind="float",
+    narrow=True,  # the logarithm is rounded to half precision, too
     layout="numbered",
     input=Rule(
         _xlogy_number_rule,
@@ -191,6 +193,7 @@ NUMBER_XLOGY = Pointwise(
     "x",
     saved="other self=x",
     kind="float",
+    narrow=True,  # the logarithm is rounded to half precision, too
     layout="numbered",
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
 )

@@ -71,7 +71,7 @@ def _mvlgamma(step: Callable[[Array], Array]) -> Pointwise:
 
     def forward(x: Any, p: int) -> Any:
         each = step(gamma.lgamma(step(np.asarray(x)[..., None] + _halves(p).astype(x.dtype))))
-        return step(each.sum(-1)) + x.dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+        return step(each.sum(-1)) + step(x.dtype.type(p * (p - 1) / 4 * math.log(math.pi)))
 
     return Pointwise(
         "MvlgammaBackward0",
