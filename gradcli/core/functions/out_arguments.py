@@ -111,10 +111,12 @@ _OPERATORS = {
     "linalg_vecdot": "sum",
     "lu_solve": "linalg_lu_solve",
     "msort": "sort",
+    "multiply": "mul",
     "nanmean": "nansum",
     "outer": "mul",
     "special_round": "round",
     "square": "pow",
+    "subtract": "sub",
     "take_along_dim": "gather",
 }
 #: functions that PyTorch composes of others, and whose result it copies into `out`, with its history

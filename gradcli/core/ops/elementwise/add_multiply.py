@@ -298,7 +298,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 
 def _subtract_number(a: Operand, other: Number, alpha: Number) -> Tensor:
-    if type(other) is bool:
+    if _is_bool(a) or type(other) is bool:
         raise no_difference(a, other)
     _check_alpha(a, other, alpha)
     return SUB_NUMBER_SCALED(a, other, alpha) if type(a) is Tensor and a.dtype.is_differentiable else sub(a, other, alpha)

@@ -103,7 +103,7 @@ def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
     given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
     low = max(given, 0.0)
     plain = xp.plain(input)
-    inside = memory_format.compared(lambda x, low: (x >= low) & (x <= 1 - low), plain, low)
+    inside = memory_format.like_operands((plain >= low) & (plain <= 1 - low), (plain,))
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
     outside = math.nan if given < 0 else 0.0
     return xp.where(inside, grad / (input * scalars.from_number(xp, 1, input)), outside)
