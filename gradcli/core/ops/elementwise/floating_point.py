@@ -82,7 +82,7 @@ def _ldexp(input: Tensor, other: Tensor) -> Tensor:
 def _next(a: Any, b: Any) -> Array:
     """The next number, which is `b` where both are equal (-0 and 0); numpy returns `a` in half precision."""
     a, b = np.asarray(a), np.asarray(b)
-    return np.asarray(np.where(a == b, b, np.nextafter(a, b)))
+    return np.asarray(np.where(np.equal(a, b), b, np.nextafter(a, b)))
 
 
 def _next_bfloat(a: Any, b: Any) -> Array:
