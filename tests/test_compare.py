@@ -152,3 +152,19 @@ def test_a_row_of_internal_assertions_is_about_no_other_error() -> None:
     assert row.covers("torch.cumsum", assertion, "")
     assert not row.covers("torch.cumsum", verdicts.Difference("value", "no error", "RuntimeError: no", "1"), "")
     assert not row.covers("torch.cumsum", verdicts.Difference("value", "wrong value", assertion.theirs, "1"), "")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "noise"),
+    [
+        ("nan, 1.", "2.5, 1.", True),  # PyTorch lost the number
+        ("nan, 1.", "inf, 1.", True),
+        ("2.5, 1.", "nan, 1.", False),
+        ("inf, 1.", "2., nan", False),
+        ("inf, 1.01", "2., 1.5", False),  # finite beside it, and farther off than PyTorch's
+        ("inf, 1.01", "2., 1.02", True),
+    ],
+)
+def test_a_number_lost_by_gradcli_alone_is_no_noise(theirs: str, ours: str, noise: bool) -> None:
+    difference = verdicts.Difference("value", "wrong value", f"tensor([{theirs}])", f"tensor([{ours}])")
+    assert verdicts.is_noise(difference, "tensor([2., 1.])", True) is noise

@@ -221,7 +221,10 @@ def settled(found: list[Difference], exact: dict[str, Any], matrices: bool) -> l
 
 
 def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
-    """Whether the texts differ in numbers alone, and the largest error of each tensor is at most four times that of PyTorch."""
+    """Whether the texts differ in numbers alone, and the largest error of each tensor is at most four times that of PyTorch.
+
+    Of functions of `matrices` PyTorch's error may be infinite: any number will do there, but nan and infinity only where PyTorch has them.
+    """
     texts = [
         re.sub(r"\s+", " ", _GRAD_FN.sub("", re.sub(r",\s*dtype=torch\.(b?float\d+)", "", text)))
         for text in (difference.theirs, difference.ours, exact)
@@ -230,8 +233,11 @@ def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
         return False
     for parts in zip(*(text.split("tensor(") for text in texts), strict=True):
         theirs, ours, true = ([float(n) for n in NUMBER.findall(part)] for part in parts)
-        own, other = (max(map(_error, numbers, true), default=0.0) for numbers in (theirs, ours))
-        if (own == math.inf and not matrices) or other > _NOISE * own:
+        triples = zip(theirs, ours, true, strict=True)
+        errors = [(_error(a, t), _error(b, t), math.isfinite(b) or not math.isfinite(a)) for a, b, t in triples]
+        lost = [fair for own, _, fair in errors if own == math.inf]
+        largest = max((own for own, _, _ in errors if own < math.inf), default=0.0)
+        if (lost and not (matrices and all(lost))) or any(own < math.inf and other > _NOISE * largest for own, other, _ in errors):
             return False
     return True
 

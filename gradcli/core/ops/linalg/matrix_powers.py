@@ -78,8 +78,21 @@ def _approximant(x: Array) -> Array:
     return np.linalg.solve(even - odd, even + odd)
 
 
+#: matrices scaled by more powers of 2 take the series: the solution of a system loses what is small beside their largest element
+_SOLVED, _TERMS = 20, 40
+
+
+def _series(x: Array) -> Array:
+    """The same, by Taylor's series, whose terms keep small elements beside large ones."""
+    eye = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
+    made = eye
+    for k in range(_TERMS, 0, -1):
+        made = eye + x @ made / k
+    return made
+
+
 def exponential(a: Array) -> Array:
-    """The exponential of each matrix: the approximant in double precision, squared in the dtype of `a`."""
+    """The exponential of each matrix: the approximant in double precision, squared in the dtype of `a`, but for huge matrices."""
     wide = np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64)
     if not wide.size:
         return a.copy()
@@ -89,7 +102,8 @@ def exponential(a: Array) -> Array:
     finite = np.isfinite(norm)
     largest = _LARGEST_NORM.get(a.dtype, _DOUBLE_NORM)
     scale = np.where(finite & (norm > largest), np.ceil(np.log2(np.maximum(norm, 1e-300) / largest)), 0).astype(int)
-    result = _approximant(np.where(finite[..., None, None], wide, 0.0) * 2.0 ** -scale[..., None, None]).astype(a.dtype)
+    scaled = np.where(finite[..., None, None], wide, 0.0) * 2.0 ** -scale[..., None, None]
+    result = _series(scaled) if scale.max(initial=0) > _SOLVED else _approximant(scaled).astype(a.dtype)
     for step in range(int(scale.max(initial=0))):
         result = np.where((scale > step)[..., None, None], products.matmul(result, result), result)
     return np.where(finite[..., None, None], result, np.nan).astype(a.dtype)
