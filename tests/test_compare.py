@@ -168,3 +168,19 @@ def test_a_row_of_internal_assertions_is_about_no_other_error() -> None:
 def test_a_number_lost_by_gradcli_alone_is_no_noise(theirs: str, ours: str, noise: bool) -> None:
     difference = verdicts.Difference("value", "wrong value", f"tensor([{theirs}])", f"tensor([{ours}])")
     assert verdicts.is_noise(difference, "tensor([2., 1.])", True) is noise
+
+
+@pytest.mark.parametrize(
+    ("what", "theirs", "ours", "inputs", "covered"),
+    [
+        ("wrong value with tiny numbers", "2.", "3.", "a = torch.tensor([1e-30])", True),
+        ("wrong value with tiny numbers", "2.", "3.", "a = torch.tensor([1e-08])", False),
+        ("wrong value of repeated rows", "2.", "3.", "a = torch.tensor([[1.0, 2.0]]).expand(2, 2)", True),
+        ("wrong value of repeated rows", "2.", "3.", "a = torch.tensor([[1.0, 2.0]]).expand(1, 2)", False),
+        ("wrong value but for nan and infinity", "nan, -inf, 1.", "inf, nan, 1.", "", True),
+        ("wrong value but for nan and infinity", "2., -inf", "nan, nan", "", False),
+    ],
+)
+def test_a_known_difference_is_about_its_inputs(what: str, theirs: str, ours: str, inputs: str, covered: bool) -> None:
+    difference = verdicts.Difference("value", "wrong value", f"tensor([{theirs}])", f"tensor([{ours}])")
+    assert verdicts.Known("`*qr`", what, "a reason").covers("torch.qr", difference, inputs) is covered

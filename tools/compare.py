@@ -46,7 +46,7 @@ def compared(subject: Subject, number: int, seed: int, theirs: Run, ours: Run, a
     """One call under both implementations."""
     call = calls.make(subject, number, seed)
     script = probes.script(call)
-    found = verdicts.differences(subject.name, theirs(script), ours(script), allowed, "; ".join(call.setup))
+    found = verdicts.differences(subject.name, theirs(script), ours(script), allowed, "; ".join([*call.setup, call.text]))
     if verdicts.verdict(found) in ("wrong value", "saved"):
         found = verdicts.settled(found, theirs(probes.WIDE + script), _family(subject.name).startswith("linalg."))
     return {

@@ -66,6 +66,8 @@ _INPUTS = {
     "with huge numbers": r"e\+\d\d",
     "without elements": r"zeros\(|tensor\(\[\]",
     "in half precision": r"torch\.b?float16",
+    "with tiny numbers": r"e-(?!0)\d\d",
+    "of repeated rows": r"\.expand\((?!1\b)",
 }
 
 
@@ -73,8 +75,9 @@ _INPUTS = {
 class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
-    After it may follow "with nan or infinity", "with huge numbers", "without elements" or "in half precision", for calls of such inputs,
-    or "but for signs", for numbers that differ in their signs alone, or "of an internal assertion", for errors that PyTorch calls its bug.
+    After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision" or "of
+    repeated rows", for calls of such inputs; "but for signs", for numbers that differ in their signs alone; "but for nan and infinity",
+    for numbers that differ only where both are one of these; or "of an internal assertion", for errors that PyTorch calls its bug.
     """
 
     names: str
@@ -86,12 +89,15 @@ class Known:
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
         what, *odd = re.split(
-            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|but for signs$|of an internal assertion$)",
+            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|with tiny numbers$|of repeated rows$|"
+            r"but for signs$|but for nan and infinity$|of an internal assertion$)",
             self.what,
         )
         if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
             return False
         if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):
+            return False
+        if odd == ["but for nan and infinity"] and not _near(*(re.sub(r"-?inf\b", "nan", t) for t in (difference.theirs, difference.ours))):
             return False
         if odd == ["of an internal assertion"] and "INTERNAL ASSERT FAILED" not in difference.theirs:
             return False

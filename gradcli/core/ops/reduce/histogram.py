@@ -130,7 +130,7 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
     if density:
         counts = counts / counts.sum() / np.diff(edges)
-    outs = (Tensor(counts, input.dtype), Tensor(edges, input.dtype))
+    outs = (Tensor(counts, input.dtype), Tensor(np.ascontiguousarray(edges), input.dtype))
     if state.enabled:
         _HISTOGRAM.record(outs[0], (input, bins, weight), (), outs)
     if state.dual is not None:
