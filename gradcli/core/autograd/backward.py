@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.autograd.accumulation import accumulate
 from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
+from gradcli.core.graph.accumulation import accumulate
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy import ndarray
 
-from gradcli.core.autograd.accumulation import accumulate, call_after_accumulation
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
+from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, members

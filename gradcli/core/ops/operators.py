@@ -175,7 +175,9 @@ _DIRECT: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/":
 
 def _is_plain_write(target: Tensor, value: Any) -> bool:
     """Whether nothing is recorded or converted: the update `w -= lr * w.grad` under no_grad, without detours."""
-    if state.enabled or target.meta is not None or not target.dtype.is_floating_point or target.dtype is dtypes.bfloat16:
+    if state.enabled or state.dual is not None or target.meta is not None:
+        return False
+    if not target.dtype.is_floating_point or target.dtype is dtypes.bfloat16:
         return False
     if type(value) is Tensor:
         if value.dtype is not target.dtype or value.array.shape != target.array.shape or value.version is target.version is not None:

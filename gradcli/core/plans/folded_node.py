@@ -15,7 +15,7 @@ from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
 from gradcli.core.tensor.tensor import Tensor, Version, View
 
 if TYPE_CHECKING:
-    from gradcli.core.plans.plan import Plan, Template
+    from gradcli.core.plans.plan import Back, Plan, Template
 
 #: a result with a name before the last one: its node; and, if it is kept, its tensor and the counter of its versions. References are
 #: weak, since the node keeps the FoldedNode
@@ -134,26 +134,14 @@ class FoldedNode(Lazy):
         for node, _ in edges:
             if type(node) is AccumulateGrad:
                 leaf = node.variable
-                if node.hooks is not None or ((leaf.grad is not None or leaf.meta is not None) and not _is_quiet(leaf, kept, plan.exposed)):
+                if node.hooks is not None or (
+                    (leaf.grad is not None or leaf.meta is not None) and not is_quiet(leaf, kept[: plan.exposed])
+                ):
                     return None
         slots = kept + plan.blank
         slots[plan.root] = grad
-        found: list[Any] = []
         try:
-            for function, first, second, shape, to in plan.backward:
-                if second >= 0:
-                    result = function(slots[first], slots[second])
-                elif second == -1:
-                    result = slots[first] if function is None else function(slots[first])
-                else:
-                    result = function(*[slots[i] for i in first])
-                if shape is not None:
-                    result = numeric.sum_to(result, shape)
-                if to < 0:
-                    found.append(result)
-                else:
-                    known = slots[to]
-                    slots[to] = result if known is None else known + result
+            found = gradients(plan.backward, slots)
         except Exception:  # the ordinary way raises it with its place
             return None
         if not keep and plan.frees:
@@ -221,13 +209,33 @@ def _are_untouched(plan: Plan, parts: Sequence[Part], kept: list[Any]) -> bool:
     return True
 
 
-def _is_quiet(variable: Tensor, kept: list[Any], exposed: int) -> bool:
-    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no kept tensor of a name shares memory with it."""
+def gradients(backward: Sequence[Back], slots: list[Any]) -> list[Any]:
+    """The gradients that leave a plan, by its backward steps."""
+    found: list[Any] = []
+    for function, first, second, shape, to in backward:
+        if second >= 0:
+            result = function(slots[first], slots[second])
+        elif second == -1:
+            result = slots[first] if function is None else function(slots[first])
+        else:
+            result = function(*[slots[i] for i in first])
+        if shape is not None:
+            result = numeric.sum_to(result, shape)
+        if to < 0:
+            found.append(result)
+        else:
+            known = slots[to]
+            slots[to] = result if known is None else known + result
+    return found
+
+
+def is_quiet(variable: Tensor, exposed: Sequence[Any]) -> bool:
+    """Whether nobody sees when a gradient is added to a leaf: no hook is called, and no array of `exposed` shares memory with it."""
     if variable.meta is not None and "after_accumulation" in variable.meta:
         return False
     if variable.grad is not None:
         written = variable.grad.array
-        for array in kept[:exposed]:
+        for array in exposed:
             if array is written or ((array.base is not None or written.base is not None) and np.may_share_memory(array, written)):
                 return False
     return True

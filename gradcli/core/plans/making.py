@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ import numpy as np
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, message_name
-from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Viewed
+from gradcli.core.plans.backward_plan import BackwardPlan
+from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Viewed, packed
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -21,7 +23,7 @@ from gradcli.core.tensor.tensor import Tensor
 LARGEST = 1 << 12
 
 
-class _NoPlanError(Exception):
+class NoPlanError(Exception):
     """The expression has no plan."""
 
 
@@ -46,51 +48,49 @@ def make(values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran
         if forward.nodes:
             _Backward(forward)
         return forward.plan
-    except _NoPlanError:
+    except NoPlanError:
         return None
 
 
-def _need(holds: bool) -> None:
+def with_backward(plan: Plan, values: Sequence[Any]) -> list[BackwardPlan]:
+    """The plan with a backward pass from its result, as a list; an empty one where no such plan can be made."""
+    if not plan.count or math.prod(plan.shape) != 1 or any(values[i].node is not None for i in plan.outer):
+        return []
+    try:
+        return [BackwardPlan(plan)]
+    except Exception:  # the ordinary way raises it with its place
+        return []
+
+
+def require(holds: bool) -> None:
+    """Raise NoPlanError unless something holds."""
     if not holds:
-        raise _NoPlanError
+        raise NoPlanError
 
 
-class _Forward:
-    """Numbers the slots, of names, constants and results in this order, and makes the forward steps."""
+class Slots:
+    """Numbers the slots, of names, constants and results in this order, and makes steps of operations."""
 
-    def __init__(self, values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> None:
-        result = results[-1].value
-        _need(len(ran) > 1 and result is ran[-1].outs[0])
-        for one in results:
-            _need(type(one.value) is Tensor and one.value.view is None and one.value.meta is None and one.value.dtype.is_plain)
-            _need(one.value.node is None or result.node is not None)
+    def __init__(self, values: Sequence[Any], ran: list[Ran], dtype: DType) -> None:
         self.values = values
         self.ran = ran
-        self.results = results
-        #: whether the result has a node
-        self.nodes = result.node is not None
         self.plan = Plan()
-        self.plan.dtype = result.dtype
-        self.plan.shape = result.array.shape
-        self.plan.origin = state.origin
+        self.plan.dtype = dtype
         #: the slot of each tensor by its id, and the values of all slots
         self.slots: dict[int, int] = {}
         #: the slot of the tensor of a name by the slot of a view of it
         self.bases: dict[int, int] = {}
         self.content: list[Any] = []
         self.plan.kinds = tuple([self._leaf(value) for value in values])
-        self._check_uses(occurrences)
-        self._constants()
-        self.plan.steps = tuple([self._step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
-        named = [self.slots[id(one.value)] for one in results[:-1] if one.stays]
-        self.plan.named = tuple([Named(slot, None, None) for slot in named])
+        #: for each operation, the slots of its arguments, -1 for tensors
+        self.arguments: list[list[int]] = []
 
     def _leaf(self, value: Any) -> Kind:
         at = len(self.content)
         if type(value) is not Tensor:
             self.content.append(value)
             return (None, value, (), False)
-        _need(id(value) not in self.slots)  # two names of one tensor cannot be told apart
+        require(id(value) not in self.slots)  # two names of one tensor cannot be told apart
         self._check_tensor(value)
         self.slots[id(value)] = at
         self.content.append(value.array)
@@ -98,64 +98,88 @@ class _Forward:
 
     def _check_tensor(self, tensor: Tensor) -> None:
         array = tensor.array
-        _need(tensor.dtype is self.plan.dtype and type(array) is np.ndarray and array.size <= LARGEST)
-        _need(tensor.meta is None or "inference" not in tensor.meta)
+        require(tensor.dtype is self.plan.dtype and type(array) is np.ndarray and array.size <= LARGEST)
+        require(tensor.meta is None or "inference" not in tensor.meta)
         self.plan.largest = max(self.plan.largest, array.size)
 
-    def _check_uses(self, occurrences: Sequence[int | None]) -> None:
+    def check_uses(self, occurrences: Sequence[int | None], uses: Counter[int]) -> None:
         """Each tensor must be an operand wherever it stands: where a number is made of one, the number differs next time."""
-        uses = Counter(id(one) for ran in self.ran for one in ran.inputs if type(one) is Tensor)
         for value, count in zip(self.values, occurrences, strict=True):
-            _need(type(value) is not Tensor or count is None or uses[id(value)] == count)
-        expected = {id(one.value): one.uses for one in self.results}
-        _need(len(expected) == len(self.results) and expected.keys() <= {id(ran.outs[0]) for ran in self.ran})
-        for ran in self.ran[:-1]:
-            _need(uses[id(ran.outs[0])] == expected.get(id(ran.outs[0]), 1))
+            require(type(value) is not Tensor or count is None or uses[id(value)] == count)
 
-    def _constants(self) -> None:
+    def number_constants(self) -> None:
         """Number the constants, and the results behind them."""
-        self.arguments: list[list[int]] = []
         for ran in self.ran:
-            _need(not (ran.op.many or ran.op.variadic or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
+            require(not (ran.op.many or ran.op.variadic or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
             given: list[int] = []
             for i, one in enumerate((*ran.inputs, *ran.attrs)):
                 if i < len(ran.inputs) and type(one) is Tensor:
                     given.append(-1)
                     continue
-                _need(_is_plain(one))
+                require(_is_plain(one))
                 number = isinstance(ran.op.forward, np.ufunc) and i < len(ran.inputs) and type(one) in (int, float)
                 given.append(len(self.content))
                 self.content.append(_array(self.plan.dtype.scalar(one)) if number else one)
             self.arguments.append(given)
         self.plan.constants = self.content[len(self.values) :]
 
-    def _step(self, ran: Ran, places: list[int]) -> Step:
+    def step(self, ran: Ran, places: list[int]) -> Step:
         """The step of one operation, after it has given the same result once more."""
         out = ran.outs[0]
         self._check_tensor(out)
         given = [self.slots.get(id(ran.inputs[i]), -1) if at < 0 else at for i, at in enumerate(places)]
-        _need(min(given) >= 0)  # a tensor that the expression did not make
+        require(min(given) >= 0)  # a tensor that the expression did not make
         arguments = [self.content[at] for at in given]
         try:
             result = ran.op.forward(*arguments)
         except Exception as error:
-            raise _NoPlanError from error
+            raise NoPlanError from error
         array = np.asarray(result)
         same = array.dtype is out.array.dtype and array.shape == out.array.shape and array.strides == out.array.strides
-        _need(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
+        require(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
         if ran.op.view:
             self._check_view(ran.inputs, given[0])
             self.bases[len(self.content)] = given[0]
         else:
-            _need(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
+            require(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
         self.slots[id(out)] = len(self.content)
         self.content.append(out.array)
-        return (ran.op.forward, *_packed(given), type(result) is not np.ndarray)
+        return (ran.op.forward, *packed(given), type(result) is not np.ndarray)
 
     def _check_view(self, inputs: Sequence[Any], slot: int) -> None:
         """A view must be of the tensor of a name, whose version is checked."""
         source = inputs[0]
-        _need(len(inputs) == 1 and slot < len(self.values) and source.view is None and source.array.size > 0)
+        require(len(inputs) == 1 and slot < len(self.values) and source.view is None and source.array.size > 0)
+
+
+class _Forward(Slots):
+    """Makes the forward steps."""
+
+    def __init__(self, values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> None:
+        result = results[-1].value
+        require(len(ran) > 1 and result is ran[-1].outs[0])
+        for one in results:
+            require(type(one.value) is Tensor and one.value.view is None and one.value.meta is None and one.value.dtype.is_plain)
+            require(one.value.node is None or result.node is not None)
+        super().__init__(values, ran, result.dtype)
+        self.results = results
+        #: whether the result has a node
+        self.nodes = result.node is not None
+        self.plan.shape = result.array.shape
+        self.plan.origin = state.origin
+        self._check_results(occurrences)
+        self.number_constants()
+        self.plan.steps = tuple([self.step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
+        named = [self.slots[id(one.value)] for one in results[:-1] if one.stays]
+        self.plan.named = tuple([Named(slot, None, None) for slot in named])
+
+    def _check_results(self, occurrences: Sequence[int | None]) -> None:
+        uses = Counter(id(one) for ran in self.ran for one in ran.inputs if type(one) is Tensor)
+        self.check_uses(occurrences, uses)
+        expected = {id(one.value): one.uses for one in self.results}
+        require(len(expected) == len(self.results) and expected.keys() <= {id(ran.outs[0]) for ran in self.ran})
+        for ran in self.ran[:-1]:
+            require(uses[id(ran.outs[0])] == expected.get(id(ran.outs[0]), 1))
 
 
 def _is_plain(value: Any) -> bool:
@@ -168,15 +192,6 @@ def _is_plain(value: Any) -> bool:
 def _array(value: Any) -> Any:
     """A scalar of numpy as an array, which functions of numpy take in less time; any other value itself."""
     return np.asarray(value) if isinstance(value, np.generic) else value
-
-
-def _packed(slots: list[int]) -> tuple[Any, int]:
-    """The slots of one or two arguments by themselves, those of more as a tuple."""
-    if len(slots) == 1:
-        return slots[0], -1
-    if len(slots) == 2:
-        return slots[0], slots[1]
-    return tuple(slots), -2
 
 
 class _Backward:
@@ -194,7 +209,7 @@ class _Backward:
         for ran in forward.ran:
             node = ran.outs[0].node
             if node is None:
-                _need(not any(type(one) is Tensor and one.requires_grad for one in ran.inputs))
+                require(not any(type(one) is Tensor and one.requires_grad for one in ran.inputs))
                 continue
             templates.append(self._template(ran, node))
         self.templates = self.plan.nodes = tuple(templates)
@@ -209,13 +224,13 @@ class _Backward:
 
     def _template(self, ran: Ran, node: Any) -> Template:
         keeping = node.plan
-        _need(type(node) is OpNode and node.op is ran.op and keeping.fast_rules is not None and not keeping.data)
-        _need(len(node.edges) == len(ran.inputs))
+        require(type(node) is OpNode and node.op is ran.op and keeping.fast_rules is not None and not keeping.data)
+        require(len(node.edges) == len(ran.inputs))
         saved = None
         if node.saved is not None:
             saved = tuple([self._saved(one, i in keeping.keep) for i, one in enumerate(ran.inputs)])
         keeps = keeping.keep_out or any(place is not None and place[0] >= 0 for place in saved or ())
-        _need(keeping.frees or not keeps)
+        require(keeping.frees or not keeps)
         edges = tuple([self._edge(one, to) for one, (to, _) in zip(ran.inputs, node.edges, strict=True)])
         slot = self._slot(ran.outs[0])
         self.numbers[slot] = len(self.nodes)
@@ -230,12 +245,12 @@ class _Backward:
 
     def _edge(self, one: Any, to: Any) -> int | None:
         if to is None:
-            _need(type(one) is not Tensor or not one.requires_grad)
+            require(type(one) is not Tensor or not one.requires_grad)
             return None
         slot = self._slot(one)
         if slot in self.numbers:
             return self.numbers[slot]
-        _need(slot < len(self.forward.values))
+        require(slot < len(self.forward.values))
         return -1 - self.outer.setdefault(slot, len(self.outer))
 
     def _keep(self) -> None:
@@ -245,7 +260,7 @@ class _Backward:
         bases = self.forward.bases
         views = [Viewed(one.slot, bases[one.slot], message_name(one.op.grad_fn)) for one in self.templates if one.slot in bases]
         self.plan.views = tuple([one for one in views if one.slot in kept])
-        _need(len(self.plan.views) == len(kept & bases.keys()))  # a view without node
+        require(len(self.plan.views) == len(kept & bases.keys()))  # a view without node
         kept |= {one.base for one in self.plan.views}
         names = len(self.forward.values)
         self.plan.kept_leaves = tuple(sorted(slot for slot in kept if slot < names))
@@ -292,13 +307,13 @@ class _Backward:
             summed = None if result.shape == shape else shape
             reduced = result if summed is None else numeric.sum_to(result, summed)
         except Exception as error:
-            raise _NoPlanError from error
-        _need(isinstance(reduced, np.ndarray | np.generic) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
+            raise NoPlanError from error
+        require(isinstance(reduced, np.ndarray | np.generic) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
         if to >= 0:
             known = self.content[to]
             self.content[to] = reduced if known is None else known + reduced
         unchanged = len(given) == 1 and result is arguments[0]
-        return (None if unchanged else function, *_packed(given), summed, to)
+        return (None if unchanged else function, *packed(given), summed, to)
 
     def _argument(self, k: int, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int:
         """The slot of one argument of a rule."""
@@ -320,5 +335,5 @@ class _Backward:
             return self._new(node.attrs[at])
         if kind == op_node.ATTRS:
             return self._new(node.attrs)
-        _need(kind in (op_node.SHAPE, op_node.DTYPE))
+        require(kind in (op_node.SHAPE, op_node.DTYPE))
         return self._new(node.argument(need, None, False, (), None))

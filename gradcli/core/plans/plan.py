@@ -144,6 +144,45 @@ class Plan:
 
     def run(self, values: Sequence[Any]) -> list[Tensor] | None:
         """The results, that of the whole expression last, from the values of names; None where the plan does not hold. Raises no error."""
+        slots = self.forward(values)
+        if slots is None:
+            return None
+        edges: list[Edge] = []
+        try:
+            for i in self.outer:
+                leaf = values[i]
+                edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
+                if edge[0] is None:
+                    return None
+                edges.append(edge)
+        except GradcliError:
+            return None
+        made = self.results(slots)
+        if self.count:
+            made[-1].node = self.node(made, values, edges, slots)
+            made[-1].requires_grad = True
+        return made
+
+    def forward(self, values: Sequence[Any]) -> list[Any] | None:
+        """The slots of names, constants and results; None where the plan does not hold, or a step fails. Raises no error."""
+        slots = self.slots(values)
+        if slots is None:
+            return None
+        try:
+            for function, first, second, is_scalar in self.steps:
+                if second >= 0:
+                    result = function(slots[first], slots[second])
+                elif second == -1:
+                    result = function(slots[first])
+                else:
+                    result = function(*[slots[i] for i in first])
+                slots.append(np.asarray(result) if is_scalar else result)
+        except Exception:  # the ordinary way raises it with its place
+            return None
+        return slots
+
+    def slots(self, values: Sequence[Any]) -> list[Any] | None:
+        """The slots of names and constants; None where the plan does not hold."""
         if (
             state.enabled is not self.enabled
             or state.observed
@@ -176,47 +215,19 @@ class Plan:
                 slots.append(value)  # 0.0 and -0.0 are equal and differ
             else:
                 return None
-        edges: list[Edge] = []
-        try:
-            for i in self.outer:
-                leaf = values[i]
-                edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
-                if edge[0] is None:
-                    return None
-                edges.append(edge)
-        except GradcliError:
-            return None
         slots += self.constants
-        try:
-            for function, first, second, is_scalar in self.steps:
-                if second >= 0:
-                    result = function(slots[first], slots[second])
-                elif second == -1:
-                    result = function(slots[first])
-                else:
-                    result = function(*[slots[i] for i in first])
-                slots.append(np.asarray(result) if is_scalar else result)
-        except Exception:  # the ordinary way raises it with its place
-            return None
+        return slots
+
+    def results(self, slots: Sequence[Array]) -> list[Tensor]:
+        """The tensors of the names and of the whole expression, without nodes."""
         state.origin = self.origin
         made = [Tensor(slots[one.slot], self.dtype) for one in self.named] if self.named else []
-        result = Tensor(slots[-1], self.dtype)
-        made.append(result)
-        if self.count:
-            result.node = self._node(made, values, edges, slots)
-            result.requires_grad = True
+        made.append(Tensor(slots[-1], self.dtype))
         return made
 
-    def _node(self, made: list[Tensor], values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
-        node = FoldedNode.__new__(FoldedNode)
-        node.shape = self.shape
-        node.dtype = self.dtype
-        node.outputs = node.hooks = node.retained = None
-        state.sequence += self.count
-        node.sequence = state.sequence - 1
-        node.origin = self.origin
-        node.plain = True
-        node.freed = False
+    def node(self, made: list[Tensor], values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
+        """The node of the results, which is not walked through yet."""
+        node = self._node()
         leaves = [values[i] for i in self.kept_leaves] if self.kept_leaves else []
         node.run = (
             self,
@@ -229,15 +240,49 @@ class Plan:
         )
         return node
 
+    def freed_node(self, made: list[Tensor], edges: list[Edge]) -> FoldedNode:
+        """The node of the results after a walk that has freed what it kept."""
+        node = self._node()
+        node.freed = True
+        parts = [(_part_node(node, one, tensor), None, None) for one, tensor in zip(self.named, made, strict=False)] if self.named else ()
+        node.run = (self, edges, [], [], None, None, parts)
+        return node
+
+    def _node(self) -> FoldedNode:
+        node = FoldedNode.__new__(FoldedNode)
+        node.shape = self.shape
+        node.dtype = self.dtype
+        node.outputs = node.hooks = node.retained = None
+        state.sequence += self.count
+        node.sequence = state.sequence - 1
+        node.origin = self.origin
+        node.plain = True
+        node.freed = False
+        return node
+
 
 def _part(whole: FoldedNode, named: Named, tensor: Tensor) -> Part:
-    """Give the tensor of a result before the last one its node."""
-    node = None
-    if named.number is not None:
-        part = PartNode.__new__(PartNode)
-        part.plain = True
-        part.whole = whole, named.number
-        tensor.node = part
-        tensor.requires_grad = True
-        node = ref(part)
+    """What is kept of a result before the last one, which gets its node."""
+    node = _part_node(whole, named, tensor)
     return (node, None, None) if named.place is None else (node, ref(tensor), tensor.counter())
+
+
+def _part_node(whole: FoldedNode, named: Named, tensor: Tensor) -> ref[PartNode] | None:
+    """Give the tensor of a result before the last one its node."""
+    if named.number is None:
+        return None
+    part = PartNode.__new__(PartNode)
+    part.plain = True
+    part.whole = whole, named.number
+    tensor.node = part
+    tensor.requires_grad = True
+    return ref(part)
+
+
+def packed(slots: list[int]) -> tuple[Any, int]:
+    """The slots of one or two arguments by themselves, those of more as a tuple."""
+    if len(slots) == 1:
+        return slots[0], -1
+    if len(slots) == 2:
+        return slots[0], slots[1]
+    return tuple(slots), -2

@@ -23,14 +23,25 @@ class Ran(NamedTuple):
     origin: Any
 
 
+class Write(NamedTuple):
+    """One write in place."""
+
+    tensor: Tensor
+    #: how many operations had run before it
+    after: int
+    #: the operation that wrote, None where the result of the last operation was written
+    op: Op | None
+
+
 class Watching:
     """Stands where a level of forward mode stands, since every operation tells that what it did."""
 
-    __slots__ = ("paused", "ran", "refused")
+    __slots__ = ("paused", "ran", "refused", "writes")
 
     def __init__(self) -> None:
         self.paused = False
         self.ran: list[Ran] = []
+        self.writes: list[Write] = []
         #: whether something happened that a plan would not repeat
         self.refused = False
 
@@ -41,11 +52,19 @@ class Watching:
         """Note an operation."""
         self.ran.append(Ran(op, inputs, attrs, outs, state.origin))
 
+    def write(self, tensor: Tensor, tangent: Tensor | None) -> None:
+        """Note that the result of the last operation was written to a tensor."""
+        self.writes.append(Write(tensor, len(self.ran), None))
+
+    def written(self, tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
+        """Note that an operation which needs no old values wrote to a tensor."""
+        self.writes.append(Write(tensor, len(self.ran), op))
+
     def refuse(self, *_: Any) -> None:
         """Note what a plan would not repeat."""
         self.refused = True
 
-    set_tangent = write = written = reshape = refuse
+    set_tangent = reshape = refuse
 
 
 class _Given(set[str]):
@@ -65,6 +84,12 @@ def may_watch() -> bool:
 
 def watch(evaluate: Callable[[], Any]) -> tuple[Any, list[Ran] | None]:
     """The value of an expression, evaluated in the ordinary way, and its operations; None for these where no plan can be made of them."""
+    value, watching = watch_writes(evaluate)
+    return value, None if watching is None or watching.writes else watching.ran
+
+
+def watch_writes(evaluate: Callable[[], Any]) -> tuple[Any, Watching | None]:
+    """As `watch`, for statements that may write in place."""
     watching = Watching()
     sink = warnings.sink
 
@@ -92,4 +117,4 @@ def watch(evaluate: Callable[[], Any]) -> tuple[Any, list[Ran] | None]:
         for out in ran.outs:
             for node in () if out.node is None else (out.node, *[to for to, _ in out.node.edges if to is not None]):
                 node.plain = node.dtype.is_plain and node.outputs is None and node.hooks is None and node.retained is None
-    return value, None if watching.refused or given.asked else watching.ran
+    return value, None if watching.refused or given.asked else watching

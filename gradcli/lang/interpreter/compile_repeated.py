@@ -11,8 +11,8 @@ from typing import Any
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key
-from gradcli.lang.interpreter.plannable import Leaves, leaves_of
-from gradcli.lang.syntax.nodes import Assign, Attribute, Name, Stmt
+from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, updates_of
+from gradcli.lang.syntax.nodes import Assign, Attribute, Call, ExprStmt, Name, Stmt
 
 #: at most so many assignments have one plan
 _MOST = 16
@@ -41,16 +41,40 @@ def repeated(ordinary: Compile) -> Compile:
 def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool = True) -> list[Run]:
     """The closures of statements; assignments each of whose results a later one uses have one closure, which takes a plan.
 
-    Without `modules`, the assignments call nothing that may be a module.
+    So have assignments with the `.backward()` of the last result behind them. Without `modules`, the assignments call nothing that may be
+    a module.
     """
     runs: list[Run] = []
     at = 0
     while at < len(statements):
+        count, updates = updates_of(statements[at:])
+        if len(updates.operands) + len(updates.others) > 1:
+            runs.append(_updates(statements[at : at + count], updates, context))
+            at += count
+            continue
         count = _length(statements[at : at + _MOST], context, modules)
-        together = statements[at : at + count]
-        runs.append(context.statement(together[0]) if count == 1 else _assignments(together, context))  # type: ignore[arg-type]
-        at += count
+        after = at + count
+        ends = after < len(statements) and _is_backward(statements[after], statements[after - 1])
+        if ends and (count > 1 or _leaves(statements[at], context, modules) is not None):
+            runs.append(_assignments(statements[at:after], statements[after], context))  # type: ignore[arg-type]
+            after += 1
+        elif count > 1:
+            runs.append(_assignments(statements[at:after], None, context))  # type: ignore[arg-type]
+        else:
+            runs.append(context.statement(statements[at]))
+        at = after
     return runs
+
+
+def _is_backward(statement: Stmt, assignment: Stmt) -> bool:
+    """Whether a statement is `NAME.backward()` for the name that the one before it assigns to."""
+    if type(statement) is not ExprStmt or type(assignment) is not Assign or type(statement.value) is not Call:
+        return False
+    call, target = statement.value, assignment.targets[0]
+    function = call.function
+    if type(function) is not Attribute or type(function.value) is not Name or type(target) is not Name:
+        return False
+    return function.name == "backward" and not call.args and not call.keywords and function.value.id == target.id
 
 
 def _length(statements: tuple[Stmt, ...], context: Context, modules: bool) -> int:
@@ -87,7 +111,29 @@ def _leaves(statement: Stmt, context: Context, modules: bool) -> Leaves | None:
     return leaves_of(statement.value, 0, modules)
 
 
-def _assignments(statements: tuple[Assign, ...], context: Context) -> Run:
+def _assignments(statements: tuple[Assign, ...], ending: Stmt | None, context: Context) -> Run:
+    runs = [context.statement(statement) for statement in statements]
+    end = None if ending is None else context.statement(ending)
+
+    def run(frame: Frame) -> None:
+        for one in runs:
+            one(frame)
+        if end is not None:
+            end(frame)
+
+    def plan(frame: Frame) -> Run:
+        from gradcli.lang.interpreter.planned import Parts, planned_block
+
+        targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
+        leaves = [leaves_of(statement.value, 0) for statement in statements]
+        parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets], end)  # type: ignore[arg-type]
+        return planned_block(run, parts, context.once(), frame) or _one_by_one(statements, ending, context)
+
+    return _beginning(run, plan)
+
+
+def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -> Run:
+    """The closure of statements that write in place, which takes a plan."""
     runs = [context.statement(statement) for statement in statements]
 
     def run(frame: Frame) -> None:
@@ -95,19 +141,16 @@ def _assignments(statements: tuple[Assign, ...], context: Context) -> Run:
             one(frame)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned import Parts, planned_block
+        from gradcli.lang.interpreter.planned import planned_updates
 
-        targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
-        leaves = [leaves_of(statement.value, 0) for statement in statements]
-        parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets])  # type: ignore[arg-type]
-        return planned_block(run, parts, context.once(), frame) or _one_by_one(statements, context)
+        return planned_updates(run, updates, [context.statement(drop) for drop in updates.drops], context)
 
     return _beginning(run, plan)
 
 
-def _one_by_one(statements: tuple[Stmt, ...], context: Context) -> Run:
+def _one_by_one(statements: tuple[Stmt, ...], ending: Stmt | None, context: Context) -> Run:
     """The closure of assignments where what is called is no module."""
-    runs = repeated_block(statements, context, modules=False)
+    runs = repeated_block(statements if ending is None else (*statements, ending), context, modules=False)
 
     def run(frame: Frame) -> None:
         for one in runs:

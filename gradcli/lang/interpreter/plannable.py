@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from gradcli.lang.syntax.nodes import Attribute, Binary, Call, Constant, Expr, Name, TupleExpr, Unary
+from gradcli.lang.syntax.nodes import (
+    Assign,
+    Attribute,
+    AugAssign,
+    Binary,
+    Call,
+    Constant,
+    Expr,
+    ExprStmt,
+    Name,
+    Stmt,
+    TupleExpr,
+    Unary,
+    With,
+)
 
 #: functions and methods that only compute: their results depend on nothing but their arguments, and their plain arguments on no tensor
 FUNCTIONS = frozenset(
@@ -17,6 +32,7 @@ FUNCTIONS = frozenset(
     }
 )
 _OPERATORS = frozenset(("+", "-", "*", "/", "**", "@"))
+_IN_PLACE = frozenset(("+", "-", "*", "/"))
 #: what stands between `torch` and a function
 _MODULES = frozenset(("nn", "functional"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -97,3 +113,72 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
 
 def _may_be_module(call: Call, owner: Expr) -> bool:
     return type(owner) is Name and bool(call.args) and not call.keywords and not hasattr(builtins, owner.id)
+
+
+class Updates(NamedTuple):
+    """What statements that write in place begin with."""
+
+    #: names and gradients, each as often as it is an operand
+    operands: list[Expr]
+    #: names and gradients that are only written to, and `torch` of `torch.no_grad()`
+    others: list[Expr]
+    #: the statements after which a gradient is None
+    drops: list[Stmt]
+
+
+def updates_of(statements: Sequence[Stmt]) -> tuple[int, Updates]:
+    """How many of the first of some statements only update names and gradients in place, and what these begin with.
+
+    Such are `x -= EXPRESSION` within `with torch.no_grad():`, `x.grad.zero_()`, and, behind all others, `x.grad = None`.
+    """
+    found = Updates([], [], [])
+    count = 0
+    for statement in statements:
+        one = Updates([], [], [])
+        without_grad = type(statement) is With and _is_no_grad(statement)
+        inner = statement.body if without_grad else (statement,)  # type: ignore[attr-defined]
+        if not all(_is_update(part, one, without_grad, bool(found.drops)) for part in inner):
+            break
+        found.operands.extend(one.operands)
+        found.others.extend(one.others)
+        found.drops.extend(one.drops)
+        if without_grad:
+            found.others.append(statement.items[0][0].function.value)  # type: ignore[attr-defined]
+        count += 1
+    return count, found
+
+
+def _is_no_grad(statement: With) -> bool:
+    """Whether it is `with torch.no_grad():`."""
+    (manager, target), *more = statement.items
+    if more or target is not None or type(manager) is not Call or manager.args or manager.keywords:
+        return False
+    function = manager.function
+    return type(function) is Attribute and function.name == "no_grad" and type(function.value) is Name and function.value.id == "torch"
+
+
+def _is_update(statement: Stmt, found: Updates, without_grad: bool, dropped: bool) -> bool:
+    if type(statement) is Assign:
+        target = statement.targets[0]
+        found.drops.append(statement)
+        return len(statement.targets) == 1 and _is_grad(target) and type(statement.value) is Constant and statement.value.value is None
+    if found.drops or dropped:
+        return False
+    if type(statement) is AugAssign:
+        leaves = leaves_of(statement.value, -1, modules=False)
+        if leaves is None or type(statement.target) is not Name or statement.op not in _IN_PLACE or not without_grad:
+            return False
+        found.operands.extend((statement.target, *leaves.names))
+        return True
+    call = statement.value if type(statement) is ExprStmt else None
+    if type(call) is not Call or call.args or call.keywords:
+        return False
+    function = call.function
+    if type(function) is not Attribute or function.name != "zero_" or not _is_grad(function.value):
+        return False
+    found.others.append(function.value)
+    return True
+
+
+def _is_grad(node: Expr) -> bool:
+    return type(node) is Attribute and node.name == "grad" and type(node.value) is Name

@@ -8,15 +8,17 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.functions.function import Function
-from gradcli.core.plans import making
+from gradcli.core.plans import making, update_plan
+from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.making import Result
 from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
-from gradcli.core.plans.watching import may_watch, watch
+from gradcli.core.plans.update_plan import UpdatePlan
+from gradcli.core.plans.watching import may_watch, watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves
+from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, Updates
 from gradcli.lang.names import builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, Name
 from gradcli.lang.values.execution import execution
@@ -32,10 +34,16 @@ _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
 
 
 class Parts:
-    """What a plan is made for: one expression, or assignments that follow each other, each of whose results a later one uses."""
+    """What a plan is made for: one expression, or assignments that follow each other, each of whose results a later one uses.
 
-    def __init__(self, runs: Sequence[Run], leaves: Sequence[Leaves], targets: Sequence[str | None], keys: Sequence[Any]) -> None:
+    `ending` may be the closure of `.backward()` of the last result.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], leaves: Sequence[Leaves], targets: Sequence[str | None], keys: Sequence[Any], ending: Run | None = None
+    ) -> None:
         self.runs = runs
+        self.ending = ending
         #: for each assignment, how often its result stands in those that follow, and whether its name has it in the end
         self.uses = [0] * len(runs)
         self.stays = [target not in targets[i + 1 :] for i, target in enumerate(targets)]
@@ -84,9 +92,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         return None
     loads = [_load(name, context) for name in parts.first.values()]
     keys = parts.kept if parts.keys[0] is not None else None
-    plans: list[Plan] = []
+    plans: list[Plan | BackwardPlan] = []
     tries, misses = _TRIES, 0
     current: Run = run
+    ending = parts.ending
     # calls of bare `sum` and its like are noted at the prompt
     is_noted = context.one_off and not builtins.ONE_OFF.keys().isdisjoint(parts.first)
 
@@ -106,12 +115,14 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             if made is not None:
                 for module in modules:
                     module.count()
-                return made[0] if keys is None else store(frame, made)
+                return made[0] if keys is None else store(frame, made, plan)
         return without(frame, values)
 
-    def store(frame: Frame, made: list[Tensor]) -> None:
+    def store(frame: Frame, made: list[Tensor], plan: Plan | BackwardPlan) -> None:
         for key, tensor in zip(keys, made, strict=True):  # type: ignore[arg-type]
             frame[key] = tensor
+        if ending is not None and type(plan) is Plan:
+            ending(frame)
 
     def without(frame: Frame, values: list[Any]) -> Any:
         nonlocal current, tries, misses
@@ -125,15 +136,69 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         occurrences = [*parts.count.values(), *[None] * (len(values) - len(loads))]
         plan = None if ran is None else making.make(values, occurrences, ran, results)
         if plan is not None:
+            made: list[Plan | BackwardPlan] = [plan]
+            if ending is not None:
+                made = [*making.with_backward(plan, values), plan]
+            plans.extend(made)
+            del plans[: -_KEPT * len(made)]
+            if compile_context.plans == "first":
+                for one in made:
+                    again = one.run(values)
+                    if again is not None:
+                        return again[0] if keys is None else store(frame, again, one)
+        if keys is None:
+            return results[0].value
+        if ending is not None:
+            ending(frame)
+        return None
+
+    current = evaluate
+    return lambda frame: current(frame)
+
+
+def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context) -> Run:
+    """The closure of statements that write in place from their second time on; `run` carries them out in the ordinary way.
+
+    `drops` are the closures of those among them that no plan carries out.
+    """
+    operands = Counter(map(_key, updates.operands))
+    first = {_key(name): name for name in (*updates.operands, *updates.others)}
+    occurrences = [operands[key] for key in first]
+    loads = [_load(name, context) for name in first.values()]
+    plans: list[UpdatePlan] = []
+    tries, misses = _TRIES, 0
+    current: Run = run
+
+    def update(frame: Frame) -> Any:
+        try:
+            values = [load(frame) for load in loads]
+        except Exception:  # the ordinary way raises it when it comes to the name
+            return run(frame)
+        for plan in plans:
+            if plan.run(values):
+                for drop in drops:
+                    drop(frame)
+                return None
+        return without(frame, values)
+
+    def without(frame: Frame, values: list[Any]) -> Any:
+        nonlocal current, tries, misses
+        misses += 1
+        if misses > _MISSES:
+            current = run
+        if not tries or not may_watch() or not all(map(_may_be_planned, values)):
+            return run(frame)
+        tries -= 1
+        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= making.LARGEST else None for value in values]
+        _, watching = watch_writes(lambda: run(frame))
+        plan = None if watching is None else update_plan.make(values, before, occurrences, watching)
+        if plan is not None:
             if len(plans) == _KEPT:
                 del plans[0]
             plans.append(plan)
-            again = plan.run(values) if compile_context.plans == "first" else None
-            if again is not None:
-                return again[0] if keys is None else store(frame, again)
-        return None if keys is not None else results[0].value
+        return None
 
-    current = evaluate
+    current = update
     return lambda frame: current(frame)
 
 
