@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -40,10 +40,18 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
         return
     blocks.settle()
     array = np.asarray(known.array)
-    np.add(array, value, out=array)
+    add_in_place(array, value)
     if known.dtype is dtypes.bfloat16:
         array[...] = dtypes.round_bfloat16(array)
     known.counter().count += 1
+
+
+def add_in_place(array: Array, value: Any) -> None:
+    """`array += value`. For one element, a sum that is made first and copied takes half of numpy's time."""
+    if array.size == 1:
+        array[...] = array + value
+    else:
+        np.add(array, value, out=array)
 
 
 def call_after_accumulation(variable: Tensor) -> None:

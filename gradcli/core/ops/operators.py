@@ -196,7 +196,11 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
     if direct is not None and _is_plain_write(target, value):
         blocks.settle()
         array = target.array
-        direct(array, value.array if type(value) is Tensor else value, out=array)
+        other = value.array if type(value) is Tensor else value
+        if array.size == 1:  # half of the time of a sum that goes to the array itself
+            array[...] = direct(array, other)
+        else:
+            direct(array, other, out=array)
         target.counter().count += 1
         return target
     if type(value) not in _NUMBERS:
