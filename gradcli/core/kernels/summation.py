@@ -16,6 +16,8 @@ from gradcli.core.kernels import Array, Axes
 
 _LANES = 8
 _RUNS = 4
+#: elements of one vector of each run
+_ROUND = _LANES * _RUNS
 #: the lanes of the vector helpers that map and reduce in one pass
 _WIDE = 16
 #: beyond this many elements the order no longer shows in printed digits, and numpy's own sum is used
@@ -35,7 +37,7 @@ def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
     if type(x) is not np.ndarray and x.size <= LARGEST:
         x = np.asarray(x)
-    if type(x) is not np.ndarray or x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+    if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
         return _reduce(x, axis=axis, keepdims=keepdims)
     ndim = x.ndim
     if axis is None or ndim < 2:
@@ -131,13 +133,18 @@ def _row(x: Array) -> Any:
     whole = vectors * _LANES
     lanes = x[:whole]
     if vectors > 1:
-        lanes = lanes.reshape(vectors, _LANES)
         runs = vectors // _RUNS
-        if runs:
+        split = runs * _ROUND
+        if runs == 2:
+            # as the reduction below, which takes twice as long for two rows
+            lanes = x[:_ROUND] + x[_ROUND:split]
+        elif runs > 2:
             # reducing over the first axis adds row by row
-            partial = _reduce(lanes[: runs * _RUNS].reshape(runs, _RUNS, _LANES), axis=0) if runs > 1 else lanes[:_RUNS]
-            lanes = _join((partial[:1], lanes[runs * _RUNS :], partial[1:])) if vectors % _RUNS else partial
-        lanes = _reduce(lanes, axis=0)
+            lanes = _reduce(x[:split].reshape(runs, _RUNS, _LANES), axis=0)
+        if runs and vectors % _RUNS:
+            lanes = lanes.reshape(-1)
+            lanes = _join((lanes[:_LANES], x[split:whole], lanes[_LANES:_ROUND]))
+        lanes = _reduce(lanes.reshape(-1, _LANES), axis=0)
     return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + _ZERO
 
 
