@@ -354,6 +354,93 @@ def module_program(seed: int) -> str:
     return SETUP + MODULE_SETUP + text + guarded("tree(y.grad_fn, 0)")
 
 
+LOSSES = [
+    "t = {0}\ny = (t * t).mean()",
+    "t = {0}\ny = t.sum()",
+    "y = ({0}).mean()",
+    "y = ({0} + {1}).sum()",
+    "t = x * w + s\nu = t - b\ny = (u ** 2).mean()",
+    "t = w @ x\nu = t - s\ny = (u * u).sum()",
+    "y = loss_fn(plain(b), T)",
+    "p = net.first(b * x)\ny = (p * p).mean()",
+    "t = x + s\ny = t.sum()",  # nothing is kept for backward
+    "t = torch.tanh(w)\ny = t.sum() * x.mean() + s",
+    "t = x.grad * x\ny = (t + w).sum()",
+    "y = {0}",
+]
+UPDATES = [
+    "with torch.no_grad():\n    x -= 0.1 * x.grad",
+    "with torch.no_grad():\n    x -= 0.1 * x.grad\n    w -= 0.1 * w.grad\nx.grad.zero_()\nw.grad.zero_()",
+    "with torch.no_grad():\n    x -= 0.1 * x.grad\n    s *= 0.5\n    w -= 0.01 * w.grad\n    x.grad = None\n    w.grad = None",
+    "with torch.no_grad():\n    x += x * x.grad\n    x /= 1.5 + x.grad * x.grad\n    x.grad.zero_()\n    w -= w.grad * x",
+    "with torch.no_grad():\n    s -= k * s.grad\ns.grad = None",
+    "with torch.no_grad():\n    w -= torch.exp(w.grad) * 0.1\n    c -= x.grad",
+    "with torch.no_grad():\n    x -= x.grad @ x.grad\n    w.grad.zero_()\n    x.grad.zero_()",
+    "x.grad.zero_()\nw.grad.zero_()\ns.grad.zero_()",
+    "x.grad = None\nw.grad = None",
+    "x -= 0.1 * x.grad",  # an error: x is a leaf
+    "with torch.no_grad():\n    x -= 0.1 * w.grad",  # an error: the shapes differ
+    "with torch.no_grad():\n    x = x - 0.1 * x.grad\nx.requires_grad_()",
+    "with torch.no_grad():\n    k -= 0.5",
+    "torch.optim.SGD([x, w], lr=0.1).step()",
+]
+BETWEEN = [
+    "x.register_hook(loud)",
+    "h = x.register_hook(doubling)",
+    "x.register_post_accumulate_grad_hook(lambda p: print('after', p.grad))",
+    "x.grad = torch.zeros(6)[::2]",
+    "x.grad = torch.ones(3)",
+    "x.grad = torch.ones(1).expand(3)",
+    "x.grad = c",
+    "c = x.grad",
+    "c = x.detach()",
+    "v = x.view(3)",
+    "v = x.detach()[1:]; v.mul_(2)",
+    "x = x * 1.0",
+    "x = torch.tensor([[1.0], [2.0]], requires_grad=True)",
+    "x = torch.tensor([1.5], requires_grad=True); w = torch.tensor([[0.5], [2.0]], requires_grad=True)",
+    "x.requires_grad_(False)",
+    "x.requires_grad_(True)",
+    "w.requires_grad_(i % 2 == 0)",
+    "b.requires_grad_()",
+    "old = y",
+    "old.backward()",
+    "y.backward()",
+    "tree(y.grad_fn, 0)",
+    "tree(t.grad_fn, 0)",
+    "(t * 2).sum().backward()",
+    "t.retain_grad(); t.sum().backward()",
+    "k = k + 1",
+    "k = 'a'",
+    "x.grad.requires_grad_()",
+    "w.grad = w.detach()",
+    "s.grad = torch.tensor(float('nan'))",
+    "w = w.detach().double().requires_grad_()",
+    "w = w.detach().t().contiguous().t().requires_grad_()",
+    "torch.set_grad_enabled(i % 2 == 0)",
+    "torch.set_grad_enabled(True)",
+    "torch.autograd.set_detect_anomaly(i % 2 == 0)",
+    "x = torch.nn.Parameter(x.detach())",
+    "(x * x).sum().backward(create_graph=True)",
+    "torch = torch",
+]
+
+
+def training_program(seed: int) -> str:
+    """A loop that computes, walks back and updates in place, and in some rounds does something odd in between."""
+    rng = random.Random(seed)
+    loss = rng.choice(LOSSES).format(expression(rng, rng.randint(1, 2)), expression(rng, 1)) + "\ny.backward()"
+    updates = [rng.choice(UPDATES) for _ in range(rng.randint(1, 2))]
+    state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)\nshow('gw', w.grad)\nshow('gs', s.grad)"
+    text = f"for i in range({rng.randint(5, 8)}):\n    print('round', i)\n" + guarded(loss)
+    for _ in range(rng.randint(0, 3)):
+        when = rng.choice(["True", "i == 2", "i == 3", "i > 2", "i % 2"])
+        odd = guarded(f"if {when}:\n" + indented(rng.choice(BETWEEN).replace("; ", "\n"), 4).rstrip("\n"))
+        text = rng.choice([text + odd, text.replace("    try:", odd + "    try:", 1)])
+    end = "torch.set_grad_enabled(True)\ntorch.autograd.set_detect_anomaly(False)\n"
+    return SETUP + MODULE_SETUP + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
+
+
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a program prints and warns, and the error that it ends with."""
     monkeypatch.setattr(compile_context, "plans", mode)
@@ -369,7 +456,7 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return "".join(written).splitlines()
 
 
-@pytest.mark.parametrize("make", [program, block_program, module_program])
+@pytest.mark.parametrize("make", [program, block_program, module_program, training_program])
 @pytest.mark.parametrize("group", range(8))
 def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
