@@ -6,7 +6,7 @@ node is walked through and no version is compared. Gradients that are the same e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,15 +67,20 @@ class BackwardPlan:
         self._back = tuple(back)
         self._blank = [known[slot] if slot in known else begun.get(slot) for slot in slots[kept:]]
 
-    def run(self, values: Sequence[Any]) -> list[Tensor] | None:
+    def run(self, values: Sequence[Any], between: Callable[[], object] | None = None) -> list[Tensor] | None:
         """The results, after the backward pass from the last, from the values of names; None where the plan does not hold.
 
-        Raises no error, and leaves everything as it was where it gives None.
+        `between` takes gradients away before the backward pass. Raises no error, and leaves all else as it was where it gives None.
         """
         plan = self._plan
         slots = plan.forward(values)
         if slots is None:
             return None
+        if between is not None:
+            try:
+                between()
+            except Exception:  # the ordinary way raises it with its place
+                return None
         leaves = [values[i] for i in plan.outer]
         edges: list[Edge] = []
         exposed: list[Any] | None = None

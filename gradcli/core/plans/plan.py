@@ -21,6 +21,10 @@ The result has one node in the graph, a `FoldedNode` (`folded_node.py`). A walk 
 straight steps. Whatever else reads the node finds attributes missing, and that unfolds it into the nodes that the ordinary way makes.
 The tensor of a name in between has a `PartNode`, which unfolds with the node of the result.
 
+Where `.backward()` follows the assignments, the plan goes on with its backward steps (`backward_plan.py`): no node is walked through, and
+what results is a graph that has been freed. Statements that write in place while nothing is recorded have plans of their own
+(`update_plan.py`). Both hold only while nobody can see the difference: leaves have no hooks, and what is written to is no view.
+
 The rest of the core asks a node whether it is `folded`, and knows nothing else about plans.
 """
 

@@ -41,8 +41,8 @@ def repeated(ordinary: Compile) -> Compile:
 def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool = True) -> list[Run]:
     """The closures of statements; assignments each of whose results a later one uses have one closure, which takes a plan.
 
-    So have assignments with the `.backward()` of the last result behind them. Without `modules`, the assignments call nothing that may be
-    a module.
+    So have assignments with the `.backward()` of the last result behind them, and with `.zero_grad()` in between. Without `modules`, the
+    assignments call nothing that may be a module.
     """
     runs: list[Run] = []
     at = 0
@@ -53,28 +53,38 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
             at += count
             continue
         count = _length(statements[at : at + _MOST], context, modules)
-        after = at + count
-        ends = after < len(statements) and _is_backward(statements[after], statements[after - 1])
-        if ends and (count > 1 or _leaves(statements[at], context, modules) is not None):
-            runs.append(_assignments(statements[at:after], statements[after], context))  # type: ignore[arg-type]
-            after += 1
-        elif count > 1:
-            runs.append(_assignments(statements[at:after], None, context))  # type: ignore[arg-type]
+        together, ending = statements[at : at + count], _ending(statements[at + count - 1 :])
+        if (count > 1 or ending) and all(_leaves(statement, context, modules) is not None for statement in together):
+            runs.append(_assignments(together, ending, context))  # type: ignore[arg-type]
+            at += len(ending)
         else:
             runs.append(context.statement(statements[at]))
-        at = after
+        at += count
     return runs
 
 
-def _is_backward(statement: Stmt, assignment: Stmt) -> bool:
-    """Whether a statement is `NAME.backward()` for the name that the one before it assigns to."""
-    if type(statement) is not ExprStmt or type(assignment) is not Assign or type(statement.value) is not Call:
-        return False
-    call, target = statement.value, assignment.targets[0]
-    function = call.function
-    if type(function) is not Attribute or type(function.value) is not Name or type(target) is not Name:
-        return False
-    return function.name == "backward" and not call.args and not call.keywords and function.value.id == target.id
+def _ending(statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """What follows an assignment, the first statement: `NAME.backward()` for its name, or some `.zero_grad()` and that; nothing else."""
+    target = statements[0].targets[0] if type(statements[0]) is Assign else None
+    if type(target) is not Name:
+        return ()
+    if len(statements) > 1 and _called(statements[1]) == (target.id, "backward"):
+        return statements[1:2]
+    if len(statements) > 2 and _called(statements[2]) == (target.id, "backward"):
+        owner, name = _called(statements[1])
+        if name == "zero_grad" and owner != target.id:
+            return statements[1:3]
+    return ()
+
+
+def _called(statement: Stmt) -> tuple[str, str]:
+    """The names of a statement `owner.name()`; empty ones for any other statement."""
+    call = statement.value if type(statement) is ExprStmt else None
+    if type(call) is Call and type(call.function) is Attribute and not call.args and not call.keywords:
+        owner = call.function.value
+        if type(owner) is Name:
+            return owner.id, call.function.name
+    return "", ""
 
 
 def _length(statements: tuple[Stmt, ...], context: Context, modules: bool) -> int:
@@ -111,21 +121,22 @@ def _leaves(statement: Stmt, context: Context, modules: bool) -> Leaves | None:
     return leaves_of(statement.value, 0, modules)
 
 
-def _assignments(statements: tuple[Assign, ...], ending: Stmt | None, context: Context) -> Run:
+def _assignments(statements: tuple[Assign, ...], ending: tuple[Stmt, ...], context: Context) -> Run:
     runs = [context.statement(statement) for statement in statements]
-    end = None if ending is None else context.statement(ending)
+    ends = [context.statement(statement) for statement in ending]
 
     def run(frame: Frame) -> None:
         for one in runs:
             one(frame)
-        if end is not None:
-            end(frame)
+        for one in ends:
+            one(frame)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned import Parts, planned_block
+        from gradcli.lang.interpreter.planned import Ending, Parts, planned_block
 
         targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
         leaves = [leaves_of(statement.value, 0) for statement in statements]
+        end = Ending(ends, ending, context) if ending else None
         parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets], end)  # type: ignore[arg-type]
         return planned_block(run, parts, context.once(), frame) or _one_by_one(statements, ending, context)
 
@@ -148,9 +159,9 @@ def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -
     return _beginning(run, plan)
 
 
-def _one_by_one(statements: tuple[Stmt, ...], ending: Stmt | None, context: Context) -> Run:
+def _one_by_one(statements: tuple[Stmt, ...], ending: tuple[Stmt, ...], context: Context) -> Run:
     """The closure of assignments where what is called is no module."""
-    runs = repeated_block(statements if ending is None else (*statements, ending), context, modules=False)
+    runs = repeated_block((*statements, *ending), context, modules=False)
 
     def run(frame: Frame) -> None:
         for one in runs:

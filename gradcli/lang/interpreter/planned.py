@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import limits
@@ -19,8 +20,8 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, Updates
-from gradcli.lang.names import builtins
-from gradcli.lang.syntax.nodes import Attribute, Expr, Name
+from gradcli.lang.names import attributes, builtins
+from gradcli.lang.syntax.nodes import Attribute, Expr, Name, Stmt
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
@@ -29,6 +30,8 @@ _KEPT, _TRIES = 4, 12
 #: after so many evaluations without a plan, plans are no longer looked for
 _MISSES = 256
 
+_find_zero_grad = attributes.finder("zero_grad")
+
 _MODULES = frozenset(("torch", "torch.nn", "torch.nn.functional"))
 _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
 
@@ -36,11 +39,16 @@ _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
 class Parts:
     """What a plan is made for: one expression, or assignments that follow each other, each of whose results a later one uses.
 
-    `ending` may be the closure of `.backward()` of the last result.
+    With an `ending`, `.backward()` of the last result follows.
     """
 
     def __init__(
-        self, runs: Sequence[Run], leaves: Sequence[Leaves], targets: Sequence[str | None], keys: Sequence[Any], ending: Run | None = None
+        self,
+        runs: Sequence[Run],
+        leaves: Sequence[Leaves],
+        targets: Sequence[str | None],
+        keys: Sequence[Any],
+        ending: Ending | None = None,
     ) -> None:
         self.runs = runs
         self.ending = ending
@@ -73,6 +81,31 @@ class Parts:
             run(frame)
             results.append(Result(frame[key], uses, stays))
         return results
+
+
+class Ending:
+    """`.backward()`, and possibly `.zero_grad()` before it, behind assignments."""
+
+    def __init__(self, runs: Sequence[Run], statements: Sequence[Stmt], context: Context) -> None:
+        self.runs = runs
+        #: what `.zero_grad()` is called on; None without it
+        self._owner = None
+        if len(statements) > 1:
+            self._owner = context.once().expression(statements[0].value.function.value)  # type: ignore[attr-defined]
+
+    def run(self, frame: Frame) -> None:
+        """Carry it out in the ordinary way."""
+        for run in self.runs:
+            run(frame)
+
+    def between(self, frame: Frame) -> Callable[[], object] | None:
+        """What a plan does before its backward pass; None for nothing. Raises an error for a method of a class of the program."""
+        if self._owner is None:
+            return None
+        method = _find_zero_grad(type(self._owner(frame)))
+        if method is None:
+            raise LookupError
+        return partial(self.runs[0], frame)
 
 
 def planned(run: Run, leaves: Leaves, context: Context, frame: Frame) -> Run | None:
@@ -108,23 +141,24 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
                 known = module.known(frame)
                 values.append(known.structure)
                 values += known.parameters
+            between = None if ending is None else ending.between(frame)
         except Exception:  # the ordinary way raises it when it comes to the name
             return run(frame)
         for plan in plans:
-            made = plan.run(values)
+            made = plan.run(values, between) if isinstance(plan, BackwardPlan) else plan.run(values)
             if made is not None:
                 for module in modules:
                     module.count()
                 return made[0] if keys is None else store(frame, made, plan)
-        return without(frame, values)
+        return without(frame, values, between)
 
     def store(frame: Frame, made: list[Tensor], plan: Plan | BackwardPlan) -> None:
         for key, tensor in zip(keys, made, strict=True):  # type: ignore[arg-type]
             frame[key] = tensor
         if ending is not None and type(plan) is Plan:
-            ending(frame)
+            ending.run(frame)
 
-    def without(frame: Frame, values: list[Any]) -> Any:
+    def without(frame: Frame, values: list[Any], between: Callable[[], object] | None) -> Any:
         nonlocal current, tries, misses
         misses += 1
         if misses > _MISSES:
@@ -143,13 +177,13 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             del plans[: -_KEPT * len(made)]
             if compile_context.plans == "first":
                 for one in made:
-                    again = one.run(values)
+                    again = one.run(values, between) if isinstance(one, BackwardPlan) else one.run(values)
                     if again is not None:
                         return again[0] if keys is None else store(frame, again, one)
         if keys is None:
             return results[0].value
         if ending is not None:
-            ending(frame)
+            ending.run(frame)
         return None
 
     current = evaluate

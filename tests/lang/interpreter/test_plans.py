@@ -14,7 +14,9 @@ import pytest
 from gradcli import limits
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.plans import making
+from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.folded_node import PartNode
+from gradcli.core.plans.update_plan import UpdatePlan
 from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter import compile_context
@@ -382,7 +384,8 @@ UPDATES = [
     "with torch.no_grad():\n    x -= 0.1 * w.grad",  # an error: the shapes differ
     "with torch.no_grad():\n    x = x - 0.1 * x.grad\nx.requires_grad_()",
     "with torch.no_grad():\n    k -= 0.5",
-    "torch.optim.SGD([x, w], lr=0.1).step()",
+    "opt.step()",
+    "opt.step()",
 ]
 BETWEEN = [
     "x.register_hook(loud)",
@@ -422,14 +425,26 @@ BETWEEN = [
     "torch.autograd.set_detect_anomaly(i % 2 == 0)",
     "x = torch.nn.Parameter(x.detach())",
     "(x * x).sum().backward(create_graph=True)",
-    "torch = torch",
+    "opt = torch.optim.Adam([x, w, s], lr=0.05)",
+    "opt = MyOptimizer([x, w], lr=0.1)",
+    "opt.zero_grad = lambda: print('zero_grad')",
+    "opt.param_groups[0]['params'] = 5",
 ]
+OWN = """
+class MyOptimizer(torch.optim.SGD):
+    def zero_grad(self, set_to_none=True):
+        print("own", y)
+        super().zero_grad(set_to_none)
+
+opt = torch.optim.SGD([x, w, s, *plain.parameters()], lr=0.1)
+"""
 
 
 def training_program(seed: int) -> str:
     """A loop that computes, walks back and updates in place, and in some rounds does something odd in between."""
     rng = random.Random(seed)
-    loss = rng.choice(LOSSES).format(expression(rng, rng.randint(1, 2)), expression(rng, 1)) + "\ny.backward()"
+    loss = rng.choice(LOSSES).format(expression(rng, rng.randint(1, 2)), expression(rng, 1))
+    loss += rng.choice(["\ny.backward()", "\ny.backward()", "\nopt.zero_grad()\ny.backward()", "\nplain.zero_grad()\ny.backward()"])
     updates = [rng.choice(UPDATES) for _ in range(rng.randint(1, 2))]
     state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)\nshow('gw', w.grad)\nshow('gs', s.grad)"
     text = f"for i in range({rng.randint(5, 8)}):\n    print('round', i)\n" + guarded(loss)
@@ -438,7 +453,7 @@ def training_program(seed: int) -> str:
         odd = guarded(f"if {when}:\n" + indented(rng.choice(BETWEEN).replace("; ", "\n"), 4).rstrip("\n"))
         text = rng.choice([text + odd, text.replace("    try:", odd + "    try:", 1)])
     end = "torch.set_grad_enabled(True)\ntorch.autograd.set_detect_anomaly(False)\n"
-    return SETUP + MODULE_SETUP + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
+    return SETUP + MODULE_SETUP + OWN + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
 
 
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -516,6 +531,53 @@ def test_which_assignments_have_one_plan(block: str, together: bool, monkeypatch
     nodes = members(last, last.stands_for)
     assert (first in nodes) is together
     assert type(first) is not PartNode
+
+
+def runs_of_plans(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """How often plans of backward passes and of updates are carried out in a program."""
+    counts = [0, 0]
+
+    def counting(kind: type, at: int) -> None:
+        ordinary = kind.run
+
+        def run_counted(*args: object) -> object:
+            made = ordinary(*args)
+            counts[at] += made is not None and made is not False
+            return made
+
+        monkeypatch.setattr(kind, "run", run_counted)
+
+    counting(BackwardPlan, 0)
+    counting(UpdatePlan, 1)
+    run(MODULE_SETUP + OWN + text, monkeypatch)
+    return counts[0], counts[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "backward", "updates"),
+    [
+        ("y = ((x - c) ** 2).mean()\ny.backward()", True, False),
+        ("t = x * w\nu = t - b\ny = (u ** 2).mean()\ny.backward()\nx.grad = None", True, False),
+        ("y = loss_fn(plain(b), T)\nopt.zero_grad()\ny.backward()\nopt.step()", True, False),
+        ("y = ((x - c) ** 2).mean()\nMyOptimizer([x], lr=0.1).zero_grad()\ny.backward()", False, False),
+        ("y = ((x - c) ** 2).mean()\nh = x.register_hook(loud)\ny.backward()", False, False),
+        ("y = ((x - c) ** 2).mean()\ny.backward(retain_graph=True)", False, False),
+        ("y = ((x - c) ** 2)\ny.backward()", False, False),  # no scalar
+        ("y = ((x - c) ** 2).mean()\ny.backward()\nwith torch.no_grad():\n    x -= 0.1 * x.grad\nx.grad.zero_()", True, True),
+        ("y = ((x - c) ** 2).mean()\ny.backward()\nwith torch.no_grad():\n    x -= 0.1 * x.grad\n    x.grad = None", True, True),
+        ("y = ((x - c) ** 2).mean()\ny.backward()\nwith torch.enable_grad():\n    x.data -= 0.1 * x.grad", True, False),
+        ("y = (x * x + s).sum()\ny.backward()\nx.grad.zero_()\ns.grad.zero_()", True, True),
+    ],
+)
+def test_which_loops_walk_back_and_update_by_plans(body: str, backward: bool, updates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "for i in range(6):\n    try:\n" + indented(body, 8) + "    except RuntimeError:\n        pass\n"
+    found = runs_of_plans(text, monkeypatch)
+    assert (found[0] >= 3, found[1] >= 3) == (backward, updates)
+
+
+def test_a_hook_on_a_leaf_leaves_backward_to_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "for i in range(8):\n    if i == 4:\n        h = x.register_hook(doubling)\n    y = ((x - c) ** 2).mean()\n    y.backward()\n"
+    assert runs_of_plans(text, monkeypatch)[0] == 2
 
 
 @pytest.mark.parametrize(
