@@ -447,13 +447,17 @@ def training_program(seed: int) -> str:
     loss += rng.choice(["\ny.backward()", "\ny.backward()", "\nopt.zero_grad()\ny.backward()", "\nplain.zero_grad()\ny.backward()"])
     updates = [rng.choice(UPDATES) for _ in range(rng.randint(1, 2))]
     state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)\nshow('gw', w.grad)\nshow('gs', s.grad)"
+    start = ""
+    if rng.random() < 0.3:
+        start = "def compute(x, w, s, b, k, c):\n" + indented(loss, 4) + "    return y\n"
+        loss = "y = compute(x, w, s, b, k, c)"
     text = f"for i in range({rng.randint(5, 8)}):\n    print('round', i)\n" + guarded(loss)
     for _ in range(rng.randint(0, 3)):
         when = rng.choice(["True", "i == 2", "i == 3", "i > 2", "i % 2"])
         odd = guarded(f"if {when}:\n" + indented(rng.choice(BETWEEN).replace("; ", "\n"), 4).rstrip("\n"))
         text = rng.choice([text + odd, text.replace("    try:", odd + "    try:", 1)])
     end = "torch.set_grad_enabled(True)\ntorch.autograd.set_detect_anomaly(False)\n"
-    return SETUP + MODULE_SETUP + OWN + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
+    return SETUP + MODULE_SETUP + OWN + start + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
 
 
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
