@@ -8,6 +8,7 @@ from top to bottom, in four interleaved runs where fewer than 32 stand side by s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,23 @@ def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     result = _some(x, axes)
     if keepdims:
         result = result.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return result
+
+
+def totals(arrays: Sequence[Array]) -> Array:
+    """`total` of several contiguous float32 arrays of one size, from 8 elements to `LARGEST`, in little more time than one takes."""
+    count, number = arrays[0].size, len(arrays)
+    x = _join([array.reshape(count, 1) for array in arrays], axis=1)
+    vectors = count // _LANES
+    whole = vectors * _LANES
+    lanes = x[:whole].reshape(vectors, _LANES * number)
+    runs = vectors // _RUNS
+    if runs:
+        split = runs * _RUNS
+        first = _added(lanes[:split].reshape(runs, -1)).reshape(_RUNS, -1) if runs > 1 else lanes[:_RUNS]
+        lanes = _join((first[:1], lanes[split:], first[1:])) if vectors % _RUNS else first
+    lanes = _reduce(lanes, axis=0).reshape(_LANES, number)
+    result: Array = _reduce(_join((x[whole:], lanes)) if whole < count else lanes, axis=0) + _ZERO
     return result
 
 
@@ -128,24 +146,25 @@ def _row(x: Array) -> Any:
     if count < _LANES:
         return _accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
     vectors = count // _LANES
-    if vectors > _RUNS * _STEP:
-        return _rows(x.reshape(1, -1))[0]
     whole = vectors * _LANES
     lanes = x[:whole]
     if vectors > 1:
         runs = vectors // _RUNS
         split = runs * _ROUND
-        if runs == 2:
-            # as the reduction below, which takes twice as long for two rows
-            lanes = x[:_ROUND] + x[_ROUND:split]
-        elif runs > 2:
-            # reducing over the first axis adds row by row
-            lanes = _reduce(x[:split].reshape(runs, _RUNS, _LANES), axis=0)
+        if runs > 1:
+            lanes = _added(x[:split].reshape(runs, _ROUND))
         if runs and vectors % _RUNS:
             lanes = lanes.reshape(-1)
             lanes = _join((lanes[:_LANES], x[split:whole], lanes[_LANES:_ROUND]))
         lanes = _reduce(lanes.reshape(-1, _LANES), axis=0)
     return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + _ZERO
+
+
+def _added(x: Array) -> Any:
+    """Sum over axis 0 of a row-major matrix with two rows or more, from top to bottom, in levels of 16 rows."""
+    if len(x) == 2:
+        return x[0] + x[1]  # a reduction takes twice as long
+    return _reduce(x, axis=0) if len(x) <= _STEP else _levels(x)
 
 
 def _rows(x: Array) -> Array:

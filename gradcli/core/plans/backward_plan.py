@@ -6,6 +6,7 @@ node is walked through and no version is compared. Gradients that are the same e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,18 +15,24 @@ from numpy import ndarray
 
 from gradcli.core.graph.accumulation import accumulate
 from gradcli.core.graph.namespaces import numeric
+from gradcli.core.kernels import summation
 from gradcli.core.plans.folded_node import gradients, is_quiet
 from gradcli.core.plans.plan import Back, Plan, packed
 from gradcli.core.tensor.node import Edge
 from gradcli.core.tensor.tensor import Tensor
 
+#: fewer elements are summed in another order
+_LEAST = 8
+#: two sums of fewer elements take less time one by one
+_LARGE = 256
+
 
 class BackwardPlan:
     """The plan of assignments, and of a backward pass from the last result, which has one element. Raises what a step raises."""
 
-    __slots__ = ("_back", "_blank", "_order", "_places", "_plan")
+    __slots__ = ("_back", "_blank", "_order", "_places", "_plan", "_together")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, slots: list[Any]) -> None:
         self._plan = plan
         #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
         self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
@@ -34,38 +41,61 @@ class BackwardPlan:
         #: the constants and gradients of the backward pass, whose slots follow those of the forward pass
         self._blank: list[Any] = []
         self._back: tuple[Back, ...] = ()
-        self._number()
+        #: gradients that leave the plan and are summed together: their places among these, and the shape of the sums
+        self._together: list[tuple[list[int], tuple[int, ...]]] = []
+        self._number(slots)
 
-    def _number(self) -> None:
-        """Number the slots of the backward steps behind those of the forward pass, and carry out the steps between constants."""
+    def _number(self, found: list[Any]) -> None:
+        """Number the slots of the backward steps behind `found`, those of a forward pass, and carry out the steps.
+
+        The steps between constants are not carried out again.
+        """
         plan = self._plan
-        start, kept = len(plan.kinds) + len(plan.constants) + len(plan.steps), len(plan.kept)
+        start, kept = len(found), len(plan.kept)
         slots = [*plan.kept, *range(start, start + len(plan.blank))]
-        sums = {slots[to] for *_, to in plan.backward if to >= 0}
-        known = {slot: value for slot, value in zip(slots[kept:], plan.blank, strict=True) if slot not in sums}
-        known[slots[plan.root]] = _constant(np.ones(plan.shape, plan.dtype.np))
-        #: what constants give to sums whose other terms vary
+        content = [*found, *plan.blank]
+        content[slots[plan.root]] = _constant(np.ones(plan.shape, plan.dtype.np))
+        constant = {*slots[kept:]} - {slots[to] for *_, to in plan.backward if to >= 0}
+        #: the sums that vary, with what constants give to them first
         begun: dict[int, Any] = {}
         back: list[Back] = []
+        #: by size and shape, the gradients that may be summed together: the places of their steps, and their own
+        groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = {}
+        leaving = 0
         for function, first, second, shape, to in plan.backward:
             given = [slots[at] for at in (first if second == -2 else (first,) if second < 0 else (first, second))]
             place = slots[to] if to >= 0 else -1
-            if place in begun or not all(at in known for at in given):
-                if place >= 0:
-                    begun.setdefault(place, known.pop(place, None))
+            value = content[given[0]] if function is None else function(*[content[at] for at in given])
+            result = value if shape is None else numeric.sum_to(value, shape)
+            varies = place in begun or not constant.issuperset(given)
+            if varies:
+                if shape is not None and place < 0 and _may_be_summed_together(value, shape):
+                    groups.setdefault((value.size, shape), []).append((len(back), leaving))
                 back.append((function, *packed(given), shape, place))
-                continue
-            result = known[given[0]] if function is None else function(*[known[at] for at in given])
-            result = _constant(result if shape is None else numeric.sum_to(result, shape))
+            elif place < 0:
+                back.append((None, len(content), -1, None, -1))
+                content.append(_constant(result))
             if place < 0:
-                place = slots[-1] + 1
-                slots.append(place)
-                back.append((None, place, -1, None, -1))
-            elif place in known:
-                result = _constant(known[place] + result)
-            known[place] = result
+                leaving += 1
+                continue
+            known = content[place]
+            if varies:
+                begun.setdefault(place, known)
+                constant.discard(place)
+            else:
+                constant.add(place)
+            result = result if known is None else known + result
+            content[place] = result if varies else _constant(result)
+        for (size, shape), places in groups.items():
+            if len(places) > 2 or (len(places) == 2 and size > _LARGE):
+                self._together.append(([own for _, own in places], shape))
+                for step, _ in places:
+                    back[step] = (*back[step][:3], None, -1)
         self._back = tuple(back)
-        self._blank = [known[slot] if slot in known else begun.get(slot) for slot in slots[kept:]]
+        for slot in range(start, start + len(plan.blank)):
+            if slot not in constant:
+                content[slot] = begun.get(slot)
+        self._blank = content[start:]
 
     def run(self, values: Sequence[Any], between: Callable[[], object] | None = None) -> list[Tensor] | None:
         """The results, after the backward pass from the last, from the values of names; None where the plan does not hold.
@@ -112,6 +142,9 @@ class BackwardPlan:
             found = gradients(self._back, slots + self._blank)
         except Exception:  # the ordinary way raises it with its place
             return None
+        for places, shape in self._together:
+            for place, value in zip(places, summation.totals([found[place] for place in places]), strict=True):
+                found[place] = np.asarray(value).reshape(shape)
         totals: list[Any] = [None] * len(leaves)
         for place, value in zip(self._places, found, strict=True):
             known = totals[place]
@@ -122,6 +155,13 @@ class BackwardPlan:
         made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
         made[-1].requires_grad = True
         return made
+
+
+def _may_be_summed_together(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a gradient is summed to one element in the order of `summation.totals`."""
+    if math.prod(shape) != 1 or value.dtype != np.float32 or not _LEAST <= value.size <= summation.LARGEST:
+        return False
+    return bool(type(value) is ndarray and value.flags.c_contiguous)
 
 
 def _constant(value: Any) -> Any:

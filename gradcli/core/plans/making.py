@@ -57,8 +57,11 @@ def with_backward(plan: Plan, values: Sequence[Any]) -> list[BackwardPlan]:
     """The plan with a backward pass from its result, as a list; an empty one where no such plan can be made."""
     if not plan.count or math.prod(plan.shape) != 1 or any(values[i].node is not None for i in plan.outer):
         return []
+    slots = plan.forward(values)
+    if slots is None:
+        return []
     try:
-        return [BackwardPlan(plan)]
+        return [BackwardPlan(plan, slots)]
     except Exception:  # the ordinary way raises it with its place
         return []
 

@@ -11,11 +11,13 @@ from typing import Any
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key
-from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, updates_of
-from gradcli.lang.syntax.nodes import Assign, Attribute, Call, ExprStmt, Name, Stmt
+from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
+from gradcli.lang.syntax.nodes import Assign, Attribute, AugAssign, Call, ExprStmt, If, Name, Stmt
 
 #: at most so many assignments have one plan
 _MOST = 16
+#: statements of an `if` between a loss and its backward pass
+_SHORT = (ExprStmt, Assign, AugAssign)
 
 
 def repeated(ordinary: Compile) -> Compile:
@@ -53,7 +55,7 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
             at += count
             continue
         count = _length(statements[at : at + _MOST], context, modules)
-        together, ending = statements[at : at + count], _ending(statements[at + count - 1 :])
+        together, ending = statements[at : at + count], _ending(statements[at:], count)
         if (count > 1 or ending) and all(_leaves(statement, context, modules) is not None for statement in together):
             runs.append(_assignments(together, ending, context))  # type: ignore[arg-type]
             at += len(ending)
@@ -63,18 +65,30 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
     return runs
 
 
-def _ending(statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """What follows an assignment, the first statement: `NAME.backward()` for its name, or some `.zero_grad()` and that; nothing else."""
-    target = statements[0].targets[0] if type(statements[0]) is Assign else None
-    if type(target) is not Name:
+def _ending(statements: tuple[Stmt, ...], count: int) -> tuple[Stmt, ...]:
+    """What follows so many assignments up to `NAME.backward()` for the last name; nothing where anything else comes first.
+
+    In between may stand an `if` whose test has nothing but numbers and other names, and some `.zero_grad()`.
+    """
+    targets = {one.targets[0].id for one in statements[:count] if type(one) is Assign and type(one.targets[0]) is Name}
+    if not targets:
         return ()
-    if len(statements) > 1 and _called(statements[1]) == (target.id, "backward"):
-        return statements[1:2]
-    if len(statements) > 2 and _called(statements[2]) == (target.id, "backward"):
-        owner, name = _called(statements[1])
-        if name == "zero_grad" and owner != target.id:
-            return statements[1:3]
-    return ()
+    at = count
+    if len(statements) > at and _is_short(statements[at], targets):
+        at += 1
+    if len(statements) > at and _called(statements[at])[1] == "zero_grad" and _called(statements[at])[0] not in targets:
+        at += 1
+    last = statements[count - 1].targets[0].id  # type: ignore[attr-defined]
+    return statements[count : at + 1] if len(statements) > at and _called(statements[at]) == (last, "backward") else ()
+
+
+def _is_short(statement: Stmt, targets: set[str]) -> bool:
+    """Whether a statement is an `if` of names and numbers, no targets among them, that goes on to the next statement."""
+    if type(statement) is not If or len(statement.branches) > 1 or statement.orelse:
+        return False
+    test, body = statement.branches[0]
+    names = names_of_test(test)
+    return names is not None and targets.isdisjoint([name.id for name in names]) and all(type(one) in _SHORT for one in body)
 
 
 def _called(statement: Stmt) -> tuple[str, str]:

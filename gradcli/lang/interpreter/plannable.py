@@ -11,7 +11,9 @@ from gradcli.lang.syntax.nodes import (
     Attribute,
     AugAssign,
     Binary,
+    BoolOp,
     Call,
+    Compare,
     Constant,
     Expr,
     ExprStmt,
@@ -32,6 +34,7 @@ FUNCTIONS = frozenset(
     }
 )
 _OPERATORS = frozenset(("+", "-", "*", "/", "**", "@"))
+_IN_TESTS = frozenset(("+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">="))
 _IN_PLACE = frozenset(("+", "-", "*", "/"))
 #: what stands between `torch` and a function
 _MODULES = frozenset(("nn", "functional"))
@@ -182,3 +185,20 @@ def _is_update(statement: Stmt, found: Updates, without_grad: bool, dropped: boo
 
 def _is_grad(node: Expr) -> bool:
     return type(node) is Attribute and node.name == "grad" and type(node.value) is Name
+
+
+def names_of_test(node: Expr) -> list[Name] | None:
+    """The names in a test of names and numbers, such as `i % 100 == 0`; None for any other expression."""
+    found: list[Name] = []
+    stack: list[Expr] = [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Name):
+            found.append(at)
+        elif isinstance(at, Binary | Compare) and _IN_TESTS.issuperset(at.ops):
+            stack += (at.first, *at.rest)
+        elif isinstance(at, BoolOp):
+            stack += at.items
+        elif not isinstance(at, Constant) or type(at.value) not in (int, float, bool):
+            return None
+    return found

@@ -19,9 +19,9 @@ from gradcli.core.plans.watching import may_watch, watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, Updates
+from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, Updates, names_of_test
 from gradcli.lang.names import attributes, builtins
-from gradcli.lang.syntax.nodes import Attribute, Expr, Name, Stmt
+from gradcli.lang.syntax.nodes import Attribute, Expr, If, Name, Stmt
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
@@ -30,6 +30,7 @@ _KEPT, _TRIES = 4, 12
 #: after so many evaluations without a plan, plans are no longer looked for
 _MISSES = 256
 
+_NUMBERS = frozenset((int, float, bool))
 _find_zero_grad = attributes.finder("zero_grad")
 
 _MODULES = frozenset(("torch", "torch.nn", "torch.nn.functional"))
@@ -84,14 +85,24 @@ class Parts:
 
 
 class Ending:
-    """`.backward()`, and possibly `.zero_grad()` before it, behind assignments."""
+    """`.backward()` behind assignments. An `if` of plain numbers and `.zero_grad()` may stand before it."""
 
     def __init__(self, runs: Sequence[Run], statements: Sequence[Stmt], context: Context) -> None:
         self.runs = runs
-        #: what `.zero_grad()` is called on; None without it
-        self._owner = None
-        if len(statements) > 1:
-            self._owner = context.once().expression(statements[0].value.function.value)  # type: ignore[attr-defined]
+        once = context.once()
+        #: the test of the `if`, and the names in it
+        self._test: Run | None = None
+        self._names: Sequence[Run] = ()
+        #: what `.zero_grad()` is called on, and the call
+        self._owner: Run | None = None
+        self._clear: Run | None = None
+        for statement, run in zip(statements[:-1], runs, strict=False):
+            if isinstance(statement, If):
+                test = statement.branches[0][0]
+                self._test = once.expression(test)
+                self._names = [once.expression(name) for name in names_of_test(test) or ()]
+            else:
+                self._owner, self._clear = once.expression(statement.value.function.value), run  # type: ignore[attr-defined]
 
     def run(self, frame: Frame) -> None:
         """Carry it out in the ordinary way."""
@@ -99,13 +110,17 @@ class Ending:
             run(frame)
 
     def between(self, frame: Frame) -> Callable[[], object] | None:
-        """What a plan does before its backward pass; None for nothing. Raises an error for a method of a class of the program."""
-        if self._owner is None:
-            return None
-        method = _find_zero_grad(type(self._owner(frame)))
-        if method is None:
+        """What a plan does before its backward pass; None for nothing.
+
+        Raises an error where the test is true or not of plain numbers, and where `.zero_grad()` is a method of a class of the program.
+        """
+        if self._test is not None and (any(type(name(frame)) not in _NUMBERS for name in self._names) or self._test(frame)):
             raise LookupError
-        return partial(self.runs[0], frame)
+        if self._owner is None or self._clear is None:
+            return None
+        if _find_zero_grad(type(self._owner(frame))) is None:
+            raise LookupError
+        return partial(self._clear, frame)
 
 
 def planned(run: Run, leaves: Leaves, context: Context, frame: Frame) -> Run | None:

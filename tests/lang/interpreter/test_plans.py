@@ -438,19 +438,28 @@ class MyOptimizer(torch.optim.SGD):
 
 opt = torch.optim.SGD([x, w, s, *plain.parameters()], lr=0.1)
 """
+MIDDLE = [
+    "\nif i % 3 == 1:\n    print('between', y)",
+    "\nif i > 2:\n    h = y.register_hook(loud)\n    print(h is None)",
+    "\nif i == 3 or k > 2:\n    x.grad = None",
+    "\nif i % 2:\n    y = y * 2",
+    "\nif y > 1:\n    print('above')",
+    "\nif i == 4:\n    y.backward(retain_graph=True)",
+]
 
 
 def training_program(seed: int) -> str:
     """A loop that computes, walks back and updates in place, and in some rounds does something odd in between."""
     rng = random.Random(seed)
     loss = rng.choice(LOSSES).format(expression(rng, rng.randint(1, 2)), expression(rng, 1))
+    loss += rng.choice(["", "", "", *MIDDLE])
     loss += rng.choice(["\ny.backward()", "\ny.backward()", "\nopt.zero_grad()\ny.backward()", "\nplain.zero_grad()\ny.backward()"])
     updates = [rng.choice(UPDATES) for _ in range(rng.randint(1, 2))]
     state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)\nshow('gw', w.grad)\nshow('gs', s.grad)"
     start = ""
     if rng.random() < 0.3:
-        start = "def compute(x, w, s, b, k, c):\n" + indented(loss, 4) + "    return y\n"
-        loss = "y = compute(x, w, s, b, k, c)"
+        start = "def compute(x, w, s, b, k, c, i):\n" + indented(loss, 4) + "    return y\n"
+        loss = "y = compute(x, w, s, b, k, c, i)"
     text = f"for i in range({rng.randint(5, 8)}):\n    print('round', i)\n" + guarded(loss)
     for _ in range(rng.randint(0, 3)):
         when = rng.choice(["True", "i == 2", "i == 3", "i > 2", "i % 2"])
@@ -566,6 +575,8 @@ def runs_of_plans(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]
         ("y = ((x - c) ** 2).mean()\nMyOptimizer([x], lr=0.1).zero_grad()\ny.backward()", False, False),
         ("y = ((x - c) ** 2).mean()\nh = x.register_hook(loud)\ny.backward()", False, False),
         ("y = ((x - c) ** 2).mean()\ny.backward(retain_graph=True)", False, False),
+        ("y = ((x - c) ** 2).mean()\nif i == 1:\n    print(y)\ny.backward()", True, False),
+        ("y = ((x - c) ** 2).mean()\nif y > 100:\n    print(y)\ny.backward()", False, False),
         ("y = ((x - c) ** 2)\ny.backward()", False, False),  # no scalar
         ("y = ((x - c) ** 2).mean()\ny.backward()\nwith torch.no_grad():\n    x -= 0.1 * x.grad\nx.grad.zero_()", True, True),
         ("y = ((x - c) ** 2).mean()\ny.backward()\nwith torch.no_grad():\n    x -= 0.1 * x.grad\n    x.grad = None", True, True),
