@@ -216,7 +216,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
             x = drop(x, how.dropout, True)
     final = tuple(stack(parts, 0) for parts in zip(*last, strict=True))
     if how.batch_first:
-        x = transpose(x, 0, 1) if whole else catalog.method("transpose_").method(x, (0, 1), {})
+        x = transpose(x, 0, 1) if name == "lstm" else catalog.method("transpose_").method(x, (0, 1), {})
     return x, final
 
 
