@@ -1,6 +1,7 @@
 """What may be evaluated again: expressions and assignments that can have a plan are watched from their second evaluation on.
 
-What a plan is, `gradcli/core/plans/plan.py` tells; `planned.py`, which is loaded by the first second evaluation, makes and runs them.
+What a plan is, `gradcli/core/plans/plan.py` tells; `planned.py` and `planned_updates.py`, which are loaded by the first second evaluation,
+make and run them.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -
             one(frame)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned import planned_updates
+        from gradcli.lang.interpreter.planned_updates import planned_updates
 
         return planned_updates(run, updates, [context.statement(drop) for drop in updates.drops], context)
 

@@ -9,26 +9,25 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.functions.function import Function
-from gradcli.core.plans import making, update_plan
+from gradcli.core.plans import making
 from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.making import Result
 from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
-from gradcli.core.plans.update_plan import UpdatePlan
-from gradcli.core.plans.watching import may_watch, watch, watch_writes
+from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, Updates, names_of_test
+from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, names_of_test
 from gradcli.lang.names import attributes, builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, If, Name, Stmt
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 #: how many plans an expression keeps, and how often it is watched at most: values of changing kinds are left to the ordinary way
-_KEPT, _TRIES = 4, 12
+KEPT, TRIES = 4, 12
 #: after so many evaluations without a plan, plans are no longer looked for
-_MISSES = 256
+MISSES = 256
 
 _NUMBERS = frozenset((int, float, bool))
 _find_zero_grad = attributes.finder("zero_grad")
@@ -63,11 +62,11 @@ class Parts:
         self.count: Counter[str] = Counter()
         self.first: dict[str, Expr] = {}
         #: what is called and may be a module
-        self.modules = {_key(module): module for found in leaves for module in found.modules}
+        self.modules = {key_of(module): module for found in leaves for module in found.modules}
         made: dict[str | None, int] = {}
         for i, found in enumerate(leaves):
             for name in found.names:
-                key = _key(name)
+                key = key_of(name)
                 if key in made:
                     self.uses[made[key]] += 1
                 else:
@@ -138,10 +137,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
     modules = [_Called(module, context) for module in parts.modules.values()]
     if not all(module.is_pure(frame) for module in modules):
         return None
-    loads = [_load(name, context) for name in parts.first.values()]
+    loads = [load_of(name, context) for name in parts.first.values()]
     keys = parts.kept if parts.keys[0] is not None else None
     plans: list[Plan | BackwardPlan] = []
-    tries, misses = _TRIES, 0
+    tries, misses = TRIES, 0
     current: Run = run
     ending = parts.ending
     # calls of bare `sum` and its like are noted at the prompt
@@ -176,9 +175,9 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
     def without(frame: Frame, values: list[Any], between: Callable[[], object] | None) -> Any:
         nonlocal current, tries, misses
         misses += 1
-        if misses > _MISSES:
+        if misses > MISSES:
             current = run
-        if not tries or not may_watch() or not all(map(_may_be_planned, values[: len(loads)])):
+        if not tries or not may_watch() or not all(map(may_be_planned, values[: len(loads)])):
             return run(frame)
         tries -= 1
         results, ran = watch(lambda: watched(frame))
@@ -189,7 +188,7 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             if ending is not None:
                 made = [*making.with_backward(plan, values), plan]
             plans.extend(made)
-            del plans[: -_KEPT * len(made)]
+            del plans[: -KEPT * len(made)]
             if compile_context.plans == "first":
                 for one in made:
                     again = one.run(values, between) if isinstance(one, BackwardPlan) else one.run(values)
@@ -202,52 +201,6 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         return None
 
     current = evaluate
-    return lambda frame: current(frame)
-
-
-def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context) -> Run:
-    """The closure of statements that write in place from their second time on; `run` carries them out in the ordinary way.
-
-    `drops` are the closures of those among them that no plan carries out.
-    """
-    operands = Counter(map(_key, updates.operands))
-    first = {_key(name): name for name in (*updates.operands, *updates.others)}
-    occurrences = [operands[key] for key in first]
-    loads = [_load(name, context) for name in first.values()]
-    plans: list[UpdatePlan] = []
-    tries, misses = _TRIES, 0
-    current: Run = run
-
-    def update(frame: Frame) -> Any:
-        try:
-            values = [load(frame) for load in loads]
-        except Exception:  # the ordinary way raises it when it comes to the name
-            return run(frame)
-        for plan in plans:
-            if plan.run(values):
-                for drop in drops:
-                    drop(frame)
-                return None
-        return without(frame, values)
-
-    def without(frame: Frame, values: list[Any]) -> Any:
-        nonlocal current, tries, misses
-        misses += 1
-        if misses > _MISSES:
-            current = run
-        if not tries or not may_watch() or not all(map(_may_be_planned, values)):
-            return run(frame)
-        tries -= 1
-        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= making.LARGEST else None for value in values]
-        _, watching = watch_writes(lambda: run(frame))
-        plan = None if watching is None else update_plan.make(values, before, occurrences, watching)
-        if plan is not None:
-            if len(plans) == _KEPT:
-                del plans[0]
-            plans.append(plan)
-        return None
-
-    current = update
     return lambda frame: current(frame)
 
 
@@ -288,11 +241,13 @@ class _Called:
         return last
 
 
-def _key(name: Expr) -> str:
+def key_of(name: Expr) -> str:
+    """A name or attribute of a name as a text."""
     return name.id if isinstance(name, Name) else f"{name.value.id}.{name.name}"  # type: ignore[attr-defined]
 
 
-def _load(name: Expr, context: Context) -> Run:
+def load_of(name: Expr, context: Context) -> Run:
+    """The closure of a name, or of the gradient of one."""
     if not isinstance(name, Attribute):
         return context.expression(name)
     owner = context.expression(name.value)
@@ -304,7 +259,7 @@ def _load(name: Expr, context: Context) -> Run:
     return load
 
 
-def _may_be_planned(value: Any) -> bool:
+def may_be_planned(value: Any) -> bool:
     """Whether a plan may hold for a value: a tensor, a number, or one of torch's functions or modules that only compute."""
     kind = type(value)
     if kind in _PLAIN:

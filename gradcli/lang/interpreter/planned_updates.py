@@ -1,0 +1,61 @@
+"""Statements that write in place, by a plan where one holds, else in the ordinary way, which is watched to make the next plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.core.plans import making, update_plan
+from gradcli.core.plans.update_plan import UpdatePlan
+from gradcli.core.plans.watching import may_watch, watch_writes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.interpreter.plannable import Updates
+from gradcli.lang.interpreter.planned import KEPT, MISSES, TRIES, key_of, load_of, may_be_planned
+
+
+def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context) -> Run:
+    """The closure of statements that write in place from their second time on; `run` carries them out in the ordinary way.
+
+    `drops` are the closures of those among them that no plan carries out.
+    """
+    operands = Counter(map(key_of, updates.operands))
+    first = {key_of(name): name for name in (*updates.operands, *updates.others)}
+    occurrences = [operands[key] for key in first]
+    loads = [load_of(name, context) for name in first.values()]
+    plans: list[UpdatePlan] = []
+    tries, misses = TRIES, 0
+    current: Run = run
+
+    def update(frame: Frame) -> Any:
+        try:
+            values = [load(frame) for load in loads]
+        except Exception:  # the ordinary way raises it when it comes to the name
+            return run(frame)
+        for plan in plans:
+            if plan.run(values):
+                for drop in drops:
+                    drop(frame)
+                return None
+        return without(frame, values)
+
+    def without(frame: Frame, values: list[Any]) -> Any:
+        nonlocal current, tries, misses
+        misses += 1
+        if misses > MISSES:
+            current = run
+        if not tries or not may_watch() or not all(map(may_be_planned, values)):
+            return run(frame)
+        tries -= 1
+        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= making.LARGEST else None for value in values]
+        _, watching = watch_writes(lambda: run(frame))
+        plan = None if watching is None else update_plan.make(values, before, occurrences, watching)
+        if plan is not None:
+            if len(plans) == KEPT:
+                del plans[0]
+            plans.append(plan)
+        return None
+
+    current = update
+    return lambda frame: current(frame)
