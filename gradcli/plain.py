@@ -16,13 +16,16 @@ class Plain:
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = ()
+    #: how many of the fields have no default
+    NEEDED: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:
         cls.FIELDS = (*cls.FIELDS, *(name for name in vars(cls).get("__annotations__", ()) if name not in cls.FIELDS))
+        cls.NEEDED = sum(not hasattr(cls, name) for name in cls.FIELDS)
 
     def __init__(self, *args: Any, **fields: Any) -> None:
-        if len(args) == len(self.FIELDS) and not fields:
-            self.__dict__.update(zip(self.FIELDS, args, strict=True))
+        if self.NEEDED <= len(args) <= len(self.FIELDS) and not fields:
+            self.__dict__.update(zip(self.FIELDS, args, strict=False))
             return
         if len(args) > len(self.FIELDS):
             raise TypeError(f"{type(self).__name__} has {len(self.FIELDS)} fields, {len(args)} were given")

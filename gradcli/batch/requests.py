@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from keyword import iskeyword
 from typing import Any, NoReturn
 
@@ -12,11 +11,15 @@ from gradcli import limits
 from gradcli.batch.messages import Request
 from gradcli.errors import DataError, UsageError
 from gradcli.limits import Limits
-from gradcli.results.answers import Answer
+from gradcli.render.json_text import tensor
+from gradcli.results.derivatives import Derivatives
+from gradcli.results.values import TensorValue
 from gradcli.session import Session
 from gradcli.source import Source, Span
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: the keys of messages.Answer with their values
+Content = dict[str, object]
+
 _PLAIN = frozenset((bool, int, float))
 #: strings that stand for the numbers that JSON does not have
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -25,7 +28,7 @@ _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 def check(request: Request) -> None:
     """Refuse what the types of a request cannot say. Raises UsageError."""
     for name, item in (request.vars or {}).items():
-        if not _NAME.fullmatch(name) or iskeyword(name):
+        if not (name.isascii() and name.isidentifier()) or iskeyword(name):
             raise UsageError(f"{name!r} is not a name: names are ASCII letters, digits and _, and begin with no digit")
         if item is None:
             raise UsageError(f"{name} has no value")
@@ -40,8 +43,10 @@ def check(request: Request) -> None:
 
 def tightened(request: Request, bounds: Limits) -> Limits:
     """`bounds` with the bounds of a request, which can only be tighter. Raises UsageError."""
+    if not request.limits:
+        return bounds
     changes = {}
-    for name, wanted in (request.limits or {}).items():
+    for name, wanted in request.limits.items():
         name, amount = limits.parse(f"{name}={wanted}") if isinstance(wanted, str) else _amount(name, wanted)
         if amount > getattr(bounds, name):
             raise UsageError(f"the limit {name!r} can only be tightened here; it is {getattr(bounds, name):,.0f}")
@@ -65,8 +70,11 @@ def _wants(request: Request) -> tuple[str, ...]:
 # --- answering ---
 
 
-def answer(request: Request, bounds: Limits, *, dtype: str | None, seed: int | None) -> Answer:
-    """The answer to a request, by a new session with `dtype` and `seed` where the request has none. Raises what sessions raise."""
+def answer(request: Request, bounds: Limits, *, dtype: str | None, seed: int | None, held: int | None = None) -> Content:
+    """What the answer to a request has beside `id`, `line` and `ok`, by a new session. Raises what sessions raise.
+
+    `dtype` and `seed` are for a request that has none. `held` is the memory that the process holds, in bytes, where that is known.
+    """
     printed: list[str] = []
     warnings: list[str] = []
 
@@ -80,29 +88,50 @@ def answer(request: Request, bounds: Limits, *, dtype: str | None, seed: int | N
         read_stdin=_no_input,
         dtype=dtype if request.dtype is UNSET else request.dtype,
         seed=seed if request.seed is UNSET else request.seed,
+        held=held,
     )
     with session.state:  # once for all methods
         return _answered(request, session, printed, warnings)
 
 
-def _answered(request: Request, session: Session, printed: list[str], warnings: list[str]) -> Answer:
+def _answered(request: Request, session: Session, printed: list[str], warnings: list[str]) -> Content:
     for name, value in (request.vars or {}).items():
         session.bind_data(name, _numbers(name, value))
     if request.script is not None:
         session.run(Source("<script>", request.script), reuse=True)
-    output = None if request.script is None else "".join(printed)
-    if request.expr is None:
-        return Answer(output, tuple(warnings), None, None, None, None, ())
-    want = _wants(request)
-    evaluation, table, first, second = session.several(
-        Source("<expression>", request.expr),
-        request.wrt,
-        _numbers("vector", request.vector),
-        gradient="grad" in want,
-        jacobian="jacobian" in want,
-        hessian="hessian" in want,
-    )
-    return Answer(output, tuple(warnings), evaluation, table, first, second, want)
+    made: Content = {}
+    if request.expr is not None:
+        want = _wants(request)
+        value, grad_fn, table, first, second = session.several(
+            Source("<expression>", request.expr),
+            request.wrt,
+            _numbers("vector", request.vector),
+            gradient="grad" in want,
+            jacobian="jacobian" in want,
+            hessian="hessian" in want,
+        )
+        if "value" in want:
+            made = tensor(value) if isinstance(value, TensorValue) else {"value": value.data, "type": value.type_name}
+        if "grad_fn" in want:
+            made["grad_fn"] = grad_fn
+        if table is not None:
+            made["grad"] = {name: None if gradient is None else gradient.tolist() for name, gradient in table.items()}
+        if first is not None:
+            made["jacobian"] = {block.column: block.value.array.tolist() for block in first.blocks}
+        if second is not None:
+            made["hessian"] = _squares(second)
+    if request.script is not None:
+        made["output"] = "".join(printed)
+    if warnings:
+        made["warnings"] = warnings
+    return made
+
+
+def _squares(hessian: Derivatives) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for block in hessian.blocks:
+        found.setdefault(block.row, {})[block.column] = block.value.array.tolist()
+    return found
 
 
 def _no_input() -> NoReturn:

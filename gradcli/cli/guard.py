@@ -205,20 +205,38 @@ def bound_memory(bounds: Limits) -> None:
         return  # a system without these: the checks of evaluation remain
 
 
+#: on time.monotonic's clock: when the time is up, and when the alarm that is set comes
+_end = _alarm = limits.NONE
+
+
 def handle_alarm() -> None:
     """Have alarms raise the bound on time in the main thread."""
+    global _alarm
+    _alarm = limits.NONE
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _time_is_up)
 
 
 def set_alarm(seconds: float) -> None:
-    """Have an alarm after so many seconds; 0 takes it back. `handle_alarm` comes first."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
+    """Have an alarm after so many seconds; 0 takes it back. `handle_alarm` comes first.
+
+    The system is not asked to take it back: an alarm that comes too early is put off, so that most requests of a batch set none.
+    """
+    global _end, _alarm
+    _end = time.monotonic() + seconds if seconds else limits.NONE
+    if _end < _alarm and hasattr(signal, "setitimer"):
+        _alarm = _end
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
 
 
 def _time_is_up(number: int, frame: FrameType | None) -> None:
-    raise time_error(limits.current.time)
+    global _alarm
+    _alarm = limits.NONE
+    left = _end - time.monotonic()
+    if left <= 0:
+        raise time_error(limits.current.time)
+    if left < limits.NONE:
+        set_alarm(left)
 
 
 def time_error(seconds: float) -> LimitError:
@@ -307,26 +325,26 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-#: the seconds and the processor time at which `bound_processor` last asked the system
+#: the seconds, and the time on time.monotonic's clock, at which `bound_processor` last asked the system
 _bounded = (limits.NONE, 0.0)
 
 
 def bound_processor(seconds: float) -> None:
     """Bound the processor time from now on, so that the system ends this process even where the parent was killed.
 
-    The bound has some seconds to spare; the same one is moved when a second of them has been used.
+    The bound has some seconds to spare; the same one is moved when a second of them may have been used.
     """
     global _bounded
     if seconds == limits.NONE:
         return
-    now = time.process_time()
-    if seconds == _bounded[0] and now < _bounded[1] + 1:
+    now = time.monotonic()
+    if seconds == _bounded[0] and now < _bounded[1] + 1 / _processors():
         return
     import resource
 
     _bounded = seconds, now
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    most = int(now + seconds * _processors()) + 5
+    most = int(time.process_time() + seconds * _processors()) + 5
     if hard == resource.RLIM_INFINITY or most < hard:
         resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 

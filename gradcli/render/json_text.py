@@ -66,7 +66,8 @@ def _finite(data: object) -> object:
     return data
 
 
-_encode = json.JSONEncoder(allow_nan=False).encode
+#: no result contains itself
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def dump(content: object) -> str:

@@ -51,8 +51,15 @@ def walk(
 
 def gradients(out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], span: Span) -> Gradients:
     """The gradients of `out` by the variables. Raises what backward raises."""
-    _, found = walk(out, [weights], list(variables.values()), span, False)
-    return {name: None if one is None else np.asarray(one.array) for name, (one,) in zip(variables, found, strict=True)}
+    for variable in variables.values():
+        variable.grad = None
+    try:
+        with limits.evaluation:
+            backward.backward([out], [weights], capture=None if out.dtype.is_plain else {})
+    except GradcliError as error:
+        locate_error(error, out, span, weights)
+        raise
+    return {name: None if variable.grad is None else np.asarray(variable.grad.array) for name, variable in variables.items()}
 
 
 def gradient_table(

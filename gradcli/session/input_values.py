@@ -164,7 +164,8 @@ def leaf(name: str, value: object, span: Span | None) -> Tensor:
         if columns := value.property_of("columns"):
             made.set_property("columns", columns)
     elif isinstance(value, (bool, int, float, list, tuple, range)):
-        made = at(span, lambda: from_data(value, dtypes.get_default()))
+        dtype = dtypes.get_default()
+        made = from_data(value, dtype) if span is None else at(span, lambda: from_data(value, dtype))
     else:
         message = f"{name}=... takes numbers, not {type_name(value)}"
         raise ProgramError("TypeError", message, span=span, hints=[f"{name}:=... takes any value"])

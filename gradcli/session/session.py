@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from gradcli import data, limits
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import Node
@@ -18,13 +20,13 @@ from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Program
 from gradcli.lang.values.execution import Outside
 from gradcli.limits import Limits
-from gradcli.results.values import Evaluation
+from gradcli.results.values import Evaluation, TensorValue, Value
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
-from gradcli.session.gradients import gradient_table, locate_error
+from gradcli.session.gradients import gradient_table, gradients, locate_error
 from gradcli.session.input_values import Files, Numbers
 from gradcli.session.repairing import repairing
-from gradcli.session.result_values import result_value
+from gradcli.session.result_values import result_value, tensor_value
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are the limits of what it runs, `tables` says how tables in files are read, `outside` has standard error and what draws figures.
+    are the limits of what it runs, `tables` says how tables in files are read, `outside` has standard error and what draws figures,
+    `held` is the memory that the process holds, in bytes, None to measure it.
     All that it can change is in force during its own methods only.
     """
 
@@ -77,9 +80,10 @@ class Session:
         precision: int | None = None,
         tables: data.Form = data.ORDINARY,
         outside: Outside | None = None,
+        held: int | None = None,
     ) -> None:
         chosen = dtypes.float32 if dtype is None else dtypes.NAMED[dtype]
-        self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
+        self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision, held=held)
         self._seed = seed or 0
         self._read_stdin = read_stdin
         self._warn = warn
@@ -189,12 +193,11 @@ class Session:
         return self._evaluation(source, self._names.evaluate(source), text)
 
     def _evaluation(self, source: Source, value: object, text: Text) -> Evaluation:
+        if type(value) is Tensor:
+            node = value.grad_fn
+            return Evaluation(source.text.strip(), tensor_value(value), None if node is None else node.type_name, value.requires_grad)
         shown = self._interpreter.text if text == "repr" or (text and not isinstance(value, str)) else str if text else None
-        found = result_value(value, self._interpreter.text, shown)
-        if type(value) is not Tensor:
-            return Evaluation(source.text.strip(), found, None, False)
-        node = value.grad_fn
-        return Evaluation(source.text.strip(), found, None if node is None else node.type_name, value.requires_grad)
+        return Evaluation(source.text.strip(), result_value(value, self._interpreter.text, shown), None, False)
 
     @in_force
     @repairing()
@@ -249,26 +252,35 @@ class Session:
     @in_force
     def several(
         self, source: Source, names: Sequence[str] | None, vector: Numbers | str | None, *, gradient: bool, jacobian: bool, hessian: bool
-    ) -> tuple[Evaluation, Gradients | None, Derivatives | None, Derivatives | None]:
-        """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them.
+    ) -> tuple[Value, str | None, Gradients | None, Derivatives | None, Derivatives | None]:
+        """Value, name of its node, gradient, Jacobian and Hessian of one evaluation, what is wanted of them.
 
         `vector` are weights, numbers or the text of an expression; None is for a result that is one number. The value has no
         text. Raises what `evaluate` raises.
         """
-        from gradcli.session import derivatives
-
         value = self._names.evaluate(source)
-        evaluation = self._evaluation(source, value, "")
+        if type(value) is Tensor:
+            node = value.grad_fn
+            found: Value = TensorValue(np.asarray(value.array), value.dtype.name)
+        else:
+            node = None
+            found = result_value(value, self._interpreter.text, None)
+        grad_fn = None if node is None else node.type_name
         if not (gradient or jacobian or hessian):
-            return evaluation, None, None, None
+            return found, grad_fn, None, None, None
         span = input_values.whole(source)
         out = input_values.as_tensor(value, span)
         weights = None
         if gradient and vector is not None:
             given = self._names.evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
             weights = input_values.weights(given, out, None)
+        variables = self._names.chosen(names)
+        if not (jacobian or hessian):
+            return found, grad_fn, gradients(out, weights, variables, span), None, None
+        from gradcli.session import derivatives
+
         wanted = derivatives.Wanted(gradient, jacobian, hessian)
-        return evaluation, *derivatives.derived(source, span, out, weights, self._names.chosen(names), wanted)
+        return found, grad_fn, *derivatives.derived(source, span, out, weights, variables, wanted)
 
     @in_force
     @repairing()

@@ -42,6 +42,8 @@ WITHOUT = ("file", "json", "precision")
 _LINE_SHARE = 64
 #: a worker that has grown by this part of the bound on bytes is replaced
 _GROWTH_SHARE = 2
+#: to read so many bytes of a request takes no memory that counts
+_SHORT = 1 << 16
 
 
 def command(
@@ -157,10 +159,12 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
 
     guard.preload()
 
-    start, parent = 0, os.getpid()
+    #: the memory that the process held at its start, and after the last answer
+    start = held = 0
+    parent = os.getpid()
 
     def prepare() -> None:
-        nonlocal start
+        nonlocal start, held
         guard.end_with(parent)
         for descriptor in private:
             os.close(descriptor)
@@ -169,31 +173,34 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
         guard.bound_memory(bounds)
         guard.handle_alarm()
         limits.memory.begin()
-        start = limits.memory.total()
+        start = held = limits.memory.total()
 
     def work(number: int, line: bytes) -> bytes:
+        nonlocal held
         spoiled = False
         limits.use(bounds)  # not those of the request before
         try:
             request = messages.decode(line, messages.Request)
             requests.check(request)
             tight = requests.tightened(request, bounds)
-
-            def found() -> str:
-                return answers.answer_json(request.id, number, requests.answer(request, tight, dtype=shared.dtype, seed=shared.seed))
-
-            text = _timed(tight, found)
+            limits.use(tight)
+            guard.bound_processor(tight.time)
+            guard.set_alarm(tight.time)
+            try:
+                known = held if len(line) < _SHORT else None
+                found = requests.answer(request, tight, dtype=shared.dtype, seed=shared.seed, held=known)
+                text = answers.answer_json(request.id, number, found)
+            finally:
+                guard.set_alarm(0)
             limits.check_output(len(text))
         except Exception as error:
             ours = error if isinstance(error, GradcliError) else _fault(error)
             text = answers.failure_json(messages.identity(line), number, _steady(ours))
             spoiled = isinstance(ours, InternalFault) or (isinstance(ours, LimitError) and ours.limit in ("time", "bytes"))
-        if spoiled or grown():
+        held = limits.memory.total()
+        if spoiled or held - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN):
             raise pool.Leave(text.encode())
         return text.encode()
-
-    def grown() -> bool:
-        return limits.memory.total() - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN)
 
     def failed(number: int, line: bytes, error: GradcliError) -> bytes:
         return answers.failure_json(messages.identity(line), number, error).encode()
@@ -203,22 +210,6 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
         return answers.failure_json(None, number, LimitError("bytes", f"a line of more than {most:,.0f} bytes is over the limit")).encode()
 
     return pool.Job(work, failed, too_long, prepare)
-
-
-def _timed(bounds: Limits, make: Callable[[], str]) -> str:
-    """What `make` makes, within the bound on time."""
-    from gradcli import limits
-    from gradcli.cli import guard
-
-    limits.use(bounds)
-    if bounds.time == limits.NONE:
-        return make()
-    guard.bound_processor(bounds.time)
-    guard.set_alarm(bounds.time)
-    try:
-        return make()
-    finally:
-        guard.set_alarm(0)
 
 
 def _fault(error: Exception) -> GradcliError:

@@ -25,14 +25,17 @@ class SessionState:
     """Modes of autograd, default dtype, print options, random numbers, warnings given once, and limits of one session.
 
     `with session_state:` puts it in force; such blocks nest. `seed` is that of the default generator, `precision` the digits that
-    tensors print with.
+    tensors print with, `held` the memory that the process holds, in bytes, None to measure it.
     """
 
     __slots__ = ("_values", "_depth", "bounds", "warned")
 
-    def __init__(self, bounds: Limits, *, dtype: DType = dtypes.float32, seed: int = 0, precision: int | None = None) -> None:
+    def __init__(
+        self, bounds: Limits, *, dtype: DType = dtypes.float32, seed: int = 0, precision: int | None = None, held: int | None = None
+    ) -> None:
+        baseline = limits.memory.measure() if held is None else held
         #: while this is in force: what was in force before
-        self._values: _Values = (*_beginning(bounds.nodes, seed, precision), dtype, bounds, limits.memory.measure())
+        self._values: _Values = (*_beginning(bounds.nodes, seed, precision), dtype, bounds, baseline)
         self._depth = 0
         self.bounds = bounds
         #: the warnings that PyTorch gives once in a process, of those that were given

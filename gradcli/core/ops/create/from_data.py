@@ -152,6 +152,10 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
     if type(data) is Tensor:
         wanted = dtype or data.dtype
         return Tensor(converted(data.array, wanted), wanted)
+    if dtype is not None and dtype.is_floating_point and (type(data) is float or (type(data) is list and set(map(type, data)) == {float})):
+        if type(data) is list:
+            limits.check_elements(len(data))
+        return Tensor(dtypes.cast(np.array(data, np.float64), dtype), dtype)
     given = language.as_array(data)
     if given is not None:
         wanted = dtype or _of_numpy(given)
