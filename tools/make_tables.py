@@ -31,7 +31,7 @@ def grammar_text(folder: Path = GRAMMAR) -> str:
 
 def build_parser(grammar: str) -> Lark:
     """Lark's own parser for the grammar's text. Raises lark.GrammarError, also for conflicts."""
-    return Lark(grammar, start=["expression_only", "file", "input"], **OPTIONS)
+    return Lark(grammar, start=["expression_only", "file", "input", "simple_line"], **OPTIONS)
 
 
 def terminal_patterns(grammar: str) -> dict[str, str]:

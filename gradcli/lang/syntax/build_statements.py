@@ -47,6 +47,7 @@ from gradcli.lang.syntax.nodes import (
     With,
 )
 from gradcli.lang.syntax.patterns import check
+from gradcli.lang.syntax.shapes import made
 from gradcli.lang.syntax.targets import check_annotated, check_augmented, check_target, check_whole
 from gradcli.source import Span
 
@@ -106,6 +107,10 @@ class Builder(ExpressionBuilder):
     def line(self, c: Children) -> Block:
         """A line of simple statements."""
         return c[0]  # type: ignore[no-any-return]
+
+    def known_line(self, c: Children) -> Block:
+        """A line whose callbacks are known."""
+        return made(*c[0].text)  # type: ignore[no-any-return]
 
     def line_silent(self, c: Children) -> Block:
         """A line of simple statements that ends in `;`."""

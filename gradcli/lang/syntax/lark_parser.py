@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pkgutil import get_data
 from typing import Any, cast
@@ -32,11 +32,17 @@ Row = dict[str, tuple[Any, Any]]
 class Tokens:
     """A stream of tokens, which stands for the text, and the last two that the parser got."""
 
-    __slots__ = ("recent", "stream")
+    __slots__ = ("_stream", "recent")
 
-    def __init__(self, stream: Generator[Any, None, None]) -> None:
-        self.stream = stream
+    def __init__(self, stream: Iterator[Any]) -> None:
+        self._stream = stream
         self.recent: deque[Any] = deque([None, None], 2)
+
+    def __iter__(self) -> Iterator[Any]:
+        keep = self.recent.append
+        for token in self._stream:
+            keep(token)
+            yield token
 
 
 class Feed(Lexer):
@@ -45,12 +51,9 @@ class Feed(Lexer):
     def __init__(self, conf: Any) -> None:
         pass
 
-    def lex(self, data: Tokens) -> Iterator[Any]:  # type: ignore[override]
+    def lex(self, data: Iterable[Any]) -> Iterator[Any]:  # type: ignore[override]
         """The tokens of `data`."""
-        keep = data.recent.append
-        for token in data.stream:
-            keep(token)
-            yield token
+        return iter(data)
 
 
 class _Production(Rule):
@@ -179,8 +182,8 @@ def table(parser: Lark) -> Any:
 
 
 def accepted(error: UnexpectedToken) -> set[str]:
-    """The terminals that may follow where the parser is stuck."""
-    return set(error.accepts)
+    """The terminals of the text that may follow where the parser is stuck."""
+    return set(error.accepts) - {"KNOWN_LINE"}
 
 
 def values(error: UnexpectedToken) -> list[Any]:

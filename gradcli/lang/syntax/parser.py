@@ -5,10 +5,11 @@ There is no parse tree: the builder's callbacks make the syntax nodes while Lark
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import Any, cast
 
 from gradcli import limits
-from gradcli.errors import LimitError
+from gradcli.errors import GradcliError, LimitError
 from gradcli.lang.syntax import lark_parser
 from gradcli.lang.syntax.build_statements import Builder
 from gradcli.lang.syntax.declarations import check_declarations
@@ -16,6 +17,7 @@ from gradcli.lang.syntax.lark_parser import Tokens, UnexpectedToken
 from gradcli.lang.syntax.lex_strings import Lexeme
 from gradcli.lang.syntax.lexer import Lexer
 from gradcli.lang.syntax.nodes import Expr, Program
+from gradcli.lang.syntax.shapes import LONGEST, Shapes, made
 from gradcli.lang.syntax.syntax_errors import Stuck, unexpected
 from gradcli.source import Source, Span
 
@@ -26,15 +28,41 @@ class _Engine:
     def __init__(self) -> None:
         self.builder = Builder()
         self.lark = lark_parser.load(self.builder)
+        self.shapes = Shapes(self.builder)
 
     def parse(self, source: Source, start: str) -> Any:
         """The builder's result for the whole text. Raises LanguageError, LimitError."""
         lexer = Lexer(source, lines=start != "expression_only")
         lexer.check_text()
+        result = self._parse_by_shapes(source, start)
+        if result is None:
+            result = self._parse(lexer, source, start)
+        if self.builder.declares:
+            check_declarations(result)
+        return result
+
+    def _parse_by_shapes(self, source: Source, start: str) -> Any:
+        """The result where shapes may be known; None for an error too, since the lexer is ahead of the parser."""
+        if limits.current.nesting < 2 * LONGEST or (start != "expression_only" and len(source.text) < _LONG):
+            return None
+        lexer = Lexer(source, lines=start != "expression_only")
+        self.builder.begin(lexer)
+        stream = lexer.tokens()
+        try:
+            if start != "expression_only":
+                return self.lark.parse(cast(Any, self.shapes.lines(stream)), start)
+            tokens = list(islice(stream, LONGEST))
+            steps = self.shapes.steps(start, tokens) if len(tokens) < LONGEST else None
+            return made(steps, tokens) if steps else self.lark.parse(cast(Any, chain(tokens, stream)), start)
+        except (GradcliError, UnexpectedToken):
+            return None
+
+    def _parse(self, lexer: Lexer, source: Source, start: str) -> Any:
+        """The builder's result by the parser alone. Raises LanguageError, LimitError."""
         self.builder.begin(lexer)
         tokens = Tokens(lexer.tokens())
         try:
-            result = cast(Any, self.lark.parse(cast(Any, tokens), start))
+            return self.lark.parse(cast(Any, tokens), start)
         except UnexpectedToken as error:
             before, token = tokens.recent
             if error.token is not token:  # Lark's own end marker, which has the position of the last token
@@ -46,10 +74,10 @@ class _Engine:
             if error.span is None and token is not None:
                 error.span = Span(source, token.start, token.end)
             raise
-        if self.builder.declares:
-            check_declarations(result)
-        return result
 
+
+#: shorter texts have no shape often
+_LONG = 400
 
 #: engines that no parse is using; the first is made here, so that the processes of a batch inherit it
 _idle = [_Engine()]

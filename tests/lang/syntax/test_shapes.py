@@ -1,0 +1,69 @@
+"""Lines and expressions of shapes that were seen often: their trees and errors are those that the parser alone gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.errors import GradcliError
+from gradcli.lang.syntax import nodes, parser, shapes
+from gradcli.source import Source
+
+EXPRESSIONS = (
+    *("sin(x*2.5+y)**-z", "[a for a in b if c]", "f'{x:.2f}'+'a' 'b'", "not a<b<c", "f(*a,b=1)[1:,None].c"),
+    *("(x)", "((x)+1,)", "a if b else c"),
+)
+LINES = (
+    *(*EXPRESSIONS, "a = b = (c)+1", "a += 1; b = 2;", "import a.b as c", "del a[1], b", "global g", "x: int = 3"),
+    *("assert a, 'b'", "pass"),
+)
+
+
+def shown(node: object) -> object:
+    """A tree as tuples: the types of its nodes with all their fields."""
+    if isinstance(node, nodes.Node):
+        names = [name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()) if name != "source"]
+        return type(node), [shown(getattr(node, name, None)) for name in names]
+    return [shown(item) for item in node] if isinstance(node, tuple | list) else node
+
+
+def outcome(text: str, start: str) -> object:
+    try:
+        return shown(parser._parse(Source("t", text), start))
+    except GradcliError as error:
+        return type(error), error.message, error.hints, error.span and (error.span.start, error.span.end)
+
+
+def compare(text: str, start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = outcome(text, start)
+    with monkeypatch.context() as patched:
+        patched.setattr(parser, "LONGEST", 10**9)  # as with a low bound on nesting: no shapes
+        assert found == outcome(text, start), text
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines_of_one_shape(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for end in ("", "return 1\n", "x = (\n", "  y\n", "def f():\n    return a\nreturn a\n"):
+        compare(f"{line}\n" * 100 + "for i in j:\n" + f"    {line}\n" * 50 + end, "file", monkeypatch)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_of_one_shape(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(40):
+        compare(expression, "expression_only", monkeypatch)
+    for k in range(len(expression)):
+        compare(expression[:k] + expression[k + 1 :], "expression_only", monkeypatch)
+        compare(expression[:k] + "(" + expression[k:], "expression_only", monkeypatch)
+
+
+def test_known_lines_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("gradcli.lang.syntax.build_statements.made", lambda *args: seen.append(args) or shapes.made(*args))
+    program = parser.parse_file(Source("t", "".join(f"total = total + (x * {i}.5 + {i + 1}).sum()\n" for i in range(100))))
+    assert len(program.body) == 100
+    assert len(seen) > 80
+
+
+def test_nesting_is_bounded_in_known_shapes() -> None:
+    deep = "-(" * 31 + "x" + ")" * 31
+    tree = outcome(deep, "expression_only")
+    assert all(outcome(deep, "expression_only") == tree for _ in range(40))
