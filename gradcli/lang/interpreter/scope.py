@@ -24,6 +24,7 @@ from gradcli.lang.syntax.nodes import (
     Case,
     ClassDef,
     Comprehension,
+    Constant,
     Declaration,
     Delete,
     Expr,
@@ -146,6 +147,8 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
             scope.uses.add(node.id)
             if node.id == "super":
                 scope.uses.add(CLASS)
+        elif kind is Constant:
+            continue
         elif kind is Binary:
             stack.append(node.first)
             stack += node.rest

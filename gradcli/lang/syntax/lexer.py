@@ -147,6 +147,9 @@ class Lexer(StringReader):
             if kind == 1:
                 word = found[1]
                 terminal = word_types(word, "NAME")
+                if terminal == "NAME":
+                    yield Lexeme(terminal, word, start, pos)
+                    continue
                 if terminal == "WITH":
                     yield Lexeme(terminal, word, start, pos)
                     pos = yield from self._with_paren(pos)
