@@ -32,6 +32,9 @@ from gradcli.lang.interpreter.interpreter import Interpreter  # noqa: E402
 from gradcli.lang.syntax import parser  # noqa: E402
 from gradcli.source import Source  # noqa: E402
 
+#: what is timed, and what gives the results of its last call as numbers
+Contestant = tuple[Callable[[], Any], Callable[[], Any]]
+
 POLY = "mean((x+2)*(x+2)*2)"
 TRANSCENDENTAL = "sum(sigmoid(x)*exp(-x*x)+sin(x))"
 
@@ -248,64 +251,83 @@ for epoch in range(200):
 """
 
 
+#: for each row the program, and the names of its results
+LOOPS = {
+    "1,000 epochs by hand": (BY_HAND, ("b", "w")),
+    "1,000 epochs with SGD": (WITH_SGD, ("b", "w")),
+    "200 epochs of two layers, Adam": (NETWORK, ("loss",)),
+}
+
+
 def loops() -> None:
     """Epochs of the regression, by hand and with the optimiser, and of a network; the interpreter's own work included."""
-    torch = installed("torch")
-    programs = (
-        ("1,000 epochs by hand", BY_HAND, ("b", "w"), "0.5"),
-        ("1,000 epochs with SGD", WITH_SGD, ("b", "w"), "0.5"),
-        ("200 epochs of two layers, Adam", NETWORK, ("loss",), "1"),
-    )
-    for name, text, results, target in programs:
-        program = parser.parse_file(Source("<loop>", text))
+    for title, target in zip(LOOPS, ("0.5", "0.5", "1"), strict=True):
+        show(f"loops: {title}", in_processes(title, 0, ("torch",))[0], f"{target} of torch")
+
+
+def _own_loop(title: str, size: int) -> Contestant:
+    text, names = LOOPS[title]
+    program = parser.parse_file(Source("<loop>", text))
+
+    def results() -> list[float]:
         run = interpreter()
         run.run(program)
-        contestants: dict[str, Callable[[], Any]] = {"gradcli": lambda program=program: interpreter().run(program)}
-        if torch:
-            code = compile(text, "<loop>", "exec")
-            names: dict[str, Any] = {}
-            exec(code, names)  # the benchmark's own text, run by Python for torch
-            assert all(math.isclose(names[one].item(), run.get(one).item(), rel_tol=1e-4) for one in results)
-            contestants["torch"] = lambda code=code: exec(code, {})
-        show(f"loops: {name}", compare(contestants, 7), f"{target} of torch")
+        return [run.get(name).item() for name in names]
+
+    return lambda: interpreter().run(program), results
+
+
+def _torch_loop(title: str, size: int) -> Contestant:
+    import_module("torch").set_num_threads(2)
+    text, names = LOOPS[title]
+    code = compile(text, "<loop>", "exec")
+    held: dict[str, Any] = {}
+
+    def run() -> None:
+        held.clear()
+        exec(code, held)  # the benchmark's own text, run by Python for torch
+
+    return run, lambda: [held[name].item() for name in names]
 
 
 # --- large arrays ------------------------------------------------------------------------------------------------
 
 
 def large() -> None:
-    """Both expressions at growing sizes, forward and backward, each contestant in a process of its own.
-
-    How the memory allocator is set counts for much here, and belongs to the contestant that sets it.
-    """
-    names = ["gradcli", *(name for name in ("torch", "jax") if installed(name))]
+    """Both expressions at growing sizes, forward and backward."""
     for title, text in (("poly", POLY), ("transcendental", TRANSCENDENTAL)):
         for size in (10**5, 10**6, 10**7):
-            workers = {name: Worker(name, text, size) for name in names}
-            try:
-                gradients = {name: worker.gradient() for name, worker in workers.items()}
-                for name in names[1:]:
-                    close = np.allclose(gradients["gradcli"], gradients[name], rtol=2e-4, atol=1e-9)
-                    assert close, f"gradcli and {name} disagree"
-                rounds = [{name: worker.seconds() for name, worker in workers.items()} for _ in range(9)]
-                times = {name: statistics.median(r[name] for r in rounds) for name in names}
-                grown = {name: worker.grown() / 2**20 for name, worker in workers.items()}
-            finally:
-                for worker in workers.values():
-                    worker.stop()
+            times, grown = in_processes(text, size, ("torch", "jax"))
             target = ("0.7" if size == 10**5 else "0.5") + " of torch" + (", 1 of jax" if size == 10**7 else "")
             show(f"large: {title} of {size:,}", times, target)
             if size == 10**7:
-                peaks = "   ".join(f"{name} {value:.0f} MB" for name, value in grown.items())
+                peaks = "   ".join(f"{name} {value / 2**20:.0f} MB" for name, value in grown.items())
                 print(f"{'':44} peak above x: {peaks}   target 102 MB: the gradient and 64 MB")
 
 
-class Worker:
-    """A contestant in its own process, which answers one command a line: its gradient, the seconds of a call, its memory."""
+def in_processes(task: str, size: int, peers: tuple[str, ...]) -> tuple[dict[str, float], dict[str, float]]:
+    """Median seconds of one call, and bytes of memory, each contestant in a process of its own.
 
-    def __init__(self, name: str, text: str, size: int) -> None:
-        self._size = size
-        command = [sys.executable, str(Path(__file__).resolve()), "--worker", name, text, str(size)]
+    How the memory allocator and the collection of garbage are set counts for much, and belongs to the contestant that sets them.
+    """
+    names = ["gradcli", *filter(installed, peers)]
+    workers = {name: Worker(name, task, size) for name in names}
+    try:
+        results = {name: worker.results() for name, worker in workers.items()}
+        for name in names[1:]:
+            assert np.allclose(results["gradcli"], results[name], rtol=2e-4, atol=1e-9), f"gradcli and {name} disagree"
+        rounds = [{name: worker.seconds() for name, worker in workers.items()} for _ in range(9)]
+        return {name: statistics.median(r[name] for r in rounds) for name in names}, {name: workers[name].grown() for name in names}
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+class Worker:
+    """A contestant in its own process, which answers one command a line: its results, the seconds of a call, its memory."""
+
+    def __init__(self, name: str, task: str, size: int) -> None:
+        command = [sys.executable, str(Path(__file__).resolve()), "--worker", name, task, str(size)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def _ask(self, what: str) -> bytes:
@@ -314,11 +336,10 @@ class Worker:
         self._process.stdin.flush()
         return self._process.stdout.readline()
 
-    def gradient(self) -> Any:
-        path = self._ask("gradient").decode().strip()
+    def results(self) -> Any:
+        path = self._ask("results").decode().strip()
         found = np.load(path)
         os.unlink(path)
-        assert found.shape == (self._size,)
         return found
 
     def seconds(self) -> float:
@@ -342,12 +363,12 @@ def memory(which: str) -> float:
     return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(which))
 
 
-def work(name: str, text: str, size: int) -> None:
+def work(name: str, task: str, size: int) -> None:
     """The other end of a Worker."""
     import tempfile
 
-    values = np.random.default_rng(0).random(size, np.float32)
-    run, gradient = {"gradcli": _own_large, "torch": _torch_large, "jax": _jax_large}[name](text, values)
+    kind = "loop" if task in LOOPS else "script" if task == "script" else "large"
+    run, results = CONTESTANTS[kind, name](task, size)
     held = memory("VmRSS")
     run()
     grown = memory("VmHWM") - held
@@ -355,9 +376,9 @@ def work(name: str, text: str, size: int) -> None:
     run()
     count = max(1, int(0.1 / (time.perf_counter() - start)))
     for line in sys.stdin:
-        if line.strip() == "gradient":
+        if line.strip() == "results":
             with tempfile.NamedTemporaryFile(suffix=".npy", delete=False) as file:
-                np.save(file, gradient())
+                np.save(file, results())
             print(file.name, flush=True)
         elif line.strip() == "seconds":
             start = time.perf_counter()
@@ -368,20 +389,25 @@ def work(name: str, text: str, size: int) -> None:
             print(grown, flush=True)
 
 
-def _own_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def numbers(size: int) -> Any:
+    """The same float32 numbers for every contestant."""
+    return np.random.default_rng(0).random(size, np.float32)
+
+
+def _own_large(text: str, size: int) -> Contestant:
     run = interpreter()
     run.run(parser.parse_file(Source("<setup>", "from torch import *\nx = tensor([0.])\n")))
     leaf = run.get("x")
-    leaf.array = values
+    leaf.array = numbers(size)
     leaf.requires_grad = True
     program = parser.parse_file(Source("<large>", f"x.grad = None\n({text}).backward()\n"))
     return lambda: run.run(program), lambda: leaf.grad.array
 
 
-def _torch_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def _torch_large(text: str, size: int) -> Contestant:
     torch = import_module("torch")
     torch.set_num_threads(2)
-    x = torch.from_numpy(values).requires_grad_()
+    x = torch.from_numpy(numbers(size)).requires_grad_()
     formulas = {
         POLY: lambda: ((x + 2) * (x + 2) * 2).mean(),
         TRANSCENDENTAL: lambda: (torch.sigmoid(x) * torch.exp(-x * x) + torch.sin(x)).sum(),
@@ -394,7 +420,7 @@ def _torch_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[]
     return run, lambda: x.grad.numpy()
 
 
-def _jax_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def _jax_large(text: str, size: int) -> Contestant:
     jax = import_module("jax")
     jnp = jax.numpy
     functions = {
@@ -402,7 +428,7 @@ def _jax_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], 
         TRANSCENDENTAL: lambda x: (jax.nn.sigmoid(x) * jnp.exp(-x * x) + jnp.sin(x)).sum(),
     }
     jit = jax.jit(jax.value_and_grad(functions[text]))
-    held = jnp.asarray(values)
+    held = jnp.asarray(numbers(size))
     return lambda: jit(held)[1].block_until_ready(), lambda: np.asarray(jit(held)[1])
 
 
@@ -425,29 +451,47 @@ def graph() -> None:
         memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / count
         figures = f"{unit(spent)}, {spent / count * 1e6:.2f} us and {memory:.0f} bytes a node"
         print(f"graph: {count:,} nodes {figures}   target linear, 1,200 bytes")
-    torch = installed("torch")
+    show("graph: script of 10,000 distinct lines", in_processes("script", 10_000, ("torch",))[0], "0.7 of torch")
+
+
+def _script(count: int) -> str:
     lines = ["import torch", "x = torch.tensor([1., 2., 3.], requires_grad=True)", "total = 0."]
-    lines += [f"total = total + (x * {i}.5 + {i + 1}).sum()" for i in range(10_000)]
-    text = "\n".join([*lines, "total.backward()", ""])
-
-    def own() -> Any:
-        run = interpreter()
-        run.run(parser.parse_file(Source("<long>", text)))
-        return run.get("x").grad.tolist()
-
-    contestants: dict[str, Callable[[], Any]] = {"gradcli": own}
-    if torch:
-
-        def in_torch() -> Any:
-            names: dict[str, Any] = {}
-            exec(compile(text, "<long>", "exec"), names)  # the benchmark's own text
-            return names["x"].grad.tolist()
-
-        assert np.allclose(own(), in_torch(), rtol=1e-4)
-        contestants["torch"] = in_torch
-    show("graph: script of 10,000 distinct lines", compare(contestants, 3, 0), "0.7 of torch")
+    lines += [f"total = total + (x * {i}.5 + {i + 1}).sum()" for i in range(count)]
+    return "\n".join([*lines, "total.backward()", ""])
 
 
+def _own_script(task: str, size: int) -> Contestant:
+    text, held = _script(size), {}
+
+    def run() -> None:
+        held["run"] = interpreter()
+        held["run"].run(parser.parse_file(Source("<long>", text)))
+
+    return run, lambda: held["run"].get("x").grad.array
+
+
+def _torch_script(task: str, size: int) -> Contestant:
+    import_module("torch").set_num_threads(2)
+    text = _script(size)
+    held: dict[str, Any] = {}
+
+    def run() -> None:
+        held.clear()
+        exec(compile(text, "<long>", "exec"), held)  # the benchmark's own text
+
+    return run, lambda: held["x"].grad.numpy()
+
+
+#: by kind of task and name
+CONTESTANTS: dict[tuple[str, str], Callable[[str, int], Contestant]] = {
+    ("loop", "gradcli"): _own_loop,
+    ("loop", "torch"): _torch_loop,
+    ("large", "gradcli"): _own_large,
+    ("large", "torch"): _torch_large,
+    ("large", "jax"): _jax_large,
+    ("script", "gradcli"): _own_script,
+    ("script", "torch"): _torch_script,
+}
 GROUPS = {"start": start, "parse": parse, "small": small, "loops": loops, "large": large, "graph": graph}
 
 
