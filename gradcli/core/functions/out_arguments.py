@@ -63,7 +63,7 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("quantile", "nanquantile"), "quantile() out tensor must be same dtype as the input tensor"),
     **dict.fromkeys(("linalg_norm", "linalg_matrix_norm"), "{dotted} expected out tensor dtype {result} but got: {out}"),
     "addbmm": "self and mat2 must have the same dtype, but got {out} and {result}",
-    "chain_matmul": "multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}",
+    **dict.fromkeys(("chain_matmul", "linalg_multi_dot"), "multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}"),
     "float_power": "the output given to float_power has dtype {out} but the operation's result requires dtype {result}",
     "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_c} and hist {out_c}",
     "linalg_vecdot": "linalg.vecdot: Expected out of dtype{result} but found {out}",
@@ -106,6 +106,7 @@ _OPERATORS = {
     "linalg_det": "_linalg_det",
     "linalg_eigvalsh": "_linalg_eigh",
     "linalg_inv": "linalg_inv_ex",
+    "linalg_multi_dot": "mm",
     "linalg_solve": "_linalg_solve_ex",
     "linalg_svdvals": "_linalg_svd",
     "linalg_vecdot": "sum",
@@ -134,7 +135,7 @@ IN_ITS_DTYPE = ("sum", "nansum", "prod", "cumsum", "cumprod")
 #: operators without a derivative, which PyTorch does not follow into `out` in forward mode either
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not")
 #: operators without a derivative, to which PyTorch gives a node all the same
-_UNTRACKED = ("floor_divide", "heaviside")
+_UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
 
 def _operator(name: str, tensors: Sequence[Tensor]) -> str:

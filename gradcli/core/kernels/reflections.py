@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradcli.core.kernels import Array
@@ -74,23 +72,23 @@ def _eliminate(a: Array, pivots: Array, k: int) -> int:
     if size == 1:
         if k + 1 < n:
             below = a[k + 1 :, k]
-            a[k + 1 :, k + 1 :] -= np.tril(np.outer(below, below) / a[k, k])
-            below /= a[k, k]
+            scaled = below * (1 / a[k, k])
+            a[k + 1 :, k + 1 :] -= np.tril(np.outer(below, scaled))
+            below[...] = scaled
     elif k + 2 < n:
-        block = np.array([[a[k, k], a[k + 1, k]], [a[k + 1, k], a[k + 1, k + 1]]])
         below = a[k + 2 :, k : k + 2].copy()
-        scaled = _block_solved(block, below.T).T
+        scaled = _block_solved(a[k : k + 2, k : k + 2], below.T).T
         a[k + 2 :, k + 2 :] -= np.tril(scaled @ below.T)
         a[k + 2 :, k : k + 2] = scaled
     return size
 
 
-def _block_solved(block: Array, right: Array) -> Any:
-    """The solution of a symmetric system of one or two rows; infinite or nan if there is none."""
-    if len(block) == 1:
-        return right / block[0, 0]
-    (a, b), (_, d) = block
-    return np.array([d * right[0] - b * right[1], a * right[1] - b * right[0]]) / (a * d - b * b)
+def _block_solved(block: Array, right: Array) -> Array:
+    """The solution of a symmetric system of two rows, whose lower triangle is held, scaled by the element beside the diagonal."""
+    between = block[1, 0]
+    first, second = block[0, 0] / between, block[1, 1] / between
+    x, y = right[0] / between, right[1] / between
+    return np.array([second * x - y, first * y - x]) / (first * second - 1)
 
 
 def _exchange(a: Array, k: int, i: int, j: int) -> None:
@@ -104,21 +102,22 @@ def _exchange(a: Array, k: int, i: int, j: int) -> None:
 
 
 def solved(factors: Array, pivots: Array, right: Array) -> Array:
-    """The solution X of A @ X = right for one matrix, from its factors and pivots."""
+    """The solution X of A @ X = right for one matrix, from its factors and pivots, each of which is a row counted from 1 or from -1."""
     n = len(pivots)
     x, k = right.copy(), 0
-    starts = []
     while k < n:
-        size = 1 if pivots[k] > 0 else 2
-        starts.append((k, size))
-        row, last = abs(int(pivots[k])) - 1, k + size - 1
+        size = 1 if pivots[k] > 0 or k + 1 == n else 2
+        last = k + size - 1
+        row = abs(int(pivots[last])) - 1
         x[[last, row]] = x[[row, last]]
         x[k + size :] -= factors[k + size :, k : k + size] @ x[k : k + size]
-        block = np.tril(factors[k : k + size, k : k + size])
-        x[k : k + size] = _block_solved(block + np.tril(block, -1).T, x[k : k + size])
+        x[k : k + size] = x[k] / factors[k, k] if size == 1 else _block_solved(factors[k : k + 2, k : k + 2], x[k : k + 2])
         k += size
-    for k, size in reversed(starts):
-        x[k : k + size] -= factors[k + size :, k : k + size].T @ x[k + size :]
-        row, last = abs(int(pivots[k])) - 1, k + size - 1
-        x[[last, row]] = x[[row, last]]
+    k = n - 1
+    while k >= 0:
+        first = k if pivots[k] > 0 or not k else k - 1
+        row = abs(int(pivots[k])) - 1
+        x[first : k + 1] -= factors[k + 1 :, first : k + 1].T @ x[k + 1 :]
+        x[[k, row]] = x[[row, k]]
+        k = first - 1
     return x

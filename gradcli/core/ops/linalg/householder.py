@@ -196,21 +196,32 @@ def _check_blocks(name: str, info: Tensor) -> None:
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
     """The solution X of A @ X = B, from the factors of A."""
+    name = "torch.linalg.ldl_solve"
     check_no_tangent("aten::linalg_ldl_solve", LD, B)
+    check_squares(name, LD)
+    if not LD.dtype.is_differentiable:
+        check_floats(name, LD)
     if B.dtype is not LD.dtype:
         found = f"b of type {B.dtype.torch_name} and A of type {LD.dtype.torch_name}"
         raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
-    check_squares("torch.linalg.ldl_solve", LD)
     wrap_dim(-2, B.array.ndim)
-    if LD.array.shape[:-1] != pivots.array.shape:
-        have = f"pivots with shape {list(pivots.array.shape)} instead"
-        raise shape_error(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got {have}")
     n, rows = LD.array.shape[-1], B.array.shape[-2]
     if n != rows:
         raise shape_error(
-            f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {n} by {n} but each b matrix is {rows} by "
-            f"{B.array.shape[-1]}"
+            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {B.array.shape[-1]}"
         )
+    if LD.array.shape[:-1] != pivots.array.shape:
+        have = f"pivots with shape {list(pivots.array.shape)} instead"
+        raise shape_error(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got {have}")
+    if pivots.array.dtype.kind not in "iu":
+        raise runtime_error(f"{name}: Expected pivots to be integers. Got {pivots.dtype.torch_name}")
+    exchanged = np.abs(pivots.array)
+    for wrong, bound in ((exchanged < 1, ">= 1"), (exchanged > n, "<= LD.size(-2)")):
+        if wrong.any():
+            raise runtime_error(
+                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?"
+            )
+    check_floats(name, LD, "ldl_solve_kernel_cpu", low=not LD.array.size)
     batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
     made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)
     sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]

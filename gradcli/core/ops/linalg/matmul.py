@@ -217,5 +217,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensors tensors", multi_dot),
         doc="The product of several matrices in the cheapest order.",
         samples=(Sample("torch.linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=TALL, y=SQUARE_2, v=PAIR),),
+        out=True,
     ),
 )
