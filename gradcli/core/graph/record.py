@@ -126,6 +126,8 @@ class Op:
     )
     #: whether chains of such operations may run block by block
     elementwise = False
+    #: the class of the nodes
+    node_type: type[OpNode] = OpNode
     #: the `jvp` of a record that declares none
     default_jvp: Jvp = "linear"
 
@@ -288,7 +290,7 @@ class Op:
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = Plan(self, mask)
-        kind = OpNode
+        kind = self.node_type
         if not plan.calls or not out.dtype.is_floating_point:
             if not plan.calls or not (out.dtype.is_complex or self.many):
                 return

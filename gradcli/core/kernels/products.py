@@ -1,4 +1,4 @@
-"""float32 products of small vectors and matrices, added up in the order of the library that PyTorch calls.
+"""Products of small vectors and matrices, added up in the order of the library that PyTorch calls.
 
 PyTorch leaves products to MKL. Its code that runs on every processor multiplies, rounds and then adds, without fused
 multiply-adds: matrices term by term, vectors in lanes of four. numpy's library fuses, which shows where terms cancel.
@@ -17,15 +17,19 @@ _LANES = 4
 #: beyond this many multiplications the order no longer shows in printed digits
 LARGEST = 1 << 12
 
+#: the terms of an element up to which float64 is added up in order
+_FEW = 8
+
 _FLOAT32 = np.dtype(np.float32)
+_FLOAT64 = np.dtype(np.float64)
 _ZERO = np.float32(0)
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """`np.matmul`; for small float32 operands in the library's order."""
+    """`np.matmul`; for small operands in the library's order."""
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0] == 1 and min(len(a), b.shape[1]) > 1 and a.dtype.char in "fd":
         return np.multiply(a, b, order="C")  # a single term is not added to 0: it may be -0
-    if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST or not b.size:
+    if not _is_small(a, b):
         return np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):
         return np.asarray(_dot(a, b))
@@ -38,9 +42,16 @@ def matmul(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a, b))
 
 
+def _is_small(a: Array, b: Array) -> bool:
+    """Whether the order of the terms shows: in float64 only where few terms cancel."""
+    if a.dtype is not b.dtype or not 0 < a.size * b.shape[-1] <= LARGEST or not b.size:
+        return False
+    return a.dtype is _FLOAT32 or (a.dtype is _FLOAT64 and a.ndim > 1 and a.shape[-1] <= _FEW)
+
+
 def matmul_onto(start: Array, a: Array, b: Array) -> Array:
-    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`, unless its terms are contiguous."""
-    if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or start.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST:
+    """`start + a @ b` for matrices; for small operands the sum begins with `start`, unless its terms are contiguous."""
+    if start.dtype is not a.dtype or not _is_small(a, b):
         return np.asarray(start + matmul(a, b))
     rows, columns = a.shape[0], b.shape[1]
     if a.strides[1] < a.strides[0] if columns == 1 < rows else b.strides[0] < b.strides[1]:

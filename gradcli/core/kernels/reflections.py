@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.summation import in_order
 
 #: the threshold of the pivots of Bunch and Kaufman
 _ALPHA = (1 + 17**0.5) / 8
@@ -23,8 +26,8 @@ def product(reflectors: Array, tau: Array) -> Array:
         rest = made[..., i:, i + 1 :]
         # a factor 0, and zeros at the end of a reflector, leave infinite numbers and signs of zeros alone
         used = np.logical_or.accumulate(v[..., ::-1, :] != 0, -2)[..., ::-1, :]
-        inner = np.matmul(v.swapaxes(-1, -2).conj(), np.where(used, rest, 0))
-        np.copyto(rest, rest - t * v * inner, where=(t != 0) & used)
+        inner = in_order(v.conj() * np.where(used, rest, 0), -2)[..., None, :]
+        np.copyto(rest, rest + v * (-t * inner), where=(t != 0) & used)
         made[..., i, i] = 1 - tau[..., i]
         made[..., i + 1 :, i : i + 1] = -t * v[..., 1:, :]
     return made
@@ -83,7 +86,7 @@ def _eliminate(a: Array, pivots: Array, k: int) -> int:
     return size
 
 
-def _block_solved(block: Array, right: Array) -> Array:
+def _block_solved(block: Array, right: Array) -> Any:
     """The solution of a symmetric system of two rows, whose lower triangle is held, scaled by the element beside the diagonal."""
     between = block[1, 0]
     first, second = block[0, 0] / between, block[1, 1] / between

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
@@ -44,8 +45,8 @@ def _scaled(xp: Any, value: Any, factor: Any) -> Any:
 
 
 def _number(array: Array, factor: Any) -> Any:
-    """A factor as an int where the array holds integers."""
-    return int(factor) if array.dtype.kind in "iu" else factor
+    """A factor as an int where the array holds integers. Raises RuntimeError for one that their dtype does not hold."""
+    return scalar_of(factor, dtypes.of(array.dtype)) if array.dtype.kind in "iu" else factor
 
 
 def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
@@ -60,36 +61,24 @@ def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
 _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
 
 
-def _record(
-    grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], saved: str | None = None, wide: bool = False, **rules: Any
-) -> Op:
-    """The record of `beta * input + alpha * product`, whose factors are called `tensors`; `wide`: half precision is rounded once."""
+def _record(grad_fn: str, tensors: str, forward: Callable[..., Array], saved: str | None = None, **rules: Any) -> Op:
+    """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
+    return Op(grad_fn, forward, f"input {tensors}", "beta alpha", saved=saved, complex=True, input=_INPUT, **rules)
 
-    def run(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
-        if grad_fn == "AddrBackward0":  # an elementwise operation
-            return memory_format.like_operands(_sum(a, product(x, y), beta, alpha), (np.broadcast_to(a, (x.size, y.size)),))
-        if wide and a.dtype == np.float16:
-            a, x, y = (part.astype(np.float32) for part in (a, x, y))
-            return _sum(a, product(x, y), beta, alpha).astype(np.float16)
-        return _sum(a, product(x, y), beta, alpha)
 
-    return Op(
-        grad_fn,
-        run,
-        f"input {tensors}",
-        "beta alpha",
-        saved=saved,
-        complex=True,
-        input=_INPUT,
-        **rules,
-    )
+def _onto(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * a + alpha * (x @ y)`; the library multiplies the left factor by alpha, and adds the terms to the start."""
+    if a.dtype.kind != "f" or a.dtype == np.float16:
+        return _sum(a, multiply(x, y), beta, alpha)
+    x = x if alpha == 1 else x * x.dtype.type(alpha)
+    if beta == 0:
+        return multiply(x, y)
+    return products.matmul_onto(a if beta == 1 else a * a.dtype.type(beta), x, y)
 
 
 ADDMM: Op = Op(
     "AddmmBackward0",
-    lambda a, x, y, beta, alpha, left_columns, right_columns: (
-        products.matmul_onto(a, x, y) if alpha == beta == 1 and a.dtype != np.float16 else _sum(a, multiply(x, y), beta, alpha)
-    ),
+    lambda a, x, y, beta, alpha, left_columns, right_columns: _onto(a, x, y, beta, alpha),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
     saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides=? mat2_sym_sizes mat2_sym_strides=?",
@@ -107,14 +96,32 @@ ADDMM: Op = Op(
 ADDMV: Op = _record(
     "AddmvBackward0",
     "mat vec",
-    multiply,
+    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
     mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
+
+
+def _addr_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
+    """The scaled tangents of the three, each with the others as they are."""
+    (_, first, second), (beta, alpha) = inputs, attrs
+    moved, of_first, of_second = tangents
+    parts = [] if moved is None else [_scaled(xp, moved, beta)]
+    pairs = [(a, b) for a, b in ((of_first, second), (first, of_second)) if a is not None and b is not None]
+    parts += [_scaled(xp, xp.expand_dims(a, -1) * b, alpha) for a, b in pairs]
+    return sum(parts[1:], parts[0])
+
+
+def _like(a: Array, x: Array, y: Array, made: Array) -> Array:
+    """An outer product of vectors, laid out as PyTorch's elementwise operation does for the tensor that is added."""
+    return memory_format.like_operands(made, (np.broadcast_to(a, (x.size, y.size)),))
+
+
 ADDR: Op = _record(
     "AddrBackward0",
     "vec1 vec2",
-    lambda x, y: x[:, None] * y,
+    lambda a, x, y, beta, alpha: _like(a, x, y, _sum(a, x[:, None] * y, beta, alpha)),
+    jvp=_addr_jvp,
     vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
     vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
 )
@@ -125,10 +132,33 @@ def _batched(xp: Any, grad: Any, count: int) -> Any:
     return xp.broadcast_to(xp.expand_dims(grad, 0), (count, *grad.shape))
 
 
+def _added_up(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """The products of a batch, each added to the sum so far."""
+    made = np.broadcast_to(a, (x.shape[1], y.shape[2]))
+    if not len(x):
+        return _sum(made, np.zeros_like(made), beta, 1)
+    for left, right in zip(x, y, strict=True):
+        made, beta = _onto(made, left, right, beta, alpha), 1
+    return made
+
+
+#: from this many multiplications on PyTorch leaves a batch of products to the library, which multiplies the left factors by alpha
+_LIBRARY = 400
+
+
+def _of_batches(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    if a.dtype == np.float16:  # which is rounded once
+        a, x, y = (part.astype(np.float32) for part in (a, x, y))
+        return _sum(a, multiply(x, y), beta, alpha).astype(np.float16)
+    if alpha != 1 and a.dtype.kind == "f" and x.size * y.shape[2] >= _LIBRARY * len(x):
+        x, alpha = x * x.dtype.type(alpha), 1
+    return _sum(a, multiply(x, y), beta, alpha)
+
+
 ADDBMM: Op = _record(
     "AddbmmBackward0",
     "batch1 batch2",
-    lambda x, y: multiply(x, y).sum(0, dtype=x.dtype),
+    _added_up,
     "batch1 batch2 alpha batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2 beta",
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(
@@ -146,8 +176,7 @@ ADDBMM: Op = _record(
 BADDBMM: Op = _record(
     "BaddbmmBackward0",
     "batch1 batch2",
-    multiply,
-    wide=True,
+    _of_batches,
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
         "alpha * (grad @ batch2.mT)",
@@ -189,14 +218,14 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
 def _addr_of_truth(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     """`addr` of bools, with "and" for products and "or" for the sum."""
     product = np.logical_and(x[:, None], y) & bool(alpha)
-    return np.asarray(product if not beta else np.logical_or(a, product))
+    return _like(a, x, y, np.asarray(product if not beta else np.logical_or(a, product)))
 
 
 def _addr_in_steps(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     """`addr` of bfloat16 numbers, rounded after each step."""
     step = dtypes.round_bfloat16
     product = step(step(x[:, None] * y) * np.float32(alpha))
-    return product if beta == 0 else step(a * np.float32(beta)) + product
+    return _like(a, x, y, product if beta == 0 else step(a * np.float32(beta)) + product)
 
 
 _ADDR_RULES: Any = ADDR.rules
@@ -211,7 +240,7 @@ def _check_factors(dtype: DType, **factors: Any) -> None:
     for name, value in factors.items():
         if type(value) is bool and dtype is not dtypes.bool_:
             raise runtime_error(f"Boolean {name} only supported for Boolean results.")
-        if type(value) is float and not dtype.is_floating_point:
+        if type(value) is float and not dtype.is_differentiable:
             raise runtime_error(f"For integral input tensors, argument {name} must not be a floating point number.")
 
 

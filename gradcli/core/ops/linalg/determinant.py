@@ -66,7 +66,7 @@ def _on_diagonal(values: Any, a: Array) -> Array:
 def _times_inverse(xp: Any, factors: Any, A: Any) -> Any:
     """The inverse of A.mT times one factor for each matrix, as the solution of a system."""
     wide = xp.broadcast_to(xp.expand_dims(factors, -1), (*factors.shape, A.shape[-1]))
-    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)), True)
 
 
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
@@ -87,12 +87,12 @@ def _det_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
     """The trace of the inverse times the tangent, times the determinant, which is 0 for singular matrices."""
     A, singular = inputs[0], out.array == 0
     if not singular.any():
-        solved = SOLVE(A, tangents[0])
+        solved = SOLVE(A, tangents[0], True)
     elif elimination.fits(A.array):  # eps stands for a zero pivot, as in the gradient
         eps = np.finfo(A.array.dtype).eps
         solved = wrap(elimination.solve(A.array.swapaxes(-1, -2), tangents[0].array, True, eps))
     else:
-        solved = SOLVE(wrap(np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.array.dtype), A.array)), tangents[0])
+        solved = SOLVE(wrap(np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.array.dtype), A.array)), tangents[0], True)
     return xp.sum(diagonal(solved, 0, -2, -1), -1) * out
 
 
@@ -157,7 +157,7 @@ def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tupl
         return xp.zeros_like(sign), xp.sum(diagonal(solved, 0, -2, -1), -1)
     if singular.any():
         A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
-    return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0]), 0, -2, -1), -1)
+    return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0], True), 0, -2, -1), -1)
 
 
 SLOGDET: Op = Op(

@@ -142,7 +142,7 @@ def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     V = eigenvectors
     VH = xp.call(CONJ, xp.mT(V))
     if vectors is None:
-        return xp.call(SOLVE, VH, xp.expand_dims(values, -1) * VH)
+        return xp.call(SOLVE, VH, xp.expand_dims(values, -1) * VH, True)
     inner = xp.matmul(VH, vectors)
     along = xp.call(DIAGONAL, inner, 0, -2, -1)
     _check_phases(xp, "linalg_eig_backward", along)
@@ -150,13 +150,13 @@ def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     core = (inner - xp.matmul(VH, scaled)) / xp.call(CONJ, differences(xp, eigenvalues))
     if values is not None:
         core = core + xp.call(DIAG_EMBED, values, 0, -2, -1)
-    return xp.call(SOLVE, VH, xp.matmul(core, VH))
+    return xp.call(SOLVE, VH, xp.matmul(core, VH), True)
 
 
 def _eig_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> tuple[Tensor, Tensor]:
     """The tangents of eigenvectors keep their lengths: no part of one lies along the real direction of its vector."""
     values, V = outs
-    inner = xp.call(SOLVE, V, xp.matmul(to_dtype(tangents[0], V.dtype), V))
+    inner = xp.call(SOLVE, V, xp.matmul(to_dtype(tangents[0], V.dtype), V), True)
     diagonal = xp.diagonal(inner, 0, -2, -1)
     moved = xp.matmul(V, (inner - xp.call(DIAG_EMBED, diagonal, 0, -2, -1)) / differences(xp, values))
     along = REAL(xp.diagonal(xp.matmul(adjoint(xp, V), moved), 0, -2, -1))

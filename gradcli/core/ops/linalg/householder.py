@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.conjugate import adjoint, conjugated
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, reflections
 from gradcli.core.ops.checks import not_implemented, wrap_dim
@@ -19,7 +21,7 @@ from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorde
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.ops.shape.views import VIEW
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -64,33 +66,69 @@ def _rows(xp: Any, x: Any, start: int) -> Any:
     return xp.call(SLICE, x, -2, start, x.shape[-2], 1)
 
 
-def _reflected(xp: Any, v: Any, t: Any, x: Any) -> Any:
-    """(1 - t * v @ v.mH) @ x."""
-    return x - t * v * xp.matmul(adjoint(xp, v), x)
+def _reflected(xp: Any, v: Any, sigma: Any, i: int, x: Any) -> Any:
+    """(1 - sigma_i * v @ v.mH) @ x."""
+    scale = _columns(xp, sigma, i, i + 1)
+    inner = xp.matmul(adjoint(xp, v), x)
+    return x - xp.expand_dims(scale, -1) * v * inner
+
+
+#: what the rules of the node that is called share: None before the first of them, and nothing while no node is called
+_shared: list[Any] = []
+
+
+class _SharingNode(OpNode):
+    """A node whose rules share one pass over the reflections, so that the graph of second order has each step once."""
+
+    __slots__ = ()
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        _shared.append(None)
+        try:
+            return super().gradients(grads, traced, wanted)
+        finally:
+            _shared.clear()
+
+
+class _Product(Op):
+    __slots__ = ()
+    node_type = _SharingNode
+
+
+def _both(*args: Any) -> tuple[list[Any], list[Any]]:
+    """What `_through` returns, once for both rules."""
+    if not _shared:
+        return _through(*args)
+    if _shared[0] is None:
+        _shared[0] = _through(*args)
+    return _shared[0]  # type: ignore[no-any-return]
 
 
 def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[Any], list[Any]]:
     """The gradients of the reflectors and of tau, by PyTorch's steps: the product times the gradient, without reflections already seen.
 
-    They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1).
+    They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1). Operations stand
+    in PyTorch's order, in which gradients of second order are added up.
     """
     m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
     vectors = xp.call(TRIL, input, -1) + as_data(input, np.eye(m, n, dtype=xp.plain(input).dtype))
     used = _columns(xp, vectors, 0, k)
     sigma = tau / (tau * xp.sum(used * conjugated(xp, used), -2) - 1)
-    v = [_columns(xp, vectors, i, i + 1) for i in range(k)]
-    t, s = ([xp.call(VIEW, _columns(xp, x, i, i + 1), (*tau.shape[:-1], 1, 1)) for i in range(k)] for x in (tau, sigma))
-    inner = _reflected(xp, v[0], s[0], xp.matmul(out, adjoint(xp, grad)))
+    inner = _reflected(xp, _columns(xp, vectors, 0, 1), sigma, 0, xp.matmul(out, adjoint(xp, grad)))
     of_vectors, of_tau = [], []
     for i in range(k):
-        low = _rows(xp, v[i], i)
+        v, t = _columns(xp, vectors, i, i + 1), _columns(xp, tau, i, i + 1)
+        low = _rows(xp, v, i)
         left = xp.matmul(adjoint(xp, low), _rows(xp, inner, i))
         right = xp.matmul(_columns(xp, inner, i, m), low)
-        of_vectors.append(adjoint(xp, -t[i] * left) - t[i] * right)
-        of_tau.append(-conjugated(xp, xp.matmul(_columns(xp, left, i, m), low)))
+        scale = xp.expand_dims(t, -1)
+        right = xp.call(SQUEEZE_DIM, scale * right, -1)
+        of_vectors.append(xp.expand_dims(xp.call(SQUEEZE_DIM, conjugated(xp, -scale * left), -2) - right, -1))
+        of_tau.append(xp.call(SQUEEZE_DIM, -conjugated(xp, xp.matmul(_columns(xp, left, i, m), low)), -1))
         if i + 1 < k:
-            inner = _reflected(xp, v[i + 1], s[i + 1], inner)
-            inner = inner - xp.matmul(inner, t[i] * v[i]) * adjoint(xp, v[i])
+            inner = _reflected(xp, _columns(xp, vectors, i + 1, i + 2), sigma, i + 1, inner)
+            across = adjoint(xp, v)
+            inner = inner - xp.matmul(inner, xp.expand_dims(t, -1) * v) * across
     return of_vectors, of_tau
 
 
@@ -98,7 +136,7 @@ def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     n, k = input.shape[-1], tau.shape[-1]
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    found, _ = _through(xp, grad, input, tau, out)
+    found, _ = _both(xp, grad, input, tau, out)
     if n > k:
         found.append(xp.zeros_like(_columns(xp, input, k, n)))
     return xp.call(TRIL, xp.call(CAT, found, -1, tuple(one.shape[-1] for one in found)), -1)
@@ -107,8 +145,8 @@ def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
 def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    _, found = _through(xp, grad, input, tau, out)
-    return xp.call(VIEW, xp.call(CAT, found, -1, (1,) * len(found)), tau.shape)
+    _, found = _both(xp, grad, input, tau, out)
+    return xp.call(CAT, found, -1, (1,) * len(found))
 
 
 _EACH = (
@@ -116,7 +154,7 @@ _EACH = (
     "H = [I - tau[i] * outer(V[:, i], V[:, i].conj()) for i in range(k)]; "
     "D = [torch.linalg.multi_dot([I, *H[:i], I]).mH @ grad @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :n]]).mH for i in range(k)]; "
 )
-PRODUCT = Op(
+PRODUCT = _Product(
     "LinalgHouseholderProductBackward0",
     reflections.product,
     "input tau",

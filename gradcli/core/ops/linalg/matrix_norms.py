@@ -56,16 +56,16 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     first, second = _two_dims(name, A, dim)
     if dtype is not None:
         check_wider(name, A.dtype, dtype)
-        A = to_dtype(A, dtype)
     if ord == "fro":
-        return vector_norm(A, 2, (first, second), keepdim)
+        return vector_norm(A, 2, (first, second), keepdim, dtype)
     largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
     if ord != "nuc" and abs(ord) != 2:
         if abs(ord) == math.inf:
             first, second = second, first
-        sums = vector_norm(A, 1, (first,), keepdim)
+        sums = vector_norm(A, 1, (first,), keepdim, dtype)
         return largest(sums, (second - (not keepdim and second > first),), keepdim)
     check_floats(name, A, complex=True)
+    A = A if dtype is None else to_dtype(A, dtype)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
     values = svdvals(permute(A, (*rest, first, second)))
     result = sum_mean.sum(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)

@@ -27,7 +27,6 @@ from gradcli.core.ops.linalg.matrices import (
 )
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
-from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -38,8 +37,10 @@ def _singular(a: Array) -> ProgramError:
     return ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.")
 
 
-def _solved(a: Array, b: Array) -> Array:
-    """x of a @ x = b."""
+def _solved(a: Array, b: Array, left: bool) -> Array:
+    """x of a @ x = b, or of x @ a = b unless `left`."""
+    if not left:
+        return _solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2), True).swapaxes(-1, -2)
     vector = is_vector(a.shape, b.shape)
     try:
         right = b[..., None] if vector else b
@@ -56,26 +57,30 @@ def _solved(a: Array, b: Array) -> Array:
     return to_column_major(x[..., 0]) if x.ndim > 2 else np.asarray(x[..., 0])
 
 
-def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:
-    """x of A.mT @ x = grad, with the right side as columns."""
+def _back_solved(xp: Any, grad: Any, A: Any, vector: bool, left: bool) -> Any:
+    """x of A.mT @ x = grad, with the right side as columns, or of x @ A.mT = grad unless `left`."""
+    if not left and type(A) is not Tensor:
+        return xp.mT(_back_solved(xp, xp.mT(grad), xp.mT(A), False, True))
     right = xp.expand_dims(grad, -1) if vector else grad
     if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
         try:
             return elimination.solve(A, right, transposed=True)
         except np.linalg.LinAlgError:
             raise _singular(A) from None
-    return xp.call(SOLVE, xp.mT(A), right)
+    return xp.call(SOLVE, xp.mT(A), right, left)
 
 
-def _solve_left(xp: Any, grad: Any, A: Any, B_shape: Any, out: Any) -> Any:
-    vector = is_vector(A.shape, out.shape)
-    back = _back_solved(xp, grad, A, vector)
+def _solve_left(xp: Any, grad: Any, A: Any, B_shape: Any, out: Any, left: bool) -> Any:
+    vector = left and is_vector(A.shape, out.shape)
+    back = _back_solved(xp, grad, A, vector, left)
+    if not left:
+        return -xp.matmul(xp.mT(out), back)
     return -xp.matmul(back, xp.mT(xp.expand_dims(out, -1) if vector else out))
 
 
-def _solve_right(xp: Any, grad: Any, A: Any) -> Any:
-    vector = is_vector(A.shape, grad.shape)
-    back = _back_solved(xp, grad, A, vector)
+def _solve_right(xp: Any, grad: Any, A: Any, left: bool) -> Any:
+    vector = left and is_vector(A.shape, grad.shape)
+    back = _back_solved(xp, grad, A, vector, left)
     return xp.call(SQUEEZE_DIM, back, -1) if vector else back
 
 
@@ -83,9 +88,14 @@ SOLVE: Op = Op(
     "LinalgSolveExBackward0",
     _solved,
     "A B",
-    saved="A LU=? pivots=? result left=True",
-    A=Rule(_solve_left, "g = torch.linalg.solve(A.mT, grad); -g[..., None] * out[..., None, :] if out.dim() < A.dim() else -g @ out.mT"),
-    B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad)"),
+    "left",
+    saved="A LU=? pivots=? result left",
+    A=Rule(
+        _solve_left,
+        "g = torch.linalg.solve(A.mT, grad, left=left); "
+        "-out.mT @ g if not left else -g[..., None] * out[..., None, :] if out.dim() < A.dim() else -g @ out.mT",
+    ),
+    B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad, left=left)"),
     complex=True,
 )
 
@@ -107,32 +117,36 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     if not left and not vector:
         if a[-1] != b[-1]:
             raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
-        return mT(solve(mT(A), mT(B)))
+        check_floats("linalg.solve", A, "lu_cpu", complex=True)
+        return SOLVE(A, B, False)  # type: ignore[no-any-return]
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
     if not left and a[-1] != 1:
         raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {rows}x1)")
-    if rows != a[-1]:
+    if left and rows != a[-1]:
         raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
+    if not left:
+        raise runtime_error(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+            "equivalent to B / A.squeeze(-1)"
+        )
     check_floats("linalg.solve", A, "lu_cpu", complex=True)
-    return SOLVE(A, B)  # type: ignore[no-any-return]
+    return SOLVE(A, B, True)  # type: ignore[no-any-return]
 
 
 def solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
     """X of A @ X = B, and for each matrix the first pivot that is 0, counted from 1."""
 
-    vector = is_vector(A.array.shape, B.array.shape)
-    swapped = not left and not vector and A.array.ndim > 1 and B.array.ndim > 1
-    a, b = (mT(A), mT(B)) if swapped else (A, B)
-
     def infinite() -> tuple[Array, Array]:
-        packed, pivots, info = lu.factorized(a.array)
-        x = lu.solved(packed, pivots, b.array[..., None] if vector else b.array, False)
-        return (x[..., 0] if vector else x), info
+        b = B.array if left else B.array.swapaxes(-1, -2)
+        vector = left and is_vector(A.array.shape, b.shape)
+        packed, pivots, info = lu.factorized(A.array)
+        x = lu.solved(packed, pivots, b[..., None] if vector else b, not left)
+        return (x[..., 0] if vector else x if left else x.swapaxes(-1, -2)), info
 
     x, info = with_info(
-        lambda: solve(a, b, left or swapped), check_errors, ("linalg.solve", "linalg.solve_ex"), infinite, Call(SOLVE, (a, b))
+        lambda: solve(A, B, left), check_errors, ("linalg.solve", "linalg.solve_ex"), infinite, Call(SOLVE, (A, B), (left,))
     )
-    return named("linalg_solve_ex", "result", "info")((mT(x) if swapped else x, info))
+    return named("linalg_solve_ex", "result", "info")((x, info))
 
 
 # --- tensors as linear maps ---
@@ -177,7 +191,8 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{columns} != {rows}",
         )
-    return reshape(solve(reshape(input, (columns, columns)), reshape(other, (-1,))), shape)
+    flat = other if other.array.ndim == 1 else reshape(other, (-1,))
+    return reshape(solve(reshape(input, (columns, columns)), flat), shape)
 
 
 _FOUR: Any = [[[[2.0, 0.5], [0.25, 1.0]], [[0.5, 3.0], [1.0, -0.5]]], [[[0.25, 1.0], [2.5, 0.5]], [[1.0, 0.25], [0.5, -2.0]]]]

@@ -74,6 +74,8 @@ class Typed(Op):
     """An operation on one tensor whose last plain argument is the dtype that it computes in. The conversion has no node of its own."""
 
     __slots__ = ()
+    #: whether results are real for a complex dtype
+    real = False
 
     def __call__(self, *args: Any) -> Any:
         x, dtype = args[0], args[-1]
@@ -81,6 +83,8 @@ class Typed(Op):
             self._check_dtype(x, dtype)
         array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
         result = np.asarray(self.forward(array, *args[1:]))
+        if self.real:
+            dtype = dtype.real
         if result.dtype is not dtype.np:
             result = result.astype(dtype.np)
         if result.ndim > 1:

@@ -9,13 +9,13 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, wrap_dim, wrap_dims
-from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.add_multiply import sub
-from gradcli.core.ops.elementwise.complex_signs import SIZE
+from gradcli.core.ops.elementwise.add_multiply import MUL, sub
+from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.signs import SGN
 from gradcli.core.ops.index.masked import FILLED
@@ -26,7 +26,7 @@ from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -96,7 +96,17 @@ def _square_sums(rows: Array) -> Array:
 def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
     """The norm of order `order` along dimensions (None: all); a 0-d input counts as one element."""
     # along a dimension of a 0-d tensor PyTorch takes powers
-    return _norm_of(x, order, wrap_dims(dim, x.ndim), keepdim, powers=bool(dim) and not x.ndim)
+    return _norm_of(np.abs(x) if x.dtype.kind == "c" else x, order, wrap_dims(dim, x.ndim), keepdim, powers=bool(dim) and not x.ndim)
+
+
+def _like(x: Any, data: Array) -> Any:
+    """Counts or marks as a tensor where `x` is one, else in the dtype of the elements' sizes."""
+    return wrap(data) if type(x) is Tensor else data.astype(x.real.dtype)
+
+
+def _direction(xp: Any, x: Any) -> Any:
+    """The elements over their sizes, 0 for 0."""
+    return xp.call(DIRECTION if xp.plain(x).dtype.kind == "c" else SGN, x)
 
 
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -108,21 +118,21 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     if order == 0:
         return None
     if order == 1:
-        return xp.call(SGN, x) * grad
+        return _direction(xp, x) * grad
     if order == 2:
         return grad * xp.call(FILLED, x / out, zero, 0)
     if math.isinf(order):
         size = np.abs(xp.plain(x))
         hit = np.equal(size, xp.plain(out)) | np.isnan(size)
         count = total(hit, axis=wrap_dims(dim, len(shape)), keepdims=True)
-        dtype = xp.plain(x).dtype
-        return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
+        count, hit = (_like(x, np.asarray(data)) for data in (count, hit))
+        return _direction(xp, x) * xp.call(MUL, xp.call(DIV, grad, count), hit)
     if order < 1:
         powers = xp.call(FILLED, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
-        return xp.call(SGN, x) * powers * grad * out ** (1 - order)
+        return _direction(xp, x) * powers * grad * out ** (1 - order)
     scale = xp.call(FILLED, grad / out ** (order - 1), zero, 0)
     if order < 2:
-        return xp.call(SGN, x) * xp.abs(x) ** (order - 1) * scale
+        return _direction(xp, x) * xp.abs(x) ** (order - 1) * scale
     return x * xp.abs(x) ** (order - 2) * scale
 
 
@@ -135,15 +145,20 @@ def norm_formula(order: str) -> str:
     )
 
 
+def _along(xp: Any, slope: Any, tangent: Any) -> Any:
+    """The products of slopes and tangents; of complex ones the real part that the conjugate gives."""
+    return xp.call(REAL, conjugated(xp, slope) * tangent) if slope.dtype.is_complex else slope * tangent
+
+
 def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
     """The sum of the gradient for 1 times the tangent."""
     order, dim, keepdim = attrs[:3]
     x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
     if order > 2 and not math.isinf(order):
-        powers = x * tangents[0] * xp.abs(x) ** (order - 2)
+        powers = _along(xp, x, tangents[0]) * xp.abs(x) ** (order - 2)
         return xp.call(FILLED, xp.sum(powers, dims, keepdim) / out ** (order - 1), out.array == 0, 0)
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
-    return xp.zeros_like(out) if slope is None else xp.sum(slope * tangents[0], dims, keepdim)
+    return xp.zeros_like(out) if slope is None else xp.sum(_along(xp, slope, tangents[0]), dims, keepdim)
 
 
 #: the record of the norm that PyTorch computes in C++, for pairwise_distance and norm_except_dim
@@ -159,10 +174,18 @@ NORM = Op(
         norm_formula("p"),
         "0 where the norm is 0",
     ),
+    complex=True,
 )
 
 
-VECTOR_NORM = Typed(
+class _Norm(Typed):
+    """A norm in another dtype; that of complex numbers is real."""
+
+    __slots__ = ()
+    real = True
+
+
+VECTOR_NORM = _Norm(
     "LinalgVectorNormBackward0",
     lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
     "input",
@@ -173,12 +196,13 @@ VECTOR_NORM = Typed(
         norm_formula("ord"),
         "0 where the norm is 0; shared equally among ties of the infinity norm",
     ),
+    complex=True,
 )
 
 
 def check_wider(name: str, given: DType, wanted: DType) -> None:
     """Raise RuntimeError for a dtype that does not hold all numbers of the given one."""
-    if wanted.is_floating_point and dtypes.promote(given, wanted) is not wanted:
+    if wanted.is_differentiable and dtypes.promote(given, wanted) is not wanted:
         raise runtime_error(
             f"{name}: the dtype of the input ({given.torch_name}) should be convertible without narrowing to the specified dtype "
             f"({wanted.torch_name})"
@@ -187,13 +211,14 @@ def check_wider(name: str, given: DType, wanted: DType) -> None:
 
 def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
-    if input.dtype.is_complex:
-        return vector_norm(SIZE(input), ord, dim, keepdim, dtype and dtype.real)
-    if not input.dtype.is_floating_point:
+    if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
-    if dtype is not None and not dtype.is_floating_point:
+    if dtype is not None and not dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
     if dtype is not None:
+        if dtype.is_complex != input.dtype.is_complex:
+            kind = "complex" if input.dtype.is_complex else "real"
+            raise runtime_error(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {dtype.torch_name}")
         check_wider("linalg.vector_norm", input.dtype, dtype)
     _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
     return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
@@ -249,7 +274,7 @@ def _dist_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: 
     if slope is None:
         return xp.zeros_like(out)
     moved = -tangents[1] if tangents[0] is None else tangents[0] if tangents[1] is None else tangents[0] - tangents[1]
-    return xp.sum(slope * moved)
+    return xp.sum(_along(xp, slope, moved))
 
 
 DIST = Op(
@@ -258,6 +283,7 @@ DIST = Op(
     "input other",
     "p",
     jvp=_dist_jvp,
+    complex=True,
     input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
     other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
 )
@@ -266,9 +292,7 @@ DIST = Op(
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """The norm of order p of `input - other`."""
     difference = sub(input, other)
-    if difference.dtype.is_complex:
-        return NORM_ALL(SIZE(difference), p)  # type: ignore[no-any-return]
-    if not difference.dtype.is_floating_point:
+    if not difference.dtype.is_differentiable:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
     if not difference.array.size and (p < 0 or p == math.inf):
         shown = str(p) if math.isinf(p) else f"{p:g}"
@@ -366,6 +390,7 @@ NORM_ALL = Op(
         "zeros_like(input) if out == 0 else grad * input.sgn() * (input.abs() / out)**(p - 1)",
         "0 where the norm is 0",
     ),
+    complex=True,
 )
 
 
@@ -378,8 +403,6 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     if not v.dtype.is_differentiable:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
-    if v.dtype.is_complex:
-        v = SIZE(v)
     if dim == -1:
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]
     v = contiguous(v)

@@ -1,0 +1,1 @@
+DataError: cannot read p4.py: No such file or directory
