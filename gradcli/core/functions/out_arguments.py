@@ -134,14 +134,28 @@ _COPIED = frozenset(
 IN_ITS_DTYPE = ("sum", "nansum", "prod", "cumsum", "cumprod")
 #: operators without a derivative, which PyTorch does not follow into `out` in forward mode either
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not")
+#: functions whose operator depends on the ranks of their tensors
+_PRODUCTS = ("matmul", "linalg_matmul", "linalg_vecdot")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
 
 def _operator(name: str, tensors: Sequence[Tensor]) -> str:
+    if name in _PRODUCTS and len(tensors) == 3:
+        return _product_operator(name, tensors)
     if name in ("max", "min") and len(tensors) > 2:
         return f"{name}imum"
     return _OPERATORS.get(name, name)
+
+
+def _product_operator(name: str, tensors: Sequence[Tensor]) -> str:
+    """The operator that a product of two tensors of these ranks writes `out` by."""
+    ranks = [t.array.ndim for t in tensors[:2]]
+    if name == "linalg_vecdot":
+        return "vdot" if ranks == [1, 1] else "sum"
+    if max(ranks) > 2:
+        return "bmm" if min(ranks) > 2 else "mm"
+    return {(1, 1): "dot", (2, 1): "mv"}.get((ranks[0], ranks[1]), "mm")
 
 
 def _follows(name: str, known: bool) -> bool:
@@ -157,7 +171,7 @@ def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
 
 def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
     """Raise PyTorch's error where an argument has a tangent; it looks after the result has been written."""
-    level = state.dual if _follows(name, known or name in _COMPARISONS) else None
+    level = state.dual if _follows(name, known or name in _COMPARISONS or name in _PRODUCTS) else None
     if level is not None and any(level.tangent_of(t) is not None for t in tensors):
         raise ProgramError(
             "NotImplementedError",

@@ -30,7 +30,8 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0] == 1 and min(len(a), b.shape[1]) > 1 and a.dtype.char in "fd":
         return np.multiply(a, b, order="C")  # a single term is not added to 0: it may be -0
     if not _is_small(a, b):
-        return np.asarray(np.matmul(a, b))
+        infinite = a.dtype.kind == b.dtype.kind == "c" and a.size and b.size and not (np.isfinite(a).all() and np.isfinite(b).all())
+        return _complex_terms(a, b) if infinite else np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):
         return np.asarray(_dot(a, b))
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0]:
@@ -40,6 +41,24 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1]:
         return np.asarray(in_order(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")) + _ZERO)
     return np.asarray(np.matmul(a, b))
+
+
+def _complex_terms(a: Array, b: Array) -> Array:
+    """The product of complex operands that are not finite, term by term.
+
+    The library multiplies one factor of a matrix product by 1 + 0j before, which makes a nan of the part beside an infinite one.
+    """
+    if a.ndim == 1 and b.ndim == 1:
+        return np.asarray(in_order((a * b)[:, None])[0])
+    if b.ndim == 1:
+        return _complex_terms(a, b[:, None])[..., 0]
+    if a.ndim == 1:
+        return _complex_terms(a[None], b)[..., 0, :]
+    one = a.dtype.type(1)
+    if a.ndim == b.ndim == 2:
+        a, b = (a, b * one) if b.shape[1] == 1 else (a * one, b)
+    terms = np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :], order="C")
+    return np.asarray(in_order(terms) if len(terms) else np.matmul(a, b))
 
 
 def _is_small(a: Array, b: Array) -> bool:

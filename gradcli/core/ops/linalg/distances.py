@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import refuse_half
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
@@ -37,19 +37,19 @@ def _differences(x1: Array, x2: Array) -> Array:
 
 def _added(terms: Array) -> Any:
     """The sum along the last axis, added up from the first element to the last, as PyTorch does."""
-    return np.ascontiguousarray(np.add.accumulate(terms, axis=-1)[..., -1]) if terms.shape[-1] else terms.sum(-1)
+    return memory_format.contiguous(np.add.accumulate(terms, axis=-1)[..., -1]) if terms.shape[-1] else terms.sum(-1)
 
 
 def _distances(x1: Array, x2: Array, p: float) -> Array:
     size = np.abs(_differences(x1, x2))
     if p == 0:
-        return np.asarray((size != 0).sum(-1)).astype(x1.dtype)
+        return np.asarray(np.minimum(np.ceil(size), 1).sum(-1)).astype(x1.dtype)
     if p == 1:
         return np.asarray(_added(size))
     if p == 2:
         return np.asarray(np.sqrt(_added(size * size)))
     if math.isinf(p):
-        return np.asarray(size.max(-1, initial=0))
+        return np.asarray(np.fmax.reduce(size, -1, initial=0))  # a nan is larger than nothing
     return np.asarray(_added(size**p) ** (1 / p)).astype(x1.dtype)
 
 
@@ -62,7 +62,7 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
     elif p == 1:
         parts = g * sign
     elif math.isinf(p):
-        parts = g * sign * (size == far)
+        parts = g * sign * (1 - np.minimum(1, np.ceil(np.abs(size - far))))  # nan where both are infinite
     elif p < 2:
         parts = np.where((far == 0) | (d == 0), 0, sign * size ** (p - 1) * g / far ** (p - 1))
     else:
@@ -146,13 +146,14 @@ _M = "tensor([[0., 3.], [1., 1.]])"
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    last = max(x1.array.ndim, x2.array.ndim) - 1
-    if math.isinf(p) and last >= 0 and not (x1.array.shape[-1] and x2.array.shape[-1]):
+    difference = scalars.plus(traced, x1 - x2, eps)
+    last = max(difference.array.ndim - 1, 0)
+    if (math.isinf(p) or p < 0) and 0 in difference.array.shape[-1:]:
         raise shape_error(
-            f"linalg.vector_norm cannot compute the {p} norm on the dimension {last}because this dimension is empty and the operation "
+            f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {last}because this dimension is empty and the operation "
             "does not have an identity"
         )
-    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (last,), keepdim)
+    return NORM(difference, float(p), (last,), keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:

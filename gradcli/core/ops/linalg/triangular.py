@@ -12,17 +12,20 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 
 def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
     """x of a @ x = b, or of x @ a = b unless `left`; only one triangle of a counts."""
+    if a.dtype == np.float16:
+        raise not_implemented("triangular_solve_cpu", dtypes.float16)
     limits.check_work(float(b.size) * a.shape[-1])
     if left:
         return to_column_major(substitution.solved(a, b, upper, unitriangular, True))
