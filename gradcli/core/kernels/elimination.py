@@ -1,4 +1,4 @@
-"""Gaussian elimination of small float32 matrices in the order of the library that PyTorch calls, so that the last digit agrees.
+"""Gaussian elimination of small real matrices in the order of the library that PyTorch calls, so that the last digit agrees.
 
 Rows are exchanged for the largest pivot, columns below a pivot are multiplied by its reciprocal (the last one of up to
 four is divided), and substitution takes sums of products away: ascending below the diagonal, descending above it.
@@ -18,15 +18,13 @@ from gradcli.core.kernels.summation import in_order
 LARGEST_SIDE = 8
 LARGEST = 1 << 9
 
-_FLOAT32 = np.dtype(np.float32)
-_ONE = np.float32(1)
-#: up to this size the last column is divided
+#: up to this size the last column of a square matrix is divided
 _DIVIDED = 4
 
 
 def fits(a: Array) -> bool:
-    """Whether this module is for the matrices: float32, small and few."""
-    return a.dtype is _FLOAT32 and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
+    """Whether this module is for the matrices: real, small and few."""
+    return a.dtype.char in "fd" and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
 def pivot_row(column: Array) -> int:
@@ -39,21 +37,22 @@ def pivot_row(column: Array) -> int:
 
 
 def factors(matrix: Array) -> tuple[Array, list[int]]:
-    """Both triangular factors in one matrix, and the row that each row was exchanged with; a zero pivot stays."""
+    """Both triangular factors in one matrix of any shape, and the row that each row was exchanged with; a zero pivot stays."""
     a = np.array(matrix)
-    n = len(a)
+    n, columns = a.shape
+    one = a.dtype.type(1)
     rows = []
-    for k in range(n):
+    for k in range(min(n, columns)):
         best = k + pivot_row(a[k:, k])
         rows.append(best)
         if best != k:
             a[[k, best]] = a[[best, k]]
         if k + 1 < n and a[k, k] != 0:
             below = a[k + 1 :, k]
-            if n <= _DIVIDED and k == n - 2:
+            if columns == n <= _DIVIDED and k == n - 2:
                 below /= a[k, k]
             else:
-                below *= _ONE / a[k, k]
+                below *= one / a[k, k]
             a[k + 1 :, k + 1 :] -= below[:, None] * a[k, k + 1 :]
     return a, rows
 
@@ -65,14 +64,14 @@ def _pivots(a: Array, singular: float | None) -> list[Any]:
         return pivots
     if singular is None:
         raise np.linalg.LinAlgError
-    return [p if p or not singular else np.float32(singular) for p in pivots]
+    return [p if p or not singular else a.dtype.type(singular) for p in pivots]
 
 
 def substituted(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:
     """The solution for the columns of `right`, lying column by column; `singular` stands for a zero pivot."""
     x = np.array(right)
     pivots = _pivots(a, singular)
-    n = len(a)
+    n, one = len(a), a.dtype.type(1)
     for k, best in enumerate(rows):
         if best != k:
             x[[k, best]] = x[[best, k]]
@@ -81,7 +80,7 @@ def substituted(a: Array, rows: list[int], right: Array, singular: float | None 
     for i in range(n - 1, -1, -1):
         if i + 1 < n:
             x[i] -= in_order((a[i, i + 1 :, None] * x[i + 1 :])[::-1])
-        x[i] *= _ONE / pivots[i]
+        x[i] *= one / pivots[i]
     return np.asfortranarray(x)
 
 
@@ -89,11 +88,11 @@ def substituted_transposed(a: Array, rows: list[int], right: Array, singular: fl
     """The same for the transposed matrix, from the factors of the matrix itself."""
     x = np.array(right)
     pivots = _pivots(a, singular)
-    n = len(a)
+    n, one = len(a), a.dtype.type(1)
     for i in range(n):
         if i:
             x[i] -= in_order(a[:i, i, None] * x[:i])
-        x[i] *= _ONE / pivots[i]
+        x[i] *= one / pivots[i]
     for i in range(n - 2, -1, -1):
         x[i] -= in_order((a[i + 1 :, i, None] * x[i + 1 :])[::-1])
     for k in range(n - 1, -1, -1):
@@ -109,7 +108,7 @@ def _apart(a: Array) -> Array:
 
 def inverse(a: Array) -> Array:
     """The inverse of each matrix."""
-    return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=_FLOAT32), a.shape))
+    return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
 def solve(a: Array, b: Array, transposed: bool = False, singular: float | None = None) -> Array:
@@ -125,9 +124,9 @@ def solve(a: Array, b: Array, transposed: bool = False, singular: float | None =
 
 
 def diagonals(a: Array) -> tuple[Array, Array]:
-    """The sign of the row exchanges of each matrix, and the pivots; PyTorch factorises the transposed matrix."""
-    found = [factors(m.T) for m in _apart(a)]
-    signs = np.array([(-1) ** sum(best != k for k, best in enumerate(rows)) for _, rows in found], _FLOAT32)
+    """The sign of the row exchanges of each matrix, and the pivots; PyTorch factorises the transposed matrix of a contiguous one."""
+    found = [factors(m.T if a.flags.c_contiguous else m) for m in _apart(a)]
+    signs = np.array([(-1) ** sum(best != k for k, best in enumerate(rows)) for _, rows in found], a.dtype)
     pivots = np.stack([np.diagonal(m) for m, _ in found])
     return signs.reshape(a.shape[:-2]), pivots.reshape(*a.shape[:-2], -1)
 

@@ -1,6 +1,6 @@
 """Gaussian elimination with row exchanges of batches of matrices of any shape, and substitution with the factors.
 
-Small single precision matrices go as in `elimination`; a zero pivot stays, and what is divided by it becomes infinite.
+Real matrices go as in `elimination`; a zero pivot stays, and what is divided by it becomes infinite.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gradcli.core.kernels import Array, elimination, memory_format
 
 def _factors(matrix: Array) -> tuple[Array, list[int]]:
     """Both triangular factors in one matrix, and the row that each row was exchanged with."""
-    if matrix.shape[0] == matrix.shape[1] and elimination.fits(matrix):
+    if matrix.dtype.kind == "f":
         return elimination.factors(matrix)
     a = np.array(matrix)
     rows = []
@@ -90,8 +90,9 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
     out = np.empty_like(rights)
     for i, (a, x, rows) in enumerate(zip(factors, rights, exchanges, strict=True)):
         places = order(rows, n)
-        if not adjoint and elimination.fits(a):
-            out[i] = elimination.substituted(a, (rows - 1).tolist(), x, 0.0)
+        if elimination.fits(a):
+            substitute = elimination.substituted_transposed if adjoint else elimination.substituted
+            out[i] = substitute(a, (rows - 1).tolist(), x, 0.0)
         elif adjoint:
             _substituted(a.T, x, True, False)
             _substituted(a.T, x, False, True)

@@ -40,7 +40,7 @@ def _singular(a: Array) -> ProgramError:
 def _solved(a: Array, b: Array, left: bool) -> Array:
     """x of a @ x = b, or of x @ a = b unless `left`."""
     if not left:
-        return _solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2), True).swapaxes(-1, -2)
+        return _solved_transposed(a, b.swapaxes(-1, -2)).swapaxes(-1, -2)
     vector = is_vector(a.shape, b.shape)
     try:
         right = b[..., None] if vector else b
@@ -57,16 +57,23 @@ def _solved(a: Array, b: Array, left: bool) -> Array:
     return to_column_major(x[..., 0]) if x.ndim > 2 else np.asarray(x[..., 0])
 
 
+def _solved_transposed(a: Array, b: Array) -> Array:
+    """x of a.mT @ x = b, from the factors of a."""
+    if not (elimination.fits(a) and 0 < b.size <= elimination.LARGEST):
+        return _solved(a.swapaxes(-1, -2), b, True)
+    try:
+        return elimination.solve(a, b, transposed=True)
+    except np.linalg.LinAlgError:
+        raise _singular(a) from None
+
+
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool, left: bool) -> Any:
     """x of A.mT @ x = grad, with the right side as columns, or of x @ A.mT = grad unless `left`."""
     if not left and type(A) is not Tensor:
-        return xp.mT(_back_solved(xp, xp.mT(grad), xp.mT(A), False, True))
+        return xp.mT(_solved(A, xp.mT(grad), True))
     right = xp.expand_dims(grad, -1) if vector else grad
-    if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
-        try:
-            return elimination.solve(A, right, transposed=True)
-        except np.linalg.LinAlgError:
-            raise _singular(A) from None
+    if type(A) is not Tensor:
+        return _solved_transposed(A, right)
     return xp.call(SOLVE, xp.mT(A), right, left)
 
 
