@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.summation import in_order
 
 #: beyond this size the signs are numpy's: the loops here would take too long
 LARGEST_SIDE = 24
@@ -20,13 +21,20 @@ LARGEST_SIDE = 24
 def svd(a: Array, full: bool) -> tuple[Array, Array, Array]:
     """U, S and the transpose of V of each matrix; with `full`, U and V are square."""
     m, n = a.shape[-2:]
+    if min(m, n) == 1:
+        a = a + a.dtype.type(0)  # the library takes -0 for a negative number, PyTorch's does not
     way = None
     if 3 * n // 2 <= m < 11 * n // 6 and n > 1:
         way = _high
     elif 11 * m // 6 <= n and 1 < m <= LARGEST_SIDE:
         way = _wide
-    if way is None or not a.size or a.dtype.kind == "c":
+    if way is None or not a.size:
         return np.linalg.svd(a, full)
+    if a.dtype.kind == "c":  # a matrix of real numbers goes as such
+        if a.imag.any():
+            return np.linalg.svd(a, full)
+        u, s, vh = svd(a.real, full)
+        return u.astype(a.dtype), s, vh.astype(a.dtype)
     made = [way(matrix, full) for matrix in a.reshape(-1, m, n)]
     u, s, vh = (np.stack(parts).reshape(a.shape[:-2] + parts[0].shape) for parts in zip(*made, strict=True))
     return u, s, vh
@@ -65,21 +73,24 @@ def _bidiagonal(a: Array) -> tuple[Array, Array, Array]:
     u, v = np.eye(m, dtype=b.dtype), np.eye(n, dtype=b.dtype)
     for i in range(m):
         x, scale = _reflection(b[i, i:])
-        b[:, i:] -= scale * np.outer(b[:, i:] @ x, x)
-        v[:, i:] -= scale * np.outer(v[:, i:] @ x, x)
+        for rows in (b[i:, i:], v[:, i:]):
+            rows += in_order(np.array((rows * x).T))[:, None] * (-scale * x)
+        b[i, i + 1 :] = 0
         if i + 1 < m:
             x, scale = _reflection(b[i + 1 :, i])
-            b[i + 1 :] -= scale * np.outer(x, x @ b[i + 1 :])
+            b[i + 1 :] += x[:, None] * (-scale * in_order(x[:, None] * b[i + 1 :]))
             u[:, i + 1 :] -= scale * np.outer(u[:, i + 1 :] @ x, x)
+            b[i + 2 :, i] = 0
     return u, b[:, :m].copy(), v
 
 
 def _reflection(x: Array) -> tuple[Array, Any]:
-    """v and t of the reflection 1 - t * v @ v.T that leaves the first element of x alone, with v[0] = 1."""
-    rest = np.linalg.norm(x[1:])
+    """v and t of the reflection 1 - t * v @ v.T that leaves the first element of x alone, with v[0] = 1; by the steps of LAPACK."""
+    rest = x.dtype.type(np.linalg.norm(x[1:].astype(np.float64)))
     if not rest:
         return x * 0, rest
-    kept = -np.copysign(np.hypot(x[0], rest), x[0])
-    v = x / (x[0] - kept)
+    large, small = max(abs(x[0]), rest), min(abs(x[0]), rest)
+    kept = -np.copysign(large * np.sqrt(1 + (small / large) ** 2), x[0])
+    v = x * (x.dtype.type(1) / (x[0] - kept))
     v[0] = 1
     return v, (kept - x[0]) / kept
