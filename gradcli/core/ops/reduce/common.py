@@ -81,7 +81,7 @@ class Typed(Op):
         x, dtype = args[0], args[-1]
         if not dtype.is_floating_point:
             self._check_dtype(x, dtype)
-        array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
+        array = x.array if x.dtype is dtype else self.cast(x.array, dtype)
         result = np.asarray(self.forward(array, *args[1:]))
         if self.real:
             dtype = dtype.real
@@ -98,6 +98,10 @@ class Typed(Op):
         if state.dual is not None:
             state.dual.push(self, args[:1], args[1:], (out,))
         return out
+
+    def cast(self, x: Array, dtype: DType) -> Array:
+        """The elements in the dtype that is computed in."""
+        return dtypes.cast(x, dtype)
 
     def _check_dtype(self, x: Tensor, dtype: DType) -> None:
         """Refuse a dtype that has no gradients, where they are wanted, and a complex one, unless the record is for such."""

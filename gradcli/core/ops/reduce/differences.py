@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
-from gradcli.core.graph.clone import COPY
+from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import add, sub
@@ -18,9 +19,9 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.cumulative import cumsum
 from gradcli.core.ops.shape.joining import cat
 from gradcli.core.ops.shape.slicing import narrow, select
-from gradcli.core.ops.shape.views import view
+from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -35,6 +36,12 @@ def _difference(x: Tensor, dim: int) -> Any:
     return NE(later, earlier) if x.dtype is dtypes.bool_ else sub(later, earlier)
 
 
+def _copied(input: Tensor) -> Tensor:
+    """A tensor of zeros that the input is written into, as PyTorch does."""
+    zeros = np.zeros_like(memory_format.copy(input.array))
+    return in_place.copy_(Tensor(zeros, input.dtype), input)
+
+
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
     """The differences of neighbours along dim, taken n times; `prepend` and `append` are joined to the input first."""
     if not input.array.ndim:
@@ -43,8 +50,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise runtime_error(f"order must be non-negative but got {n}")
     parts = [p for p in (prepend, input, append) if p is not None]
     if n == 0 and len(parts) == 1:  # of one tensor PyTorch looks at dim when it subtracts
-        return COPY(input)
-    dim = wrap_dim(dim, input.array.ndim)
+        return _copied(input)
+    given, dim = dim, wrap_dim(dim, input.array.ndim)
     if any(p.array.ndim != input.array.ndim for p in parts):
         raise shape_error("diff expects prepend or append to be the same dimension as input")
     for part in parts:
@@ -55,9 +62,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
                     f"input.size({d}) = {n_input}, but got tensor.size({d}) = {n_part}"
                 )
     if n == 0:
-        return COPY(input)
+        return _copied(input)
     if len(parts) > 1:
-        input = cat(parts, dim)
+        input = cat(parts, given)
     for _ in range(min(n, input.array.shape[dim])):
         input = _difference(input, dim)
     return input
@@ -115,28 +122,31 @@ def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
     size = y.array.shape[at]
     if x.array.ndim != 1:
         raise shape_error("torch.gradient expected each tensor of coordinates to be one-dimensional")
-    steps = np.diff(x.array).astype(x.array.dtype if x.dtype.is_floating_point else dtypes.get_default().np)
-    if len(steps) != size - 1:
-        raise shape_error(
-            f"The size of tensor a ({size}) must match the size of tensor b ({len(steps) + 1}) at non-singleton dimension {at}"
-        )
-
-    def factor(values: Any) -> Any:
-        return wrap(np.asarray(values, steps.dtype).reshape(tuple(-1 if d == at else 1 for d in range(y.array.ndim))))
+    if not x.dtype.is_floating_point:
+        x = traced.cast(x, dtypes.get_default())
+    if len(x.array) != size:
+        raise shape_error(f"The size of tensor a ({size}) must match the size of tensor b ({len(x.array)}) at non-singleton dimension {at}")
+    shape = tuple(-1 if d == at else 1 for d in range(y.array.ndim))
+    steps = diff(x, 1, 0)
 
     def part(start: int, length: int = 1) -> Any:
         return narrow(y, at, start, length)
 
-    low, high = steps[:-1], steps[1:]
-    centre = factor(-high / (low * (low + high))) * part(0, size - 2)
-    centre = centre + factor((high - low) / (low * high)) * part(1, size - 2) + factor(low / (high * (low + high))) * part(2, size - 2)
-    first, last = (part(1) - part(0)) / factor(steps[:1]), (part(size - 1) - part(size - 2)) / factor(steps[-1:])
-    if edge_order == 2:
-        a, b = steps[:1], steps[1:2]
-        first = factor(-(2 * a + b) / (a * (a + b))) * part(0) + factor((a + b) / (a * b)) * part(1) + factor(-a / (b * (a + b))) * part(2)
-        a, b = steps[-2:-1], steps[-1:]
-        ends = part(size - 3), part(size - 2), part(size - 1)
-        last = factor(b / (a * (a + b))) * ends[0] + factor(-(a + b) / (a * b)) * ends[1] + factor((a + 2 * b) / (b * (a + b))) * ends[2]
+    def weighted(weights: Sequence[Any], parts: Sequence[Any]) -> Any:
+        first, second, third = (weight * values for weight, values in zip(weights, parts, strict=True))
+        return first + second + third
+
+    low, high = narrow(steps, 0, 0, size - 2), narrow(steps, 0, 1, size - 2)
+    factors = (-high / (low * (low + high)), (high - low) / (low * high), low / (high * (low + high)))
+    centre = weighted([reshape(factor, shape) for factor in factors], [part(k, size - 2) for k in range(3)])
+    if edge_order == 1:
+        first, last = (part(1) - part(0)) / select(steps, 0, 0), (part(size - 1) - part(size - 2)) / select(steps, 0, -1)
+    else:
+        a, b = select(steps, 0, 0), select(steps, 0, 1)
+        first = weighted((-(a * 2.0 + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b))), [part(k) for k in range(3)])
+        a, b = select(steps, 0, -1), select(steps, 0, -2)
+        weights = (a / (b * (a + b)), -(a + b) / (a * b), (a * 2 + b) / (a * (a + b)))
+        last = weighted(weights, [part(size - k) for k in (3, 2, 1)])
     return cat([first, centre, last], at)
 
 
@@ -226,6 +236,8 @@ def _no_area(y: Tensor, at: int) -> Tensor:
 def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
     """The distances of the points x along dimension `at` of y."""
     if x.array.ndim == 1:
+        if not y.array.ndim:
+            raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
         if x.array.shape[0] != y.array.shape[at]:
             raise runtime_error(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.array.ndim

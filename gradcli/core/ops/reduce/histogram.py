@@ -84,7 +84,8 @@ def _bounds(input: Tensor, range: Sequence[float] | None, dim: int = 0) -> tuple
     if range is None and values.size:
         if input.dtype not in (dtypes.float32, dtypes.float64):
             raise not_implemented("histogramdd", input.dtype)
-        low, high = float(values.min()), float(values.max())
+        # the first of two zeros is the extremum, where numpy's is the last
+        low, high = float(np.flip(values).min()), float(np.flip(values).max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise runtime_error(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -165,7 +166,7 @@ def _counted(input: Tensor, edges: list[Array], weight: Tensor | None, density: 
     limits.check_elements(math.prod(len(e) - 1 for e in edges), input.dtype.itemsize)
     limits.check_work(points.size * 8.0)
     if not edges:
-        return Tensor(np.zeros((), points.dtype), input.dtype)
+        return Tensor(np.asarray(math.nan if density else 0, points.dtype), input.dtype)
     weights = None if weight is None else weight.array.reshape(-1)
     counts = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)[0].astype(points.dtype)
     if density:

@@ -74,9 +74,14 @@ def _ties_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool
 
 
 def _first(reduce: Callable[..., Any], x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    """The reduction along dimensions; where both zeros are the extremum it is the first of them, where numpy's is the last."""
+    """The reduction along dimensions; where both zeros are the extremum it is the first of them, which numpy does not promise."""
     found = np.asarray(reduce(x, axis=dims, keepdims=keepdim))
-    return found if found.all() else np.asarray(reduce(np.flip(x, dims), axis=dims, keepdims=keepdim))
+    if found.all() or not x.ndim:
+        return found
+    ordered = np.moveaxis(x, dims, range(-len(dims), 0))
+    ordered = ordered.reshape(*ordered.shape[: x.ndim - len(dims)], -1)
+    zero = np.take_along_axis(ordered, (ordered == 0).argmax(-1)[..., None], -1)
+    return np.where(found == 0, zero.reshape(found.shape), found)
 
 
 def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorti
 from gradcli.core.ops.index.sorting import SORT, rows
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.transpose import transpose
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -29,9 +30,13 @@ from gradcli.errors import runtime_error
 # --- medians and modes ---
 
 
+#: in more elements the zero that is the median is any
+_PARTITIONED = 4096
+
+
 def _middle(x: Array, skip_nan: bool) -> Array:
     """The lower median of all elements."""
-    flat = x.reshape(-1)
+    flat = x.ravel("K")  # in the order of memory, in which PyTorch's copy is partitioned
     kind = flat.dtype.kind
     if not flat.size and kind != "f":
         return np.asarray(np.iinfo(flat.dtype).min, flat.dtype)
@@ -39,9 +44,17 @@ def _middle(x: Array, skip_nan: bool) -> Array:
         missing = np.isnan(flat)
         if not flat.size or missing.all() or (missing.any() and not skip_nan):
             return np.asarray(np.nan, flat.dtype)
-        flat = flat[~missing]
+        count = flat.size - int(missing.sum())
+    else:
+        count = flat.size
     limits.check_work(flat.size * 4)
-    return np.asarray(np.partition(flat, (flat.size - 1) // 2)[(flat.size - 1) // 2])
+    at = (count - 1) // 2
+    found = np.partition(flat, at)[at]  # nan is sorted last
+    if not found and kind == "f" and flat.size <= _PARTITIONED:  # the sign of a zero depends on the moves
+        values, order = flat.tolist(), list(range(flat.size))
+        selection.nth_element(order, at, lambda i, j: values[i] < values[j] or (values[i] == values[i] and values[j] != values[j]))
+        found = flat[order[at]]
+    return np.asarray(found)
 
 
 def _median(skip_nan: bool) -> Callable[[Array, int], tuple[Array, Array]]:
@@ -79,6 +92,8 @@ NANMEDIAN, NANMEDIAN_DIM = _median_records("Nanmedian", True)
 
 def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def of_all(input: Tensor) -> Any:
+        if not input.array.size and (input.dtype is dtypes.bool_ or input.dtype.is_complex):
+            return Tensor(np.asarray(np.nan).astype(input.dtype.np), input.dtype)
         refuse_bool("median_cpu", input.dtype)
         return whole(input)
 
@@ -93,10 +108,11 @@ def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., A
 def _mode_of_row(row: Array) -> int:
     order = list(range(len(row)))
     values = row.tolist()
-    if len(row) <= 16 or (len(row) <= 4096 and not any(v != v for v in values)):
-        # PyTorch sorts with <, which is false on both sides of a nan; long rows with nan have no order that could be imitated
+    try:
+        if len(row) > 4096:
+            raise IndexError
         selection.sort(order, 0, len(row), lambda i, j: bool(values[i] < values[j]))
-    else:
+    except IndexError:  # PyTorch sorts with <, which is false on both sides of a nan: its sort may leave the row
         order = np.argsort(row, kind="stable").tolist()
     best, most, run = order[0], 0, 0
     for i, at in enumerate(order):
@@ -127,14 +143,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> NamedResult:
 
 # --- quantiles ---
 
-_SQUEEZE = Op(
-    "SqueezeBackward4",
-    lambda x, shape: x.reshape(shape),
-    "input",
-    "shape",
-    saved="dim=? self_sym_sizes",
-    input=Rule(lambda xp, grad, input_shape: xp.reshape(grad, input_shape), "grad.reshape(input.shape)"),
-)
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -179,35 +187,34 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     if dim is not None and rank and at != rank - 1:
         flat = transpose(unsqueeze(input, -1), at, -1)
     moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)
-    values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan, q if moving else None)
-    kept = [1] * rank if dim is None else [*flat.array.shape[:-1]]
-    if dim is not None and rank:
-        kept = [*input.array.shape[:at], 1, *input.array.shape[at + 1 :]]
-    shape = kept if keepdim else [n for i, n in enumerate(kept) if dim is not None and rank and i != at]
-    if not wanted.ndim:
-        return _SQUEEZE(values, tuple(shape))
-    moved = catalog.function("movedim")(values, -1, 0) if values.array.ndim > 1 else values
-    return _SQUEEZE(moved, (wanted.size, *shape))
+    kept = list(input.array.shape)
+    if keepdim:
+        kept = [1] * rank if dim is None else [*kept[:at], 1, *kept[at + 1 :]][:rank]
+    else:
+        kept = [] if dim is None else kept[:at] + kept[at + 1 :]
+    values = _quantiles(flat, kept, wanted.reshape(-1), interpolation, skip_nan, q if moving else None)
+    squeeze, transpose_, unsqueeze_ = (catalog.method(name) for name in ("squeeze_", "transpose_", "unsqueeze_"))
+    return squeeze(transpose_(unsqueeze_(values, 0), 0, -1) if wanted.ndim else values, -1)
 
 
-def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool, moving: Tensor | None) -> Any:
-    """Quantiles along the last dimension, which q replaces. A row with a nan has the quantile nan, unless nan is skipped.
+def _quantiles(x: Tensor, kept: Sequence[int], q: Array, interpolation: str, skip_nan: bool, moving: Tensor | None) -> Any:
+    """Quantiles along the last dimension, shape (*kept, number of quantiles). A row with a nan has the quantile nan, unless nan is skipped.
 
     `moving` is q as a tensor that has a gradient or a tangent.
     """
     if not x.array.ndim:
         x = catalog.function("reshape")(x, (1,))
-    ordered = SORT(x, -1, False)[0]
     size = x.array.shape[-1]
-    missing = np.isnan(x.array)
+    ordered = VIEW(SORT(x, -1, False)[0], (*kept, size))
+    missing = np.isnan(ordered.array)
     if skip_nan:
         last = np.maximum(np.add.reduce(~missing, axis=-1, keepdims=True) - 1, 0).astype(x.dtype.np)
         ranks = np.asarray(q * last)
     else:
-        ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*x.array.shape[:-1], q.size))
+        ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*kept, q.size))
         ranks = np.where(missing.any(-1, keepdims=True), x.dtype.np.type(size - 1), ranks)  # nan is sorted last
     below, above, weight = _weights(ranks, interpolation)
-    low = GATHER(ordered, x.array.ndim - 1, below)
+    low = GATHER(ordered, -1, below)
     if interpolation in ("lower", "higher", "nearest"):
         return low
     weights = wrap(weight.astype(x.dtype.np))
@@ -216,7 +223,7 @@ def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool, moving: 
         if not skip_nan:
             ranks_of_q = MASKED_FILL(ranks_of_q, missing.any(-1, keepdims=True), size - 1)
         weights = ranks_of_q - wrap(below.astype(x.dtype.np))
-    return add_multiply.LERP_TENSOR(low, GATHER(ordered, x.array.ndim - 1, above), weights)
+    return add_multiply.LERP_TENSOR(low, GATHER(ordered, -1, above), weights)
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]

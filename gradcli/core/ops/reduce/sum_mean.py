@@ -57,9 +57,18 @@ def sum_all(input: Tensor, dtype: DType | None = None) -> Tensor:
 _SMALL = 1 << 12
 
 
-def _average(summed: Any, count: int) -> Any:
-    """`summed / count`; without elements it is 0 / 0, which is nan."""
-    return summed / count
+class _Mean(Typed):
+    """A mean; PyTorch takes that of half precision in single precision, and rounds once."""
+
+    __slots__ = ()
+
+    def cast(self, x: Array, dtype: DType) -> Array:
+        return dtypes.cast(x, dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype)
+
+
+def _average(x: Array, dims: tuple[int, ...] | None, keepdim: bool, count: int) -> Any:
+    """The sum over dimensions (None: all) divided by `count`; without elements it is 0 / 0, which is nan."""
+    return add_up(x.astype(np.float32) if x.dtype == np.float16 else x, dims, keepdim) / count
 
 
 def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
@@ -74,18 +83,18 @@ def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
     return made
 
 
-MEAN = Typed(
+MEAN = _Mean(
     "MeanBackward0",
-    lambda x, dtype: _average(add_up(x), x.size),
+    lambda x, dtype: _average(x, None, False, x.size),
     "input",
     "dtype",
     saved="self_sym_numel self_sym_sizes",
     input=Rule(_mean_rule, "grad.expand(input.shape) / input.numel()"),
     complex=True,
 )
-MEAN_DIM = Typed(
+MEAN_DIM = _Mean(
     "MeanBackward1",
-    lambda x, dim, keepdim, dtype: _average(add_up(x, wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
+    lambda x, dim, keepdim, dtype: _average(x, wrap_dims(dim, x.ndim), keepdim, count_of(x.shape, dim)),
     "input",
     "dim keepdim dtype",
     saved="dim keepdim self_sym_numel self_sym_sizes",
@@ -136,6 +145,8 @@ NANSUM = Typed(
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The sum along dimensions, nan counted as 0; None is all of them."""
+    if input.dtype.is_complex:
+        raise runtime_error("nansum on CPU does not support complex inputs")
     return NANSUM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
@@ -190,6 +201,7 @@ LOGSUMEXP = Op(
     "input",
     "dim keepdim",
     jvp=lambda xp, inputs, attrs, tangents, out: logsumexp_jvp(xp, inputs[0], tangents[0], *attrs),
+    layout="contiguous",
     input=Rule(_logsumexp_rule, "s = input.sum(dim, True).shape; grad.reshape(s) * exp(input - out.reshape(s))"),
 )
 
@@ -200,7 +212,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
         default = dtypes.get_default()
         input = Tensor(input.array.astype(default.np), default)
     rank = input.array.ndim
-    if rank and not dim and not keepdim:
+    if rank and not dim and not keepdim and input.array.size:
         raise shape_error(f"output with shape [] doesn't match the broadcast shape {[1] * rank}")
     return LOGSUMEXP(input, dim, keepdim)  # type: ignore[no-any-return]
 

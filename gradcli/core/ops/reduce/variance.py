@@ -30,8 +30,9 @@ from gradcli.core.ops.shape.squeeze import squeeze, unsqueeze
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
@@ -77,9 +78,8 @@ def _var_gradient(xp: Any, grad: Any, input: Any, dim: Any, correction: float, k
     factor = _factor(shape, dim, correction)
     if dim is None and math.isinf(factor):
         x = xp.plain(input)
-        return scalars.times_data(
-            xp, grad, np.where(x == total(x) / x.dtype.type(max(x.size, 1)), x.dtype.type(np.nan), x.dtype.type(np.inf))
-        )
+        kind = dtypes.get_default().np.type
+        return scalars.times_data(xp, grad, np.where(x == total(x) / x.dtype.type(max(x.size, 1)), kind(np.nan), kind(np.inf)))
     return scalars.times(xp, grad, factor) * (input - _mean(xp, input, dim))
 
 
@@ -269,7 +269,13 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
     less: Any = correction
     if w is not None and aweights is not None and correction:
         less = div(sum_mean.sum_all(w * aweights) * correction, total_weight)
-    return squeeze(div(product, _degrees_of_freedom(sub(total_weight, less))))
+    degrees = _degrees_of_freedom(sub(total_weight, less))
+    if (fweights is None) != (aweights is None) and count == 1 and input.is_leaf and input.requires_grad and state.enabled:
+        # PyTorch writes to a view of the input then
+        raise runtime_error(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE
+        )
+    return squeeze(div(product, degrees))
 
 
 def _degrees_of_freedom(degrees: Tensor) -> Tensor:
