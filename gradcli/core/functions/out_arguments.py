@@ -52,6 +52,7 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("searchsorted", "bucketize"), _SEARCH),
     "special_round": _SAME,
     "hardshrink": _SAME,
+    "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "linear": _EXACT,
     **{f"linalg_{name}": _EXACT for name in ("inv", "det", "solve", "cholesky", "eigvalsh", "svdvals", "lu_solve", "vector_norm")},
     **dict.fromkeys(("inverse", "lu_solve"), _EXACT),

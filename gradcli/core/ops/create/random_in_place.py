@@ -49,7 +49,7 @@ def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Call
 
     def run(input: Tensor, *given: Any) -> Tensor:
         *own, named = given
-        if input.dtype.is_complex and kernel:
+        if input.dtype.is_complex and kernel and input.array.size:
             raise not_implemented(kernel, input.dtype)
         return _fill(input, op, lambda shape: draw(source(named), shape, input.dtype, *own))
 
@@ -85,9 +85,9 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 
 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
-    if input.dtype.is_complex:
-        raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
     if input.array.size:
+        if input.dtype.is_complex:
+            raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
         expanded_shape(p, input.array.shape)
 
     check_memory(input)

@@ -32,10 +32,11 @@ def _check_step(start: Any, end: Any, step: Any) -> None:
 
 
 def _whole(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
-    """The ends and the step as integers. Raises ValueError for a step below 1."""
+    """The ends and the step as integers. Raises ValueError for a step below 1, RuntimeError for a number that is too large."""
+    whole = scalar_of(start, dtypes.int64), scalar_of(end, dtypes.int64), scalar_of(step, dtypes.int64)
     if not int(step):
         raise ProgramError("ValueError", "step must be nonzero")
-    return int(start), int(end), int(step)
+    return whole
 
 
 def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
@@ -54,6 +55,8 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     _check_step(start, end, step)
     if dtype is dtypes.int64:
         start, end, step = _whole(start, end, step)
+    elif not dtype.is_floating_point:
+        scalar_of(step, dtypes.int64)
     return _stepped(start, step, math.ceil((end - start) / step), dtype)
 
 
@@ -89,7 +92,7 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     if dtype is dtypes.bool_ and steps > 1:
         raise not_implemented(f"{name}_cpu", dtype)
     limits.check_elements(steps, dtype.itemsize)
-    if not dtype.is_floating_point:
+    if not dtype.is_floating_point and steps > 1:
         start, end = scalar_of(start, dtype), scalar_of(end, dtype)
     work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
@@ -104,9 +107,15 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     return np.asarray(values, work)
 
 
+def _one(values: Array, dtype: DType) -> Array:
+    """A single number as `dtype`. Raises RuntimeError for one that does not fit an integer."""
+    return dtypes.cast(values if dtype.is_floating_point else np.array([scalar_of(float(values[0]), dtype)]), dtype)
+
+
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    return dtypes.cast(linear("linspace", start, end, steps, wanted), wanted), wanted
+    values = linear("linspace", start, end, steps, wanted)
+    return _one(values, wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
@@ -115,7 +124,7 @@ def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None
     if steps == 1:  # a single number is not rounded before
         exponents[0] = start.item() if type(start) is Tensor else start
     values = np.power(np.asarray(base, np.float64), exponents)
-    return dtypes.cast(values, wanted), wanted
+    return _one(values, wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _between(more: str, run: Any) -> list[Overload]:

@@ -83,6 +83,7 @@ DIV_MODE = Pointwise(
         lambda xp, grad, input, other, rounding_mode: -grad * ((input / other) / other) if rounding_mode is None else xp.zeros_like(grad),
         "-grad * input / other**2 if rounding_mode is None else 0 * grad",
     ),
+    complex=True,
 )
 FLOOR_DIVIDE, FLOOR_DIVIDE_INPLACE = (
     not_differentiable(name, lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True)
@@ -143,9 +144,8 @@ def div_mode(a: Operand, b: Operand, rounding_mode: str | None) -> Tensor:
     if rounding_mode is not None:
         _check_integers(f"div_{rounding_mode}_cpu", a, b)
         return DIV_MODE(a, b, rounding_mode)
-    if not any(type(t) is Tensor and t.dtype.is_floating_point for t in (a, b)):
-        return DIV(a, b)
-    return DIV_MODE(a, b, rounding_mode)
+    dtype = dtypes.result_type((a, b))
+    return (DIV_MODE if dtype.is_differentiable else DIV)(a, b, *((rounding_mode,) if dtype.is_differentiable else ()))
 
 
 def rdiv(a: Tensor, b: Number) -> Tensor:
@@ -162,7 +162,8 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     if dtype.category < 2 and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
         if type(a) is Tensor and type(b) is Tensor:
             check_broadcast([a.array, b.array])
-        raise runtime_error("ZeroDivisionError")
+        if all(type(t) is not Tensor or t.array.size for t in (a, b)):
+            raise runtime_error("ZeroDivisionError")
 
 
 def floor_divide(a: Operand, b: Operand, record: Op = FLOOR_DIVIDE) -> Tensor:
@@ -210,7 +211,7 @@ def _of_integers(name: str, ufunc: np.ufunc, suffix: str = "") -> Callable[[Tens
         check_no_tangent(f"aten::{name}{suffix}", input, other)
         dtype = dtypes.result_type((input, other))
         check_fit(input.array, other.array)
-        if dtype.is_floating_point or dtype is dtypes.bool_:
+        if dtype.is_differentiable or dtype is dtypes.bool_:
             raise not_implemented(f"{name}_cpu", dtype)
         made = np.asarray(ufunc(input.array.astype(dtype.np), other.array.astype(dtype.np)))
         return Tensor(memory_format.like_operands(made, (input.array, other.array)), dtype)

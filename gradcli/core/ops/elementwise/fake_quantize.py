@@ -20,20 +20,23 @@ from gradcli.errors import runtime_error
 
 def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
     inverse = x.dtype.type(1) / np.asarray(scale, x.dtype)
-    return np.rint(x * inverse + np.asarray(zero_point, x.dtype))
+    return np.rint(x * inverse) + np.asarray(zero_point, x.dtype)
 
 
 def _whole_levels(x: Array, scale: Any, zero_point: Any) -> Any:
     """As integers of 64 bits, of which the processor makes the smallest of larger numbers, with the inverse in single precision."""
     inverse = (np.float32(1) / np.asarray(scale, np.float32)).astype(x.dtype)
-    levels = np.rint(x * inverse + np.asarray(zero_point, x.dtype))
+    point = np.asarray(zero_point, x.dtype)
+    levels = np.rint(x * inverse + point) if zero_point.dtype.kind == "f" else np.rint(x * inverse) + point
     return np.where(np.abs(levels) < 2.0**63, levels, x.dtype.type(-(2.0**63)))
 
 
 def _record(name: str, levels_of: Callable[[Array, Any, Any], Any] = _levels) -> Op:
     def rounded(x: Array, scale: Any, zero_point: Any, low: int, high: int) -> Any:
-        point = np.asarray(zero_point, x.dtype)
-        return ((np.fmin(np.fmax(levels_of(x, scale, zero_point), low), high) - point) * np.asarray(scale, x.dtype)).astype(x.dtype)
+        # a level is a whole number, which has no negative zero; the product with the scale is one of single precision
+        kind = np.result_type(x.dtype, np.float32) if levels_of is _whole_levels else np.dtype(np.float32)
+        levels = 0 + np.fmin(np.fmax(levels_of(x, scale, zero_point), low), high)
+        return ((levels.astype(kind) - np.asarray(zero_point, kind)) * np.asarray(scale, kind)).astype(x.dtype)
 
     def passed(xp: Any, grad: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any) -> Any:
         levels = levels_of(xp.plain(input), scale, zero_point)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.kernels.memory_format import compared
@@ -46,7 +46,14 @@ def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
         return compared(np.less_equal, x, high)
     if high is None:
         return compared(np.greater_equal, x, low)
-    return compared(np.logical_and, compared(np.greater_equal, x, low), compared(np.less_equal, x, high))
+    return _joined(np.logical_and, compared(np.greater_equal, x, low), compared(np.less_equal, x, high))
+
+
+def _joined(ufunc: Any, first: Any, second: Any) -> Any:
+    """Both conditions in one. PyTorch writes it into the first, which is an error where that one is smaller."""
+    if np.shape(first) != np.shape(second):
+        check_into(np.asarray(first), np.asarray(second))
+    return compared(ufunc, first, second)
 
 
 _CLAMP_RULE = Rule(
@@ -83,13 +90,13 @@ CLAMP = _ClampNumbers("ClampBackward1", _clamp, "input", "min max", input=_CLAMP
 def _clamp_low(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, low = xp.plain(input), xp.plain(min)
     below = compared(np.less, x, low)
-    return xp.where(below if max is None else compared(np.logical_and, below, np.less(low, xp.plain(max))), grad, 0.0)
+    return xp.where(below if max is None else _joined(np.logical_and, below, np.less(low, xp.plain(max))), grad, 0.0)
 
 
 def _clamp_high(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
     x, high = xp.plain(input), xp.plain(max)
     above = compared(np.greater, x, high)
-    return xp.where(above if min is None else compared(np.logical_or, above, np.less(high, xp.plain(min))), grad, 0.0)
+    return xp.where(above if min is None else _joined(np.logical_or, above, np.less(high, xp.plain(min))), grad, 0.0)
 
 
 def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:

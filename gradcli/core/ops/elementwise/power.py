@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,6 @@ from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
-
-
-def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
-    # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
-    if exponent == 0:
-        return xp.zeros_like(grad)
-    if type(input) is not Tensor and exponent == 2:
-        return grad * (input * 2)
-    return grad * scalars.times(xp, xp.call(POW_SCALAR, input, exponent - 1), exponent)
 
 
 def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
@@ -82,19 +74,45 @@ def _power(a: Any, b: Any) -> Any:
     return elementary.power(a, b)
 
 
-POW_SCALAR: Pointwise = Pointwise(
-    "PowBackward0",
-    _power,
-    "input",
-    "exponent",
-    input=Rule(
-        _pow_scalar_rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"
-    ),
-    complex=True,
-)
+def _power_of_pair(a: Any, b: Any) -> Any:
+    """The power by elements. For one exponent of 0.5 numpy takes the root, which has another sign at -0 and no value at -inf."""
+    b = np.asarray(b)
+    power = _power(a, b)
+    if b.dtype.kind == "f" and (b.size == 1 or b.size < power.size or 0 in b.strides) and (b == 0.5).any():
+        return np.where((a == -np.inf) & (b == 0.5), np.inf, power + 0)
+    return power
+
+
+def _to_number(rounded: Callable[[float], float]) -> Pointwise:
+    """The power with a number, which takes the tensor's precision."""
+
+    def rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
+        # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
+        if exponent == 0:
+            return xp.zeros_like(grad)
+        if type(input) is not Tensor and exponent == 2:
+            return grad * (input * 2)
+        return grad * scalars.times(xp, xp.call(record, input, exponent - 1), exponent)
+
+    record = Pointwise(
+        "PowBackward0",
+        _power if rounded is float else lambda a, b: _power(a, rounded(b)),
+        "input",
+        "exponent",
+        input=Rule(rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"),
+        complex=True,
+    )
+    return record
+
+
+POW_SCALAR = _to_number(float)
+_IN_HALF = {
+    dtypes.float16: _to_number(lambda b: float(np.float16(b))),
+    dtypes.bfloat16: _to_number(lambda b: float(dtypes.round_bfloat16(np.array(b, np.float32)))),
+}
 POW_TENSOR = Pointwise(
     "PowBackward1",
-    _power,
+    _power_of_pair,
     "input exponent",
     input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
     exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
@@ -131,7 +149,7 @@ def pow(a: Any, b: Operand) -> Tensor:
             raise _negative_power()
         # the exponent wraps around at 64 bits first, then in the tensor's dtype
         b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
-    return POW_SCALAR(a, b)
+    return (_IN_HALF[a.dtype] if type(b) is float and a.dtype in _IN_HALF else POW_SCALAR)(a, b)
 
 
 def rpow(a: Tensor, b: Number) -> Tensor:

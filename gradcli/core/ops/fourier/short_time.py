@@ -130,6 +130,8 @@ def stft(
     if window is not None or width < n_fft:
         given = catalog.function("ones")(width, dtype=x.dtype) if window is None else window
         frames = frames * _centred(given, n_fft)
+    if frames.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise runtime_error(f"MKL FFT doesn't support tensors of type: {frames.dtype.torch_name}")
     made: Tensor = C2C(frames, (2,), int(normalized), True) if frames.dtype.is_complex else R2C(frames, (2,), int(normalized), half)
     made = _method("transpose_", made, 1, 2)
     made = _method("squeeze_", made, 0) if input.array.ndim == 1 else made
@@ -151,8 +153,6 @@ def _check_signal(call: str, x: Tensor, n_fft: int, hop: int, width: int, window
     if window is not None and window.array.shape != (width,):
         sizes = list(window.array.shape)
         raise runtime_error(f"{call}: expected a 1D window tensor of size equal to win_length={width}, but got window with size {sizes}")
-    if x.dtype in (dtypes.float16, dtypes.bfloat16):
-        raise runtime_error(f"MKL FFT doesn't support tensors of type: {x.dtype.torch_name}")
 
 
 def _windows_of(x: Tensor, n_fft: int, hop: int) -> Tensor:
@@ -205,7 +205,8 @@ def istft(
     start = n_fft // 2 if center else 0
     end = size - n_fft // 2 if center else size
     end = end if length is None else start + length
-    y, envelope = (SLICE(one, 1, min(start, size), max(min(start, size), min(end, size)), 1) for one in (y, envelope))
+    stop = end + size if end < 0 else end
+    y, envelope = (SLICE(one, 1, min(start, size), max(min(start, size), min(stop, size)), 1) for one in (y, envelope))
     lowest = abs(envelope.array).min(initial=1.0) if envelope.array.size else None
     if lowest is None:
         text = "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."

@@ -189,6 +189,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         if len(have) != 2 and (at or len(have) == 1):
             raise ProgramError("IndexError", "index out of range in self")
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}")
+    if not input.dtype.is_differentiable:
+        alpha = scalar_of(alpha, input.dtype)
     return INDEX_ADD(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
 
 

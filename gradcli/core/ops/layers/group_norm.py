@@ -76,7 +76,7 @@ def _statistic(which: int) -> Op:
         return _moments(grouped, eps)[which]
 
     def back(xp: Any, grad: Any, input: Any, eps: float) -> Any:
-        count = input.shape[2]
+        count = max(input.shape[2], 1)
         if not which:
             return xp.zeros_like(input) + grad / count
         mean, rstd = xp.call(_MEAN, input, eps), xp.call(_DEVIATION, input, eps)
@@ -110,7 +110,7 @@ def _kept(xp: Any, part: Op, grouped: Any, eps: float, dtype: DType) -> Any:
 def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
     """The gradient of the input in PyTorch's order of operations."""
     mean, rstd, x, products, sums = _terms(xp, grad, input, group, eps, dtype)
-    share = 1.0 / (x.shape[2] * x.shape[3])
+    share = 1.0 / max(x.shape[2] * x.shape[3], 1)
     scale = rstd
     if weight is not None:
         spread = xp.reshape(weight, (1, group, x.shape[2], 1))
@@ -142,8 +142,10 @@ def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-def _by_channel(xp: Any, grad: Any) -> Any:
-    """The sum for each channel."""
+def _by_channel(xp: Any, grad: Any, weight: Any) -> Any:
+    """The sum for each channel. PyTorch's operations with derivatives want a weight here."""
+    if weight is None and xp is namespaces.traced and state.enabled:
+        raise runtime_error(f"shape '[0]' is invalid for input of size {grad.shape[1]}")
     each = xp.sum(xp.reshape(grad, (grad.shape[0], grad.shape[1], math.prod(grad.shape[2:]))), 2)
     return xp.call(VIEW, xp.sum(each, 0), (grad.shape[1],))
 
@@ -194,6 +196,7 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     require_floating("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
         raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
     return GROUP_NORM(contiguous(input), weight, bias, num_groups, eps, input.dtype)
 
 

@@ -169,15 +169,15 @@ def interpolate(
 
 
 def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corners: Any) -> None:
-    """Raise TypeError for sizes that are no whole numbers, as the parser of PyTorch's function of the mode."""
-    if type(wanted[0]) is int:
+    """Raise TypeError for sizes that are no whole numbers and `align_corners` that is no truth value, as PyTorch's parser."""
+    if type(wanted[0]) is int and (mode in _PLAIN or type(align_corners) is bool):
         return
     name = f"_upsample_nearest_exact{rank}d" if mode == "nearest-exact" else f"upsample_{mode}{rank}d"
     plain = mode in _PLAIN
     shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
     own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
-    given = (Tensor(np.zeros(()), dtypes.float64), list(wanted), *(() if plain else (align_corners,)), scales)
+    given = (Tensor(np.zeros(()), dtypes.float64), None if scales else list(wanted), *(() if plain else (align_corners,)), scales)
     text = argument_errors.describe(listed, given, {}, language.type_name)
     raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
@@ -15,6 +17,7 @@ from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -53,9 +56,15 @@ def _input_rule(xp: Any, grad: Any, input: Any, weight: Any, normalized_shape: t
     if columns:
         flat = None if weight is None else weight.reshape(-1)
         return kernel.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
-    if weight is not None:
-        grad = grad * weight
-    return standardised_rule(xp, grad, input, _last(len(input.shape), normalized_shape), eps)
+    scaled_grad = grad if weight is None else grad * weight
+    made = standardised_rule(xp, scaled_grad, input, _last(len(input.shape), normalized_shape), eps)
+    if xp is namespaces.traced:  # the value is that of PyTorch's kernel, also where a derivative of it may be wanted
+        arrays = [None if part is None else xp.plain(part) for part in (grad, input, weight)]
+        made.array = dtypes.stored(_KERNEL(*arrays, normalized_shape, eps), made.dtype)
+    return made
+
+
+_KERNEL = namespaces.in_single(partial(_input_rule, namespaces.numeric))
 
 
 def _weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:

@@ -139,7 +139,7 @@ def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] | None = ()) 
     dims = dims or ()
     if not (len(shifts) == 1 and not dims) and len(shifts) != len(dims):
         raise shape_error(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    for d in dims if input.array.size or len(dims) > 1 else ():
+    for d in dims if input.array.size else ():
         size(input, d)
     return ROLL(input, tuple(shifts), tuple(dims))  # type: ignore[no-any-return]
 

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.rules import check_no_complex_gradient, not_differentiable
+from gradcli.core.ops.rules import check_no_complex_gradient, moves, not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -148,6 +148,8 @@ def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
     """A copy of `view`, also where the strides do not allow a view."""
     _check_copy(input)
+    if moves(input):  # the tangent is a view
+        views.view(input, size)
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
 
