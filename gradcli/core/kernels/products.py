@@ -30,8 +30,8 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0] == 1 and min(len(a), b.shape[1]) > 1 and a.dtype.char in "fd":
         return np.multiply(a, b, order="C")  # a single term is not added to 0: it may be -0
     if not _is_small(a, b):
-        infinite = a.dtype.kind == b.dtype.kind == "c" and a.size and b.size and not (np.isfinite(a).all() and np.isfinite(b).all())
-        return _complex_terms(a, b) if infinite else np.asarray(np.matmul(a, b))
+        few = a.dtype.kind == b.dtype.kind == "c" and 0 < a.size * b.shape[-1] <= LARGEST and b.size
+        return _complex_terms(a, b) if few and not (np.isfinite(a).all() and np.isfinite(b).all()) else np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):
         return np.asarray(_dot(a, b))
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0]:
