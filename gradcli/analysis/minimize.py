@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.autograd import backward
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 
@@ -39,6 +40,9 @@ METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
 #: after so many steps without a change it ends
 _PATIENCE = 10
 
+#: from so many numbers on numpy's sum adds in another order than one after another
+_PAIRWISE = 8
+
 #: step, value, norm of the gradient
 Progress = Callable[[int, float, float], None]
 
@@ -64,7 +68,7 @@ class Descent:
     @property
     def diverged(self) -> bool:
         """Whether the value or the gradient is not finite."""
-        return not (math.isfinite(self.norm) and np.isfinite(self.value.array).all())
+        return not (math.isfinite(self.norm) and math.isfinite(_number(self.value)))
 
     def run(self, steps: int, tolerance: float, progress: Progress) -> str:
         """Step until the norm of the gradient is at most `tolerance`; the reason why it did not converge, "" where it did.
@@ -74,7 +78,7 @@ class Descent:
         unchanged = 0
         while True:
             self._closure()
-            progress(self.steps, float(self.value.array.reshape(-1)[0]), self.norm)
+            progress(self.steps, _number(self.value), self.norm)
             if self.norm <= tolerance:
                 return ""
             if self.diverged:
@@ -84,8 +88,8 @@ class Descent:
             before = [variable.array.copy() for variable in self._variables]
             self._optimizer.step(self._closure) if self.method == "lbfgs" else self._optimizer.step()
             self.steps += 1
-            same = all(np.array_equal(a, variable.array) for a, variable in zip(before, self._variables, strict=True))
-            unchanged = unchanged + 1 if same else 0
+            same = [_same(a, np.asarray(variable.array)) for a, variable in zip(before, self._variables, strict=True)]
+            unchanged = unchanged + 1 if all(same) else 0
             if unchanged >= _PATIENCE:
                 self._closure()  # a line search may have ended with another point
                 self.at_rest = True
@@ -100,9 +104,26 @@ class Descent:
             value = self._evaluate()
             backward.backward([value])
         self.value = Tensor(value.array, value.dtype)
-        squares = [np.square(v.grad.array.astype(np.float64)).sum() for v in self._variables if v.grad is not None]
-        self.norm = math.sqrt(float(np.sum(squares)))
+        squares = [_square(np.asarray(v.grad.array)) for v in self._variables if v.grad is not None]
+        self.norm = math.sqrt(float(np.sum(squares)) if len(squares) >= _PAIRWISE else sum(squares))
         return self.value
+
+
+def _number(value: Tensor) -> float:
+    """The number of a tensor of one element."""
+    return float(np.asarray(value.array).item())
+
+
+def _same(before: Array, after: Array) -> bool:
+    """Whether nothing has changed; most steps change the first element."""
+    return not before.size or (before.item(0) == after.item(0) and np.array_equal(before, after))
+
+
+def _square(gradient: Array) -> float:
+    """The sum of the squares, in float64."""
+    if gradient.ndim == 0 and gradient.dtype.kind == "f":
+        return float(gradient.item() * gradient.item())
+    return float(np.square(gradient.astype(np.float64)).sum())
 
 
 def _count(steps: int) -> str:
