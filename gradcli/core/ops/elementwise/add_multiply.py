@@ -45,6 +45,18 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
     return (negative_zero(out) if a_t is None else a_t) + (negative_zero(out) if b_t is None else b_t)
 
 
+#: from so many elements on an expanded gradient is looked for
+_LARGE = 1 << 14
+
+
+def _times(grad: Any, other: Any) -> Any:
+    """`grad * other`; the product of an expanded gradient and a number is written without reading, in a fifth of the time."""
+    if type(other) in (int, float) and type(grad) is np.ndarray and grad.size > _LARGE and not any(grad.strides):
+        product = grad[(0,) * grad.ndim] * other
+        return np.full(grad.shape, product, product.dtype)
+    return grad * other
+
+
 # --- the records ---
 
 # PyTorch multiplies a complex operand by alpha, also by 1: where one part is infinite or nan, the other becomes nan
@@ -141,7 +153,7 @@ MUL = Pointwise(
     np.multiply,
     "input other",
     jvp=_product_jvp,
-    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    input=Rule(_times, "grad * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
     complex=True,
 )
