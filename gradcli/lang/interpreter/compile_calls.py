@@ -29,13 +29,14 @@ Arguments = Callable[[Frame], tuple[Any, dict[str, Any]]]
 
 def call(node: Call, context: Context) -> Run:
     """A call."""
-    parts = _links(node)
-    if len(parts) > _LOOP_FROM:
-        return _chain(parts, context)
     function = node.function
-    if isinstance(function, Name) and function.id == "super" and not node.args and not node.keywords:
+    if not isinstance(function, Name):
+        parts = _links(node)
+        if len(parts) > _LOOP_FROM:
+            return _chain(parts, context)
+    elif function.id == "super" and not node.args and not node.keywords:
         return _super(node, context)
-    plain = not node.keywords and not any(isinstance(a, Starred) for a in node.args)
+    plain = not node.keywords and Starred not in map(type, node.args)
     if isinstance(function, Attribute):
         owner = context.expression(function.value)
         if plain:

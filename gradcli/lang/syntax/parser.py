@@ -34,22 +34,21 @@ class _Engine:
         """The builder's result for the whole text. Raises LanguageError, LimitError."""
         lexer = Lexer(source, lines=start != "expression_only")
         lexer.check_text()
-        result = self._parse_by_shapes(source, start)
+        result = self._parse_by_shapes(lexer, start)
         if result is None:
-            result = self._parse(lexer, source, start)
+            result = self._parse(Lexer(source, lines=start != "expression_only"), source, start)
         if self.builder.declares:
             check_declarations(result)
         return result
 
-    def _parse_by_shapes(self, source: Source, start: str) -> Any:
+    def _parse_by_shapes(self, lexer: Lexer, start: str) -> Any:
         """The result where shapes may be known; None for an error too, since the lexer is ahead of the parser."""
-        if limits.current.nesting < 2 * LONGEST or (start != "expression_only" and len(source.text) < _LONG):
+        if limits.current.nesting < 2 * LONGEST or (lexer.lines and len(lexer.source.text) < _LONG):
             return None
-        lexer = Lexer(source, lines=start != "expression_only")
         self.builder.begin(lexer)
         stream = lexer.tokens()
         try:
-            if start != "expression_only":
+            if lexer.lines:
                 return self.lark.parse(cast(Any, self.shapes.lines(stream)), start)
             tokens = list(islice(stream, LONGEST))
             steps = self.shapes.steps(start, tokens) if len(tokens) < LONGEST else None
