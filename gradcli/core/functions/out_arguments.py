@@ -238,9 +238,10 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
         return made
     if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
         raise _no_graph(_operator(name, ()))
-    if name == "cholesky_solve" or (name == "cholesky_inverse" and result.dtype is not out.dtype):  # a copy, in row-major order
-        result = Tensor(memory_format.contiguous(np.ascontiguousarray(result.array)), result.dtype)
-    made = in_place.write_out(out, result)
+    laid = result
+    if name in ("cholesky_solve", "linalg_tensorinv") or (name == "cholesky_inverse" and result.dtype is not out.dtype):
+        laid = Tensor(memory_format.contiguous(np.ascontiguousarray(result.array)), result.dtype)  # a copy, in row-major order
+    made = in_place.write_out(out, laid)
     if name in _UNTRACKED:
         return in_place.apply(made, lambda _: result)
     return in_place.copy_(made, result) if name in _COPIED and (result.requires_grad or state.dual is not None) else made

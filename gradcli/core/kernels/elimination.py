@@ -47,11 +47,11 @@ def factors(matrix: Array) -> tuple[Array, list[int]]:
         rows.append(best)
         if best != k:
             a[[k, best]] = a[[best, k]]
-        if k + 1 < n and a[k, k] != 0:
+        if k + 1 < n:
             below = a[k + 1 :, k]
-            if columns == n <= _DIVIDED and k == n - 2:
+            if a[k, k] != 0 and columns == n <= _DIVIDED and k == n - 2:
                 below /= a[k, k]
-            else:
+            elif a[k, k] != 0:
                 below *= one / a[k, k]
             a[k + 1 :, k + 1 :] -= below[:, None] * a[k, k + 1 :]
     return a, rows

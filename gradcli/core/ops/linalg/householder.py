@@ -28,7 +28,7 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _raw(a: Array) -> tuple[Array, Array]:
-    h, tau = np.linalg.qr(a, "raw")
+    h, tau = np.linalg.qr(a + a.dtype.type(0), "raw")  # numpy's library takes -0 for a negative number
     return to_column_major(h.swapaxes(-1, -2)), tau
 
 

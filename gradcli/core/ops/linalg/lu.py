@@ -95,17 +95,51 @@ def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
     return xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
 
 
-def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any) -> Any:
+def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any, pivot: bool) -> Any:
     gl, gu, _ = grads
-    return xp.matmul(as_data(L, xp.plain(P)), _back(xp, L, U, gl, gu))
+    back = _back(xp, L, U, gl, gu)
+    return xp.matmul(as_data(L, xp.plain(P)), back) if pivot else back
 
 
-def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any) -> Any:
+def _moved_factors(xp: Any, moved: Any, L: Any, U: Any) -> tuple[Any, Any]:
+    """The tangents of L and U from that of P.mT @ A."""
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    corner_l, corner_u = _part(xp, L, -2, 0, k), _part(xp, U, -1, 0, k)
+    square = _part(xp, _part(xp, moved, -2, 0, k), -1, 0, k)
+    inner = xp.call(TRIANGULAR, corner_l, square, False, True, True)
+    inner = xp.call(TRIANGULAR, corner_u, inner, True, False, False)
+    moved_l, moved_u = xp.matmul(corner_l, xp.call(TRIL, inner, -1)), xp.matmul(xp.call(TRIU, inner, 0), corner_u)
+    if m > k:
+        rest = _part(xp, moved, -2, k, m) - xp.matmul(_part(xp, L, -2, k, m), moved_u)
+        moved_l = _joined(xp, moved_l, xp.call(TRIANGULAR, corner_u, rest, True, False, False), -2)
+    if n > k:
+        rest = _part(xp, moved, -1, k, n) - xp.matmul(moved_l, _part(xp, U, -1, k, n))
+        moved_u = _joined(xp, moved_u, xp.call(TRIANGULAR, corner_l, rest, False, True, True), -1)
+    return moved_l, moved_u
+
+
+def _factor_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> Any:
+    """The tangent of L below the diagonal, and that of U."""
+    packed, pivots = outs[0], xp.plain(outs[1])
+    m, n = packed.shape[-2:]
+    moved = xp.matmul(xp.mT(as_data(packed, lu.permutation(pivots, m, packed.dtype.np))), tangents[0])
+    moved_l, moved_u = _moved_factors(xp, moved, *_unpacked(xp, packed))
+    if m > n:
+        moved_u = _joined(xp, moved_u, _zeros(xp, moved_u, -2, m - n), -2)
+    if n > m:
+        moved_l = _joined(xp, moved_l, _zeros(xp, moved_l, -1, n - m), -1)
+    return moved_l + moved_u, None, None
+
+
+def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
     L, U = _unpacked(xp, LU)
     k = min(LU.shape[-2:])
     gl = _part(xp, grad, -1, 0, k)
     gu = _part(xp, grad, -2, 0, k)
     back = _back(xp, L, U, xp.call(TRIL, gl, -1), xp.call(TRIU, gu, 0))
+    if not pivot:
+        return back
     return xp.matmul(as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype)), back)
 
 
@@ -119,16 +153,16 @@ _PARTS = (
 )
 
 
-def _factorized(a: Array) -> tuple[Array, Array, Array]:
+def _factorized(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     limits.check_work(float(a.size) * min(a.shape[-2:], default=0))
     packed, pivots, info = lu.factorized(a)
     return to_column_major(packed), pivots, info
 
 
-def _lu(a: Array) -> tuple[Array, Array, Array]:
-    packed, pivots, _ = _factorized(a)
+def _lu(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
+    packed, pivots, _ = _factorized(a, pivot)
     L, U = _split(packed)
-    return L, U, lu.permutation(pivots, a.shape[-2], a.dtype)
+    return L, U, np.zeros(0, a.dtype) if not pivot else lu.permutation(pivots, a.shape[-2], a.dtype)
 
 
 def _split(packed: Array) -> tuple[Array, Array]:
@@ -144,7 +178,8 @@ LU = Op(
     "LinalgLuBackward0",
     _lu,
     "A",
-    saved="L P U pivot=True",
+    "pivot",
+    saved="L P U pivot",
     outputs="L U P",
     differentiable=2,
     A=Rule(_lu_rule, f"parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
@@ -153,7 +188,9 @@ LU_FACTOR = Op(
     "LinalgLuFactorExBackward0",
     _factorized,
     "A",
-    saved="LU pivots pivot=True",
+    "pivot",
+    jvp=_factor_jvp,
+    saved="LU pivots pivot",
     outputs="LU pivots info",
     A=Rule(
         _factor_rule,
@@ -273,14 +310,14 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
 def lu_parts(A: Tensor, pivot: bool = True) -> Any:
     """P, L and U of A = P @ L @ U. Raises RuntimeError for other ranks."""
     _check("linalg.lu", A, pivot)
-    L, U, P = LU(A)
+    L, U, P = LU(A, pivot)
     return named("linalg_lu", "P", "L", "U")((Tensor(P.array, A.dtype), L, U))
 
 
 def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
     """LU, pivots, and for each matrix the first zero on the diagonal of U, counted from 1, which `check_errors` makes an error."""
     _check("torch.lu_factor", A, pivot)
-    packed, pivots, info = LU_FACTOR(A)
+    packed, pivots, info = LU_FACTOR(A, pivot)
     if check_errors and info.array.any():
         at = int(np.flatnonzero(info.array.reshape(-1))[0])
         where = f"(Batch element {at}): " if info.array.ndim else ""

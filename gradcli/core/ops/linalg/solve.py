@@ -67,13 +67,45 @@ def _solved_transposed(a: Array, b: Array) -> Array:
         raise _singular(a) from None
 
 
+def _infinite(a: Array, b: Array, transposed: bool) -> Array:
+    """x of a @ x = b, or of a.mT @ x = b, for matrices of which some are singular: infinite or nan for these."""
+    packed, pivots, _ = lu.factorized(a)
+    return lu.solved(packed, pivots, b, transposed)
+
+
+def _quietly(a: Array, b: Array, transposed: bool) -> Array:
+    """x of a @ x = b, or of a.mT @ x = b: what PyTorch solves with factors that it has, singular matrices too."""
+    try:
+        return _solved_transposed(a, b) if transposed else _solved(a, b, True)
+    except ProgramError:
+        return _infinite(a, b, transposed)
+
+
+def _solve_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The solution for the tangent of the right side less that of the matrix times the solution."""
+    (A, B), (left,) = inputs, attrs
+    vector = left and is_vector(A.shape, B.shape)
+    right: Any = None if tangents[1] is None else tangents[1] if not vector else xp.expand_dims(tangents[1], -1)
+    if tangents[0] is not None:
+        x = xp.expand_dims(out, -1) if vector else out
+        moved = xp.matmul(tangents[0], x) if left else xp.matmul(x, tangents[0])
+        right = -moved if right is None else right - moved
+    try:
+        found = SOLVE(A, right, left)
+    except ProgramError:
+        b = right.array if left else right.array.swapaxes(-1, -2)
+        x = _infinite(A.array, b, not left)
+        found = Tensor(x if left else x.swapaxes(-1, -2), right.dtype)
+    return xp.call(SQUEEZE_DIM, found, -1) if vector else found
+
+
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool, left: bool) -> Any:
     """x of A.mT @ x = grad, with the right side as columns, or of x @ A.mT = grad unless `left`."""
     if not left and type(A) is not Tensor:
-        return xp.mT(_solved(A, xp.mT(grad), True))
+        return xp.mT(_quietly(A, xp.mT(grad), False))
     right = xp.expand_dims(grad, -1) if vector else grad
     if type(A) is not Tensor:
-        return _solved_transposed(A, right)
+        return _quietly(A, right, True)
     return xp.call(SOLVE, xp.mT(A), right, left)
 
 
@@ -96,6 +128,7 @@ SOLVE: Op = Op(
     _solved,
     "A B",
     "left",
+    jvp=_solve_jvp,
     saved="A LU=? pivots=? result left",
     A=Rule(
         _solve_left,
@@ -146,9 +179,8 @@ def solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False
     def infinite() -> tuple[Array, Array]:
         b = B.array if left else B.array.swapaxes(-1, -2)
         vector = left and is_vector(A.array.shape, b.shape)
-        packed, pivots, info = lu.factorized(A.array)
-        x = lu.solved(packed, pivots, b[..., None] if vector else b, not left)
-        return (x[..., 0] if vector else x if left else x.swapaxes(-1, -2)), info
+        x = _infinite(A.array, b[..., None] if vector else b, not left)
+        return (x[..., 0] if vector else x if left else x.swapaxes(-1, -2)), lu.factorized(A.array)[2]
 
     x, info = with_info(
         lambda: solve(A, B, left), check_errors, ("linalg.solve", "linalg.solve_ex"), infinite, Call(SOLVE, (A, B), (left,))

@@ -81,8 +81,9 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
     if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
-    x, y = broadcast_tensors((input, other)) if a.shape != b.shape else (input, other)
-    return CROSS(x, y, dim)  # type: ignore[no-any-return]
+    if a.shape != b.shape:
+        broadcast_tensors((input, other))  # PyTorch's error, if they do not; its kernel broadcasts without nodes
+    return CROSS(input, other, dim)  # type: ignore[no-any-return]
 
 
 def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
