@@ -20,6 +20,9 @@ LARGEST = 1 << 12
 #: the terms of an element up to which float64 is added up in order
 _FEW = 8
 
+#: batches of complex matrices of fewer multiplications have PyTorch's own kernel
+_OWN_KERNEL = 400
+
 _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 _ZERO = np.float32(0)
@@ -30,6 +33,8 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0] == 1 and min(len(a), b.shape[1]) > 1 and a.dtype.char in "fd":
         return np.multiply(a, b, order="C")  # a single term is not added to 0: it may be -0
     if not _is_small(a, b):
+        if a.dtype.kind == "c" and a.ndim == b.ndim == 3 and a.size and 0 < a[0].size * b.shape[-1] < _OWN_KERNEL:
+            return _complex_terms(a, b)
         few = a.dtype.kind == b.dtype.kind == "c" and 0 < a.size * b.shape[-1] <= LARGEST and b.size
         return _complex_terms(a, b) if few and not (np.isfinite(a).all() and np.isfinite(b).all()) else np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, products
+from gradcli.core.kernels import Array, elementary, matrix_exponential
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
@@ -51,62 +50,16 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     return result  # type: ignore[no-any-return]
 
 
-# --- the exponential: Pade's approximant of degree 13 with scaling and squaring (N. Higham, 2005) ---
-
-_DEGREE = 13
-#: the coefficients of the numerator, from the constant on
-_PADE = [
-    math.factorial(2 * _DEGREE - k)
-    * math.factorial(_DEGREE)
-    / (math.factorial(2 * _DEGREE) * math.factorial(k) * math.factorial(_DEGREE - k))
-    for k in range(_DEGREE + 1)
-]
-#: matrices up to this 1-norm need no scaling; float32 has PyTorch's own bound, all other dtypes the bound of double precision
-_LARGEST_NORM = {np.dtype(np.float32): 3.010066362817634}
-_DOUBLE_NORM = 5.371920351148152
-
-
-def _approximant(x: Array) -> Array:
-    """The exponential of float64 matrices of small norm, shape (..., n, n)."""
-    eye = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
-    square = x @ x
-    even, odd = np.zeros_like(x), np.zeros_like(x)
-    for k in range(_DEGREE - 1, -1, -2):
-        even = even @ square + _PADE[k] * eye
-        odd = odd @ square + _PADE[k + 1] * eye
-    odd = x @ odd
-    return np.linalg.solve(even - odd, even + odd)
-
-
-#: matrices scaled by more powers of 2 take the series: the solution of a system loses what is small beside their largest element
-_SOLVED, _TERMS = 20, 40
-
-
-def _series(x: Array) -> Array:
-    """The same, by Taylor's series, whose terms keep small elements beside large ones."""
-    eye = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
-    made = eye
-    for k in range(_TERMS, 0, -1):
-        made = eye + x @ made / k
-    return made
+# --- the exponential ---
 
 
 def exponential(a: Array) -> Array:
-    """The exponential of each matrix: the approximant in double precision, squared in the dtype of `a`, but for huge matrices."""
-    wide = np.asarray(a, np.complex128 if a.dtype.kind == "c" else np.float64)
-    if not wide.size:
+    """The exponential of each matrix."""
+    if not a.size:
         return a.copy()
     if a.shape[-1] == 1:
         return np.asarray(elementary.exp(a))
-    norm = np.abs(wide).sum(-2).max(-1)
-    finite = np.isfinite(norm)
-    largest = _LARGEST_NORM.get(a.dtype, _DOUBLE_NORM)
-    scale = np.where(finite & (norm > largest), np.ceil(np.log2(np.maximum(norm, 1e-300) / largest)), 0).astype(int)
-    scaled = np.where(finite[..., None, None], wide, 0.0) * 2.0 ** -scale[..., None, None]
-    result = _series(scaled) if scale.max(initial=0) > _SOLVED else _approximant(scaled).astype(a.dtype)
-    for step in range(int(scale.max(initial=0))):
-        result = np.where((scale > step)[..., None, None], products.matmul(result, result), result)
-    return np.where(finite[..., None, None], result, np.nan).astype(a.dtype)
+    return matrix_exponential.exponential(a.reshape(-1, *a.shape[-2:])).reshape(a.shape)
 
 
 def _exponential_rule(xp: Any, grad: Any, A: Any) -> Any:
