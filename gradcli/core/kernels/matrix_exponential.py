@@ -1,6 +1,6 @@
 """The exponential of matrices by Taylor polynomials that need few products (P. Bader, S. Blanes, F. Casas, 2019), as PyTorch has it.
 
-Matrices of small norm take a polynomial of low degree. Others are divided by a power of 2, take the one of degree 18, and are squared.
+A matrix of small norm takes a polynomial of low degree. Others are divided by a power of 2, take the one of degree 18, and are squared.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def exponential(a: Array) -> Array:
     bounds = _BOUNDS[a.real.dtype.char]
     made = np.full(a.shape, np.nan, a.dtype)
     finite = np.isfinite(norms)
-    degrees = np.searchsorted(bounds[:-1], norms)
+    # all matrices of a batch take the highest degree
+    degrees = np.searchsorted(bounds[:-1], norms) if len(a) == 1 else np.full(len(a), len(_POLYNOMIALS))
     halvings = np.where(finite & (degrees == len(_POLYNOMIALS)), np.ceil(np.log2(np.maximum(norms, 1) / norms.dtype.type(bounds[-1]))), 0)
     halvings = np.maximum(halvings, 0).astype(int)
     for degree, count in set(zip(degrees[finite].tolist(), halvings[finite].tolist(), strict=True)):
