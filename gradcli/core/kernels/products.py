@@ -20,6 +20,8 @@ LARGEST = 1 << 12
 #: the terms of an element up to which float64 is added up in order
 _FEW = 8
 
+#: the columns up to which products of complex matrices are added up in order
+_COLUMNS = {"F": 3, "D": 8}
 #: batches of complex matrices of fewer multiplications have PyTorch's own kernel
 _OWN_KERNEL = 400
 
@@ -35,8 +37,13 @@ def matmul(a: Array, b: Array) -> Array:
     if not _is_small(a, b):
         if a.dtype.kind == "c" and a.ndim == b.ndim == 3 and a.size and 0 < a[0].size * b.shape[-1] < _OWN_KERNEL:
             return _complex_terms(a, b)
-        few = a.dtype.kind == b.dtype.kind == "c" and 0 < a.size * b.shape[-1] <= LARGEST and b.size
-        return _complex_terms(a, b) if few and not (np.isfinite(a).all() and np.isfinite(b).all()) else np.asarray(np.matmul(a, b))
+        short = a.dtype.kind == b.dtype.kind == "c" and 0 < a.size * b.shape[-1] <= LARGEST and b.size
+        if short and not (np.isfinite(a).all() and np.isfinite(b).all()):
+            return _complex_terms(a, b)
+        few = a.dtype.kind == "c" and a.dtype is b.dtype and a.ndim == b.ndim == 2 and 0 < a.shape[1] <= _FEW and a.size and b.size
+        if few and b.shape[1] <= _COLUMNS[a.dtype.char]:
+            return _complex_few(a, b)
+        return np.asarray(np.matmul(a, b))
     if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):
         return np.asarray(_dot(a, b))
     if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0]:
@@ -46,6 +53,24 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1]:
         return np.asarray(in_order(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")) + _ZERO)
     return np.asarray(np.matmul(a, b))
+
+
+def _complex_products(a: Array, b: Array) -> Array:
+    """The elements' products, rounded after each step, where numpy fuses some."""
+    made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    made.real = a.real * b.real - a.imag * b.imag
+    made.imag = a.real * b.imag + a.imag * b.real
+    return made
+
+
+def _complex_few(a: Array, b: Array) -> Array:
+    """The product of complex matrices of few terms; that of a matrix and a column adds up products of parts apart."""
+    if b.shape[1] > 1 or len(a) == 1:
+        return np.asarray(in_order(_complex_products(a.T[:, :, None], b[:, None, :])))
+    parts = [in_order(np.multiply(x.T, y, order="C")) for x in (a.real, a.imag) for y in (b.real, b.imag)]
+    made = np.empty((len(a), 1), a.dtype)
+    made.real[:, 0], made.imag[:, 0] = parts[0] - parts[3], parts[1] + parts[2]
+    return made
 
 
 def _complex_terms(a: Array, b: Array) -> Array:
@@ -62,7 +87,7 @@ def _complex_terms(a: Array, b: Array) -> Array:
     one = a.dtype.type(1)
     if a.ndim == b.ndim == 2:
         a, b = (a, b * one) if b.shape[1] == 1 else (a * one, b)
-    terms = np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :], order="C")
+    terms = _complex_products(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :])
     return np.asarray(in_order(terms) if len(terms) else np.matmul(a, b))
 
 
