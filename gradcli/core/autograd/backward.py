@@ -14,7 +14,7 @@ from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node
 from gradcli.core.tensor.state import state
@@ -180,7 +180,7 @@ def own(value: Array, dtype: DType) -> Tensor:
     if type(value) is not np.ndarray:
         value = np.asarray(value)
     if shared or value.base is not None or not value.flags.writeable:
-        value = np.array(value)
+        value = memory_format.copy_of_view(value)
     return Tensor(value, dtype)
 
 

@@ -8,10 +8,24 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+
+
+def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
+    """A first gradient with the strides of the variable, or in row-major order if it has gaps: a copy if the array is shared."""
+    array = variable.array
+    if gradient.flags.c_contiguous and array.flags.c_contiguous and 1 not in gradient.shape:
+        return gradient.copy() if shared else gradient
+    strides = memory_format.converted(array)
+    have = memory_format.element_strides(gradient)
+    if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=True)):
+        return memory_format.copy_of_view(gradient) if shared else gradient
+    made = memory_format.empty(gradient.shape, strides, gradient.dtype)
+    made[...] = gradient
+    return made
 
 
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
@@ -24,16 +38,16 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
                 from gradcli.core.graph.clone import COPY  # only under create_graph
 
                 variable.grad = COPY(gradient)
+                variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array))
             else:
-                variable.grad = Tensor(np.array(gradient.array), variable.dtype)
+                variable.grad = Tensor(_laid_out(variable, np.asarray(gradient.array)), variable.dtype)
         else:
             # an array that nothing else shares has three references: the walk's, this function's and getrefcount's
             shared = getrefcount(value) > 3
             if type(value) is not np.ndarray:
                 value = np.asarray(value)
-            if shared or value.base is not None or not value.flags.writeable:
-                value = np.array(value)
-            variable.grad = Tensor(value, variable.dtype)
+            shared = shared or value.base is not None or not value.flags.writeable
+            variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
     if traced:
         variable.grad = known + as_tensor(value)

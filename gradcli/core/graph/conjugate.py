@@ -13,6 +13,7 @@ CONJ: Op = Op(
     "ConjBackward0",
     np.conjugate,
     "input",
+    layout="preserved",
     complex=True,
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),

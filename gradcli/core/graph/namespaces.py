@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, Axes, elementary, products, summation
+from gradcli.core.kernels import Array, Axes, elementary, memory_format, products, summation
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap, zeros_like
@@ -65,7 +65,7 @@ class Numeric:
     sign = staticmethod(np.sign)
     floor = staticmethod(np.floor)
     trunc = staticmethod(np.trunc)
-    where = staticmethod(np.where)
+    where = staticmethod(memory_format.where)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     matmul = staticmethod(products.matmul)

@@ -63,18 +63,19 @@ class Pointwise(Op):
         if n == 1:
             a = args[0]
             dtype = a.dtype
-            x = a.array
+            x = laid = a.array
             if not dtype.is_floating_point and (dtype.is_complex or self.kind == "float" or self.kind == "number"):
                 if dtype.is_complex or (attrs and type(attrs[0]) is complex):
                     return self._of_complex(args)
                 dtype = dtypes.get_default() if self.kind == "float" else dtypes.result_type((a, attrs[0]))
                 x = x.astype(dtype.np)
+                laid = memory_format.as_converted(laid)
             if x.size >= blocks.threshold:
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
             if x.ndim > 1 and (self.layout != "iterated" or not a.array.flags.c_contiguous) and type(x) is not blocks.Deferred:
-                out.array = self._placed(out.array, (a.array,))
+                out.array = self._placed(out.array, (laid,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
             if state.dual is not None:

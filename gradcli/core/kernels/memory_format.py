@@ -155,6 +155,11 @@ def converted(array: Array) -> Strides:
     return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
+def in_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A copy in another dtype."""
+    return laid_out(array.astype(dtype), converted(array))
+
+
 def as_converted(array: Array) -> Array:
     """An array that lies as a copy in another dtype."""
     strides = converted(array)
@@ -252,6 +257,12 @@ def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
     return like_operands(np.asarray(compare(*operands)), operands)
 
 
+def where(condition: Any, x: Any, y: Any) -> Array:
+    """numpy's choice between two arrays or numbers, laid out as PyTorch's."""
+    made = np.where(condition, x, y)
+    return made if made.ndim < 2 else like_operands(made, [np.asarray(operand) for operand in (condition, x, y)])
+
+
 def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
     """`forward`, an operation on arrays, with its results in a memory format."""
 
@@ -314,6 +325,18 @@ def copy(array: Array) -> Array:
     made = empty_like(array)
     made[...] = array
     return made
+
+
+def copy_of_view(array: Array) -> Array:
+    """A copy with the strides of the array, of a dimension that repeats its elements too."""
+    if array.flags.c_contiguous and 1 not in array.shape:
+        return array.copy()
+    if not array.size:
+        return copy(array)
+    repeated = [n > 1 and not stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    made = copy_with_gaps(array[tuple(slice(0, 1) if each else slice(None) for each in repeated)])
+    steps = tuple(0 if each else s for each, s in zip(repeated, made.strides, strict=True))
+    return np.lib.stride_tricks.as_strided(made, array.shape, steps) if any(repeated) else made
 
 
 def copy_with_gaps(array: Array) -> Array:

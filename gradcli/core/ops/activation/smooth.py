@@ -69,8 +69,9 @@ def _gelu_second(xp: Any, grad: Any, grad_output: Any, input: Any, approximate: 
     square = input * input
     t = xp.tanh((input + square * input * _CUBIC) * _K)
     inner = (square * (3 * _CUBIC) + 1) * _K
-    flat = 1 - t * t
-    curve = flat * inner + input * 0.5 * flat * (input * (6 * _CUBIC * _K) - t * 2 * inner * inner)
+    flat = 1 - t * t  # 0 far from 0, where the squares of half precision overflow
+    slope = flat * inner
+    curve = slope + input * 0.5 * (flat * input * (6 * _CUBIC * _K) - t * 2 * slope * inner)
     return grad * grad_output * curve
 
 

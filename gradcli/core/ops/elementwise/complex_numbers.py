@@ -244,6 +244,7 @@ COMPLEX_ANGLE: Op = Op(
     "AngleBackward0",
     np.angle,
     "input",
+    layout="contiguous",
     complex=True,
     input=Rule(_angle_rule, "where(input == 0, 0, grad * input / abs(input)**2 * 1j)", "0 at 0"),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.masked import MASKED_FILL
@@ -28,8 +29,8 @@ def _direction(x: Array) -> Array:
 
 def _direction_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
     size = xp.call(SIZE, input)
-    along = xp.call(MUL, xp.call(REAL, xp.call(MUL, xp.call(DIV, grad, size), xp.call(CONJ, out))), out)
-    return xp.call(MASKED_FILL, xp.call(DIV, grad, size) - along, xp.plain(size) == 0, 0)
+    across = grad - xp.call(MUL, xp.call(MUL, out, out), xp.call(CONJ, grad))
+    return xp.call(MASKED_FILL, xp.call(DIV, across, scalars.times(xp, size, 2.0)), xp.plain(size) == 0, 0)
 
 
 #: sgn of complex numbers
@@ -40,13 +41,14 @@ DIRECTION: Op = Op(
     saved="result self",
     complex=True,
     wirtinger=True,
-    input=Rule(_direction_rule, "(grad / abs(input) - (grad / abs(input) * out.conj()).real * out).masked_fill(input == 0, 0)"),
+    input=Rule(_direction_rule, "((grad - out**2 * grad.conj()) / (abs(input) * 2)).masked_fill(input == 0, 0)"),
 )
 #: abs of complex numbers
 SIZE: Op = Op(
     "AbsBackward0",
     np.abs,
     "input",
+    layout="preserved",
     complex=True,
     input=Rule(lambda xp, grad, input: xp.call(MUL, grad, xp.call(DIRECTION, input)), "grad * sgn(input)", "0 at 0"),
 )

@@ -51,9 +51,10 @@ def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
 
 def _joined(ufunc: Any, first: Any, second: Any) -> Any:
     """Both conditions in one. PyTorch writes it into the first, which is an error where that one is smaller."""
-    if np.shape(first) != np.shape(second):
-        check_into(np.asarray(first), np.asarray(second))
-    return compared(ufunc, first, second)
+    first, second = np.asarray(first), np.asarray(second)
+    if first.shape != second.shape:
+        check_into(first, second)
+    return ufunc(first, second, out=first)
 
 
 _CLAMP_RULE = Rule(
@@ -73,7 +74,7 @@ class _ClampNumbers(Choice):
         dtype = dtypes.result_type([v for v in args if v is not None])
         result = np.asarray(self.forward(*arrays_of(args, dtype)))
         if result.ndim > 1:
-            result = memory_format.like_operands(result, (x.array,))
+            result = memory_format.like_operands(result, (x.array if dtype is x.dtype else memory_format.as_converted(x.array),))
         out = Tensor(self._special(result, dtype) if dtype.is_special else result, dtype)
         if state.enabled:
             self.record(out, (x,), args[1:])
@@ -188,7 +189,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
         dtype = dtypes.result_type((x, bound))
         refuse_bool(f"{name}_scalar_cpu", dtype)
         if dtype is not x.dtype:
-            x = Tensor(x.array.astype(dtype.np), dtype)
+            x = Tensor(memory_format.in_dtype(x.array, dtype.np), dtype)
         return number(x, wrapped(bound, dtype) if type(bound) is int else bound)
 
     bound = name.removeprefix("clamp_")

@@ -141,9 +141,9 @@ def pow(a: Any, b: Operand) -> Tensor:
         return POW_TENSOR(a, b)
     if type(b) is float and not a.dtype.is_differentiable:
         # an integer tensor to a float power is computed in the default dtype
-        return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
+        return POW_SCALAR(Tensor(memory_format.in_dtype(a.array, dtypes.get_default().np), dtypes.get_default()), b)
     if a.dtype is dtypes.bool_ and type(b) is int:
-        a = Tensor(a.array.astype(np.int64), dtypes.int64)
+        a = Tensor(memory_format.in_dtype(a.array, dtypes.int64.np), dtypes.int64)
     if type(b) is int and a.dtype.category == 1:
         if b < 0:
             raise _negative_power()
@@ -159,7 +159,7 @@ def rpow(a: Tensor, b: Number) -> Tensor:
     if dtype.is_complex and not a.dtype.is_complex:
         a = traced.cast(a, dtype)
     if dtype is not a.dtype:
-        a = Tensor(a.array.astype(dtype.np), dtype)
+        a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
     return POW_NUMBER(a, b)
 
 

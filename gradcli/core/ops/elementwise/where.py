@@ -32,7 +32,7 @@ def arrays_of(values: Sequence[Any], dtype: DType) -> list[Any]:
         elif type(v) is Tensor:
             array = v.array
             if array.dtype is not dtype.np:  # numpy forgets the strides of dimensions of size 1
-                array = memory_format.laid_out(array.astype(dtype.np), memory_format.converted(array))
+                array = memory_format.in_dtype(array, dtype.np)
             made.append(array)
         else:
             made.append(np.array(scalar_of(v, dtype), dtype.np))

@@ -61,7 +61,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     if places.size and 0 in sizes:
         raise runtime_error("ZeroDivisionError")
     shape = (*places.shape, len(sizes))
-    made = memory_format.empty(shape, memory_format.contiguous_strides(shape), np.dtype(np.int64))
+    strides = memory_format.iterated(shape, (indices.array[..., None], np.zeros(len(sizes), np.int64)))
+    made = memory_format.empty(shape, strides, np.dtype(np.int64))
     for k, (step, n) in enumerate(zip(steps, sizes, strict=True)):
         made[..., k] = places // step % n
     return tuple(wrap(made[..., k]) for k in range(len(sizes)))

@@ -185,7 +185,7 @@ def _of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Zeros, which depend on the sums of all operands."""
     zeros = np.zeros((*query.array.shape[:-1], value.array.shape[-1]), query.dtype.np)
     total = sum_all(query) + sum_all(key) + sum_all(value)
-    return Tensor(zeros, query.dtype) + total * 0  # type: ignore[no-any-return]
+    return Tensor(zeros, query.dtype) + scalars.times(traced, total, 0)  # type: ignore[no-any-return]
 
 
 def _by_steps(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float) -> Tensor:

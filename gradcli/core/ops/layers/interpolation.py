@@ -177,7 +177,12 @@ def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corn
     shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
     own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
-    given = (Tensor(np.zeros(()), dtypes.float64), None if scales else list(wanted), *(() if plain else (align_corners,)), scales)
+    given = (
+        Tensor(np.zeros(()), dtypes.float64),
+        None if scales else list(wanted),
+        *(() if plain else (align_corners,)),
+        scales and list(scales),
+    )
     text = argument_errors.describe(listed, given, {}, language.type_name)
     raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
 

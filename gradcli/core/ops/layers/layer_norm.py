@@ -48,6 +48,8 @@ def _layer_norm(
         kept = (*x.shape[: x.ndim - len(normalized_shape)], *(1 for _ in normalized_shape))
         return made.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
     mean, rstd = moments(x, _last(x.ndim, normalized_shape), eps)
+    if 0 in normalized_shape:
+        mean = np.zeros_like(mean)
     return scaled((x - mean) * rstd, weight, bias), mean, rstd
 
 

@@ -26,6 +26,7 @@ from gradcli.core.ops.shape.splitting import unbind
 from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state as grad_mode
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -194,6 +195,8 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
     whole = name == "lstm" and not projected and input.dtype is not dtypes.float64
+    if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
+        whole = False  # oneDNN has no derivative in this precision
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):

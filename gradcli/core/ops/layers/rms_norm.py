@@ -61,7 +61,8 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
                 once="rms_norm dtype",
             )
         out = out * weight
-    return contiguous(out if out.dtype is input.dtype else traced.cast(out, input.dtype))
+    out = contiguous(out)
+    return out if out.dtype is input.dtype else traced.cast(out, input.dtype)
 
 
 def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0) -> Any:
