@@ -74,7 +74,7 @@ class Pointwise(Op):
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
-            if x.ndim > 1 and (self.layout != "iterated" or not a.array.flags.c_contiguous) and type(x) is not blocks.Deferred:
+            if (self.layout != "iterated" or (x.ndim > 1 and not a.array.flags.c_contiguous)) and type(x) is not blocks.Deferred:
                 out.array = self._placed(out.array, (laid,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)

@@ -64,7 +64,9 @@ _COPYSIGN_RULE = Rule(
     "0 where input is 0",
 )
 COPYSIGN = Pointwise("CopysignBackward0", np.copysign, "input other", kind="float", input=_COPYSIGN_RULE, other=ZERO)
-COPYSIGN_NUMBER = Pointwise("CopysignBackward1", np.copysign, "input", "other", saved="result self", kind="float", input=_COPYSIGN_RULE)
+COPYSIGN_NUMBER = Pointwise(
+    "CopysignBackward1", np.copysign, "input", "other", saved="result self", kind="float", layout="numbered", input=_COPYSIGN_RULE
+)
 
 
 def copysign(input: Tensor, other: Tensor | Number) -> Tensor:

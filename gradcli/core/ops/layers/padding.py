@@ -80,6 +80,9 @@ REPLICATE = {rank: _border("Replication", "replicate", resampling.repeated, rank
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """`F.pad`. Raises RuntimeError, TypeError or NotImplementedError for numbers, modes and ranks that do not fit."""
     sizes = _numbers(pad)
+    if isinstance(value, (list, tuple, str)):
+        raise ProgramError("TypeError", f"pad(): argument 'value' (position 4) must be float, not {language.type_name(value)}")
+    value = value.item() if type(value) is Tensor else value
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ProgramError("NotImplementedError", f"Unrecognised padding mode {formatted(mode)}")
     if len(sizes) % 2:
