@@ -28,13 +28,8 @@ def svd(a: Array, full: bool) -> tuple[Array, Array, Array]:
         way = _high
     elif 11 * m // 6 <= n and 1 < m <= LARGEST_SIDE:
         way = _wide
-    if way is None or not a.size:
+    if way is None or not a.size or a.dtype.kind == "c":
         return np.linalg.svd(a, full)
-    if a.dtype.kind == "c":  # a matrix of real numbers goes as such
-        if a.imag.any():
-            return np.linalg.svd(a, full)
-        u, s, vh = svd(a.real, full)
-        return u.astype(a.dtype), s, vh.astype(a.dtype)
     made = [way(matrix, full) for matrix in a.reshape(-1, m, n)]
     u, s, vh = (np.stack(parts).reshape(a.shape[:-2] + parts[0].shape) for parts in zip(*made, strict=True))
     return u, s, vh

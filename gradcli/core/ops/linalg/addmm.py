@@ -66,9 +66,19 @@ def _record(grad_fn: str, tensors: str, forward: Callable[..., Array], saved: st
     return Op(grad_fn, forward, f"input {tensors}", "beta alpha", saved=saved, complex=True, input=_INPUT, **rules)
 
 
+def _rounded_once(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * a + alpha * (x @ y)`, where half precision is computed in single precision."""
+    if a.dtype == np.float16:
+        a, x, y = (part.astype(np.float32) for part in (a, x, y))
+        return _sum(a, multiply(x, y), beta, alpha).astype(np.float16)
+    return _sum(a, multiply(x, y), beta, alpha)
+
+
 def _onto(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     """`beta * a + alpha * (x @ y)`; the library multiplies the left factor by alpha, and adds the terms to the start."""
-    if a.dtype.kind != "f" or a.dtype == np.float16:
+    if a.dtype == np.float16:
+        return _rounded_once(a, x, y, beta, alpha)
+    if a.dtype.kind != "f":
         return _sum(a, multiply(x, y), beta, alpha)
     x = x if alpha == 1 else x * x.dtype.type(alpha)
     if beta == 0:
@@ -96,7 +106,7 @@ ADDMM: Op = Op(
 ADDMV: Op = _record(
     "AddmvBackward0",
     "mat vec",
-    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
+    _rounded_once,
     mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
@@ -147,12 +157,9 @@ _LIBRARY = 400
 
 
 def _of_batches(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
-    if a.dtype == np.float16:  # which is rounded once
-        a, x, y = (part.astype(np.float32) for part in (a, x, y))
-        return _sum(a, multiply(x, y), beta, alpha).astype(np.float16)
-    if alpha != 1 and a.dtype.kind == "f" and x.size * y.shape[2] >= _LIBRARY * len(x):
+    if alpha != 1 and a.dtype.char in "fd" and x.size * y.shape[2] >= _LIBRARY * len(x):
         x, alpha = x * x.dtype.type(alpha), 1
-    return _sum(a, multiply(x, y), beta, alpha)
+    return _rounded_once(a, x, y, beta, alpha)
 
 
 ADDBMM: Op = _record(

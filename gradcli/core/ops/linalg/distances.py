@@ -147,11 +147,11 @@ _M = "tensor([[0., 3.], [1., 1.]])"
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     difference = scalars.plus(traced, x1 - x2, eps)
-    last = max(difference.array.ndim - 1, 0)
+    last = difference.array.ndim - 1
     if (math.isinf(p) or p < 0) and 0 in difference.array.shape[-1:]:
         raise shape_error(
-            f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {last}because this dimension is empty and the operation "
-            "does not have an identity"
+            f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {max(last, 0)}because this dimension is empty and the "
+            "operation does not have an identity"
         )
     return NORM(difference, float(p), (last,), keepdim)
 

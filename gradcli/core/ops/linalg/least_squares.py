@@ -18,6 +18,7 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.linalg.svd import SVD
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -221,7 +222,7 @@ def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: bool
     left = _left(xp, grads[1], b, A, solution, vector)
     if left is not None:
         total = left if total is None else total + left
-    return xp.reshape(total, b.shape) if vector and total is not None else total
+    return xp.call(SQUEEZE_DIM, total, -1) if vector and total is not None else total
 
 
 LSTSQ: Op = Op(
