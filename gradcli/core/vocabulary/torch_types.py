@@ -181,7 +181,7 @@ class TypeInfo(Scripted):
         if self.dtype is dtypes.bfloat16:
             return _BFLOAT16[name]
         if self.dtype.is_floating_point:
-            return float(getattr(self.info, name))
+            return float(str(getattr(self.info, name))) if name == "resolution" else float(getattr(self.info, name))
         if name not in ("max", "min"):
             raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{shown or name}'")
         return int(getattr(self.info, name))

@@ -100,9 +100,11 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     first: Any = work(start)
     last: Any = work(end)
     step = (last - first) / work(max(steps - 1, 1))
-    if dtype in (dtypes.float16, dtypes.bfloat16):
-        step = work(dtypes.cast(np.asarray(step), dtype))
     at: Any = np.arange(steps, dtype=work)
+    if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds
+        step = work(dtypes.cast(np.asarray(step), dtype))
+        up, down = (dtypes.cast(step * count, dtype).astype(work) for count in (at, at[::-1]))
+        return np.asarray(np.where(np.arange(steps) < steps // 2, first + up, last - down))
     values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
     return np.asarray(values, work)
 

@@ -29,16 +29,16 @@ _DIM = "Tensor input, int dim, *, dtype? dtype=None"
 
 
 def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
-    """A running sum or product, which PyTorch computes in double precision."""
+    """A running sum or product, which PyTorch computes in double precision, that of float16 in single."""
 
     def run(x: Array, dim: int) -> Array:
         if not x.ndim:
             return x.copy()
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
+        wide = x.dtype if x.dtype.kind != "f" else np.float32 if x.dtype == np.float16 else np.float64
         if function is np.multiply and x.dtype.kind == "c":  # PyTorch begins with 1, which makes a part beside an infinite one nan
             x = np.concatenate([x.take([0][: x.shape[dim]], dim) * x.dtype.type(1), np.delete(x, 0, dim) if x.shape[dim] else x], dim)
         running = function.accumulate(x, axis=dim, dtype=wide)
-        if function is np.add and wide is np.float64:
+        if function is np.add and x.dtype.kind == "f":
             running += 0.0  # PyTorch begins with 0, and 0 + -0 is 0
         return np.asarray(running).astype(x.dtype, order="C", copy=False)
 

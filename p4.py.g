@@ -1,1 +1,0 @@
-DataError: cannot read p4.py: No such file or directory
