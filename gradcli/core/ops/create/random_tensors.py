@@ -123,9 +123,11 @@ def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
         warnings.emit(resized(count.array.shape, counts.shape))
     if count.dtype in (dtypes.float16, dtypes.bfloat16):
         raise not_implemented("binomial_cpu", count.dtype)
-    drawn = rejection.each(rejection.binomial, source(given), counts, probs)
-    if grown:
-        drawn = memory_format.like_operands(drawn, [count.array, prob.array])
+    operands, shape = [count.array, prob.array], counts.shape
+    strides = memory_format.iterated(shape, operands) if grown else memory_format.contiguous_strides(shape)
+    order = memory_format.outer_first(shape, strides, operands)
+    drawn = rejection.each(rejection.binomial, source(given), counts.transpose(order), probs.transpose(order))
+    drawn = memory_format.laid_out(drawn.transpose(np.argsort(order)), strides)
     return recorded(_BINOMIAL, leaf(dtypes.cast(drawn, count.dtype), count.dtype), count, prob)
 
 
