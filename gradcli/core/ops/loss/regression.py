@@ -79,10 +79,12 @@ def _difference_loss(
         factor, constant = pieces(values, *attrs[1:])
         part = values.dtype.type(share(values, attrs[0]))
         line = scalars.times_data(xp, difference, np.asarray(factor * part))
-        if not np.ndim(factor):
+        if not parameter:
             return line
         flat = np.asarray(constant * part)
-        return xp.where((np.asarray(factor) == 0) & (flat != 0), Tensor(flat, line.dtype) if type(line) is Tensor else flat, line)
+        return xp.where(
+            np.asarray((np.asarray(factor) == 0) & (flat != 0)), Tensor(flat, line.dtype) if type(line) is Tensor else flat, line
+        )
 
     count = 2 if parameter else 1
 
