@@ -182,6 +182,8 @@ class Walk:
         if self.capturing or grads[0] is None:
             return
         variable: Tensor = node.variable  # type: ignore[attr-defined]
+        if not variable.requires_grad:  # it has been detached in place
+            return
         if node.hooks is None:
             accumulate(variable, grads.pop(), self.traced)
         else:

@@ -176,3 +176,8 @@ def refusal(name: str, dtype: DType) -> ProgramError:
 def knows(name: str) -> bool:
     """Whether PyTorch refuses complex tensors in the function `name`."""
     return name in KERNELS or name in TEXTS
+
+
+def by_kernel(name: str) -> bool:
+    """Whether it is the kernel of the function `name` that refuses complex tensors, after a look at the shapes."""
+    return name in KERNELS

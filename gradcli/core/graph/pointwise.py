@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from gradcli import limits
 from gradcli.core.calling.signature import wrapped
-from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.op_node import OpNode, short_name
 from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
@@ -31,9 +31,10 @@ class Pointwise(Op):
     `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
     floating first, "compare" bool, "number" that of the tensor and of the number that is the first plain argument.
     Half precision is computed in single precision and rounded once, unless the record looks at the dtype itself (`narrow`).
+    A number, or a 0-d tensor of another dtype, is rounded to half precision first, unless it is the second operand of a `factor` record.
     """
 
-    __slots__ = ("kind", "layout", "narrow")
+    __slots__ = ("factor", "kind", "layout", "narrow")
     elementwise = True
     default_jvp = "elementwise"
 
@@ -48,12 +49,14 @@ class Pointwise(Op):
         kind: str = "arithmetic",
         layout: memory_format.Layout = "iterated",
         narrow: bool = False,
+        factor: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
         self.kind = kind
         self.layout = layout
         self.narrow = narrow
+        self.factor = factor
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
@@ -108,6 +111,10 @@ class Pointwise(Op):
             return self.complex(*args)  # type: ignore[no-any-return]
         dtype, arrays = self._promoted(operands)
         if self.complex is None:
+            from gradcli.core.calling import complex_refusals  # most tensors are real
+
+            if complex_refusals.by_kernel(short_name(self.grad_fn).lower()):
+                self._check_shapes(arrays)
             raise self.no_complex(dtype)
         try:
             result = np.asarray(self.complex(*arrays, *attrs))  # type: ignore[operator]
@@ -164,8 +171,8 @@ class Pointwise(Op):
             x = a.array
             if of_b is int:
                 dtypes.check_whole(b)
-            # a number may be too large for half precision, and the result not
-            y = np.float32(b) if dtype is dtypes.float16 else b
+            # a factor may be too large for half precision, and the result not
+            y = b if dtype.itemsize > 2 else np.float32(b) if self.factor else dtypes.cast(np.asarray(b, np.float32), dtype)
         else:
             dtype, (x, y) = self._promoted((a, b))
             if dtype.is_complex:
@@ -266,6 +273,8 @@ class Pointwise(Op):
         if self.kind == "float" and not dtype.is_differentiable:
             dtype = dtypes.get_default()
         storage = dtype.np
+        if dtype.itemsize == 2 and dtype.is_floating_point:
+            return dtype, self._in_half(operands, dtype)
         arrays: list[Any] = []
         first: Array | None = None
         for t in operands:
@@ -279,16 +288,37 @@ class Pointwise(Op):
             arrays.append(array)
         return dtype, arrays
 
+    def _in_half(self, operands: tuple[Any, ...], dtype: DType) -> list[Any]:
+        """The operands in half precision; one that keeps its digits in single precision."""
+        arrays: list[Any] = []
+        first: Array | None = None
+        for place, t in enumerate(operands):
+            array = np.asarray(t.array if type(t) is Tensor else t)
+            if type(t) is not Tensor or t.dtype is not dtype:
+                array = array.astype(np.float32)
+                if not (self.factor and place and not array.ndim):
+                    array = dtypes.cast(array, dtype)
+            if type(t) is Tensor:
+                if first is not None and first.shape != array.shape:
+                    check_broadcast(first, array)
+                first = array
+            arrays.append(array)
+        return arrays
+
     @staticmethod
-    def _mismatch(arrays: list[Any]) -> Exception:
+    def _check_shapes(arrays: list[Any]) -> None:
+        """Raise PyTorch's error for shapes that do not broadcast."""
         shapes = [a.shape for a in arrays if not isinstance(a, (int, float))]
         shape: tuple[int, ...] = shapes[0]
         for other in shapes[1:]:
             try:
                 shape = np.broadcast_shapes(shape, other)
             except ValueError:
-                return broadcast_error(shape, other)
-        return InternalFault(f"forward failed for shapes {shapes}")
+                raise broadcast_error(shape, other) from None
+
+    def _mismatch(self, arrays: list[Any]) -> Exception:
+        self._check_shapes(arrays)
+        return InternalFault(f"forward failed for shapes {[np.shape(a) for a in arrays]}")
 
 
 def _operands(operands: Sequence[Any], dtype: DType) -> list[Array]:

@@ -100,15 +100,18 @@ def not_differentiable(
     attrs: str = "",
     *,
     elementwise: bool = False,
+    factor: bool = False,
     number: str = "",
     outputs: str = "",
 ) -> Op:
     """The record of PyTorch's operator `aten::name`: its results require gradients, and the backward pass raises RuntimeError.
 
-    `number` is the operand that is a Python number.
+    `number` is the operand that is a Python number; `elementwise` and `factor` are as for `Pointwise`.
     """
     more: Any = {"outputs": outputs, "differentiable": len(outputs.split())} if outputs else {}
-    if not elementwise:
+    if elementwise:
+        more["factor"] = factor
+    else:
         more["jvp"] = lambda *_: check_derived(f"aten::{name}")
     rule = refused(lambda: no_derivative(f"aten::{name}"))
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}

@@ -153,6 +153,7 @@ MUL = Pointwise(
     np.multiply,
     "input other",
     jvp=_product_jvp,
+    factor=True,
     input=Rule(_times, "grad * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
     complex=True,
@@ -300,9 +301,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
 
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """Linear interpolation: `input + weight * (end - input)`; all tensors have one floating dtype."""
+    """Linear interpolation: `input + weight * (end - input)`; all tensors but a 0-d weight have one floating dtype."""
     for name, t in (("end", end), ("weight", weight)):
-        if type(t) is Tensor and t.dtype is not input.dtype:
+        if type(t) is Tensor and t.dtype is not input.dtype and (t is end or t.array.ndim):
             raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
     if not input.dtype.is_differentiable:
         raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)

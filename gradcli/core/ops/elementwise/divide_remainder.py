@@ -15,7 +15,6 @@ from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implem
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error
@@ -33,6 +32,7 @@ DIV = Pointwise(
     "input other",
     jvp=_quotient_jvp,
     kind="float",
+    factor=True,
     input=Rule(lambda grad, other: grad / other, "grad / other"),
     other=Rule(lambda grad, input, other: -grad * ((input / other) / other), "-grad * input / other**2"),
     complex=True,
@@ -74,6 +74,7 @@ DIV_MODE = Pointwise(
     _rounded_quotient,
     "input other",
     "rounding_mode",
+    factor=True,
     input=Rule(
         lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else xp.zeros_like(grad),
         "grad / other if rounding_mode is None else 0 * grad",
@@ -86,7 +87,7 @@ DIV_MODE = Pointwise(
     complex=True,
 )
 FLOOR_DIVIDE, FLOOR_DIVIDE_INPLACE = (
-    not_differentiable(name, lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True)
+    not_differentiable(name, lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True, factor=True)
     for name in ("floor_divide", "floor_divide_")
 )
 
@@ -156,14 +157,15 @@ def rdiv(a: Tensor, b: Number) -> Tensor:
 def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     """Raise NotImplementedError for a division of bools, RuntimeError for a division of integers by zero."""
     dtype = dtypes.result_type((a, b))
+    if dtype.is_floating_point:
+        return
+    if type(a) is Tensor and type(b) is Tensor:
+        check_broadcast([a.array, b.array])
     if dtype.is_complex:
         raise not_implemented(kernel, dtype)
     refuse_bool(kernel, dtype)
-    if dtype.category < 2 and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
-        if type(a) is Tensor and type(b) is Tensor:
-            check_broadcast([a.array, b.array])
-        if all(type(t) is not Tensor or t.array.size for t in (a, b)):
-            raise runtime_error("ZeroDivisionError")
+    if not np.all(np.asarray(b.array if type(b) is Tensor else b)) and all(type(t) is not Tensor or t.array.size for t in (a, b)):
+        raise runtime_error("ZeroDivisionError")
 
 
 def floor_divide(a: Operand, b: Operand, record: Op = FLOOR_DIVIDE) -> Tensor:
@@ -176,25 +178,18 @@ def _floor_divide_(a: Tensor, b: Operand) -> Tensor:
     return floor_divide(a, b, FLOOR_DIVIDE_INPLACE)
 
 
-def _rounded(number: Operand, dtype: DType) -> Operand:
-    """A divisor as a tensor in half precision holds it: a remainder depends on all its digits."""
-    if type(number) is not float or not dtype.is_floating_point or dtype.itemsize > 2:
-        return number
-    return float(dtypes.cast(np.asarray(number), dtype))
-
-
 def remainder(a: Operand, b: Operand) -> Tensor:
     """Python's `a % b`, with the sign of the divisor; one of both may be a number."""
     _check_integers("remainder_cpu", a, b)
     if type(a) is not Tensor:
         return NUMBER_REMAINDER(a, b)  # type: ignore[no-any-return]
-    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, _rounded(b, a.dtype))
+    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, b)
 
 
 def fmod(a: Tensor, b: Operand) -> Tensor:
     """C's fmod: the remainder with the sign of the dividend."""
     _check_integers("fmod_cpu", a, b)
-    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, _rounded(b, a.dtype))
+    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, b)
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:

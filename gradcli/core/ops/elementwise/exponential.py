@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Operand, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
 from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import floating, unary
@@ -287,14 +288,21 @@ def _complex_logaddexp(a: Any, b: Any) -> Any:
     return np.where(np.isnan(a) | np.isnan(b), complex(math.nan, math.nan), made).astype(a.dtype)
 
 
+def _gap(a: Any, b: Any) -> Any:
+    """`a - b` of the operands as they were given; raises PyTorch's error where one is of bools."""
+    if "b" in (a.dtype.kind, b.dtype.kind) if type(a) is not Tensor else dtypes.bool_ in (a.dtype, b.dtype):
+        raise no_difference(a, b)
+    return a - b
+
+
 LOGADDEXP = Pointwise(
     "LogaddexpBackward0",
     elementary.logaddexp,
     "input other",
     kind="float",
     complex=_complex_logaddexp,
-    input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(other - input), 1), "grad / (1 + exp(other - input))"),
-    other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(input - other), 1), "grad / (1 + exp(input - other))"),
+    input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(_gap(other, input)), 1), "grad / (1 + exp(other - input))"),
+    other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(_gap(input, other)), 1), "grad / (1 + exp(input - other))"),
 )
 LOGADDEXP2 = Pointwise(
     "Logaddexp2Backward0",
@@ -302,10 +310,12 @@ LOGADDEXP2 = Pointwise(
     "input other",
     kind="float",
     input=Rule(
-        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, other - input, 2), 1), "grad / (1 + 2**(other - input))"
+        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, _gap(other, input), 2), 1),
+        "grad / (1 + 2**(other - input))",
     ),
     other=Rule(
-        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, input - other, 2), 1), "grad / (1 + 2**(input - other))"
+        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, _gap(input, other), 2), 1),
+        "grad / (1 + 2**(input - other))",
     ),
 )
 

@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import refuse_complex, require_floating
+from gradcli.core.ops.checks import check_broadcast, refuse_complex, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER
 from gradcli.core.tensor import dtypes
@@ -117,6 +117,7 @@ NEXTAFTER, _NEXTAFTER_BFLOAT = _next_record(_next), _next_record(_next_bfloat)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number after `input` in the direction of `other`; both are floating."""
     dtype = dtypes.result_type((input, other))
+    check_broadcast([input.array, other.array])
     require_floating("nextafter_cpu", dtype)
     return (_NEXTAFTER_BFLOAT if dtype is dtypes.bfloat16 else NEXTAFTER)(input, other)
 

@@ -13,7 +13,7 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import elementary, memory_format
-from gradcli.core.ops.checks import Number, Operand, refuse_bool
+from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.tensor import dtypes
@@ -137,7 +137,9 @@ def pow(a: Any, b: Operand) -> Tensor:
     if type(b) is int:
         dtypes.check_whole(b)
     if type(b) is Tensor:
-        refuse_bool("pow", dtypes.result_type((a, b)))
+        if a.dtype is dtypes.bool_ and b.dtype is dtypes.bool_:
+            check_broadcast([a.array, b.array])
+            raise not_implemented("pow", a.dtype)
         return POW_TENSOR(a, b)
     if type(b) is float and not a.dtype.is_differentiable:
         # an integer tensor to a float power is computed in the default dtype
@@ -160,6 +162,8 @@ def rpow(a: Tensor, b: Number) -> Tensor:
         a = traced.cast(a, dtype)
     if dtype is not a.dtype:
         a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
+    if dtype in _IN_HALF:
+        b = float(dtypes.stored(np.asarray(b, np.float32), dtype))
     return POW_NUMBER(a, b)
 
 

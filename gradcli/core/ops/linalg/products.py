@@ -151,10 +151,10 @@ def check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
     if b.array.shape[:2] != (count, k):
         text = f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
         raise shape_error(text)
-    if a.dtype is not b.dtype and kernel == "bmm":
-        raise scalar_type_error(a.dtype, b.dtype)
     if count and n and b.array.shape[2]:
         refuse_bool(kernel, a.dtype)
+    if a.dtype is not b.dtype and kernel == "bmm":
+        raise scalar_type_error(a.dtype, b.dtype)
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
 

@@ -195,6 +195,8 @@ def _max_or_min(
 
     def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
         check_nonempty(name, input, dim)
+        if input.dtype.is_complex:
+            raise runtime_error(f"{name}(): does not support complex input")
         return result(name, along(input, dim, keepdim))
 
     return Function(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -250,12 +252,31 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
 
 
-def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
-    return norm_gradient(xp, grad, input - other, p, out, None, False)
+_REAL_BESIDE_COMPLEX = (
+    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this error "
+    "message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
 
 
-def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
-    gradient = _dist_rule(xp, grad, input, other, p, out)
+def _difference(input: Any, other: Any, dtype: DType) -> Any:
+    """`input - other` in the dtype that both tensors promote to, of tensors or arrays."""
+    return input - other if type(input) is Tensor else dtypes.cast(input, dtype) - dtypes.cast(other, dtype)
+
+
+def _check_complex(xp: Any, x: Any, dtype: DType) -> None:
+    """Raise PyTorch's error for the gradient of a real tensor beside a complex one."""
+    if dtype.is_complex and xp.plain(x).dtype.kind != "c":
+        raise runtime_error(_REAL_BESIDE_COMPLEX)
+
+
+def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, dtype: DType, out: Any) -> Any:
+    _check_complex(xp, input, dtype)
+    return norm_gradient(xp, grad, _difference(input, other, dtype), p, out, None, False)
+
+
+def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, dtype: DType, out: Any) -> Any:
+    _check_complex(xp, other, dtype)
+    gradient = norm_gradient(xp, grad, _difference(input, other, dtype), p, out, None, False)
     if gradient is None:
         raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #0 'self'")
     return -gradient
@@ -277,11 +298,24 @@ def _dist_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: 
     return xp.sum(_along(xp, slope, moved))
 
 
-DIST = Op(
+class _Distance(Op):
+    """The distance of two tensors, in the real dtype of that to which they promote."""
+
+    __slots__ = ()
+
+    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
+        dtype = dtypes.result_type(tuple(inputs)).real
+        out = Tensor(dtypes.cast(np.asarray(result), dtype), dtype)
+        if state.inference:
+            out.meta = {"inference": True}
+        return out
+
+
+DIST = _Distance(
     "DistBackward0",
-    lambda x, y, p: norm_forward(x - y, p, None, False),
+    lambda x, y, p, dtype: norm_forward(_difference(x, y, dtype), p, None, False),
     "input other",
-    "p",
+    "p dtype",
     jvp=_dist_jvp,
     complex=True,
     input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
@@ -299,7 +333,7 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
         raise runtime_error(
             f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
         )
-    return DIST(input, other, p)  # type: ignore[no-any-return]
+    return DIST(input, other, p, difference.dtype)  # type: ignore[no-any-return]
 
 
 # --- renorm ---
