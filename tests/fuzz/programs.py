@@ -43,7 +43,9 @@ class Grammar:
     def __init__(self) -> None:
         self.expansions: dict[str, list[tuple[str, ...]]] = {}
         for rule in sorted(make_tables.build_parser(make_tables.grammar_text()).rules, key=str):
-            self.expansions.setdefault(str(rule.origin.name), []).append(tuple(str(symbol.name) for symbol in rule.expansion))
+            expansion = tuple(str(symbol.name) for symbol in rule.expansion)
+            if "KNOWN_LINE" not in expansion:  # which stands for a line in the parser, and in no text
+                self.expansions.setdefault(str(rule.origin.name), []).append(expansion)
         self.fixed = {name: text.replace("\\", "") for name, text in make_tables.terminal_patterns(make_tables.grammar_text()).items()}
         self.depth = self._depths()
         #: the expansions that end soonest

@@ -47,7 +47,6 @@ from gradcli.lang.syntax.nodes import (
     With,
 )
 from gradcli.lang.syntax.patterns import check
-from gradcli.lang.syntax.shapes import made
 from gradcli.lang.syntax.targets import check_annotated, check_augmented, check_target, check_whole
 from gradcli.source import Span
 
@@ -110,7 +109,7 @@ class Builder(ExpressionBuilder):
 
     def known_line(self, c: Children) -> Block:
         """A line whose callbacks are known."""
-        return made(*c[0].text)  # type: ignore[no-any-return]
+        return c[0].text()  # type: ignore[no-any-return]
 
     def line_silent(self, c: Children) -> Block:
         """A line of simple statements that ends in `;`."""

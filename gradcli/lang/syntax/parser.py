@@ -6,7 +6,7 @@ There is no parse tree: the builder's callbacks make the syntax nodes while Lark
 from __future__ import annotations
 
 from itertools import chain, islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gradcli import limits
 from gradcli.errors import GradcliError, LimitError
@@ -17,9 +17,11 @@ from gradcli.lang.syntax.lark_parser import Tokens, UnexpectedToken
 from gradcli.lang.syntax.lex_strings import Lexeme
 from gradcli.lang.syntax.lexer import Lexer
 from gradcli.lang.syntax.nodes import Expr, Program
-from gradcli.lang.syntax.shapes import LONGEST, Shapes, made
 from gradcli.lang.syntax.syntax_errors import Stuck, unexpected
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.lang.syntax.shapes import Shapes
 
 
 class _Engine:
@@ -28,7 +30,9 @@ class _Engine:
     def __init__(self) -> None:
         self.builder = Builder()
         self.lark = lark_parser.load(self.builder)
-        self.shapes = Shapes(self.builder)
+        #: the shapes of lines and expressions; made for a long text, or when several were parsed
+        self.shapes: Shapes | None = None
+        self.count = 0
 
     def parse(self, source: Source, start: str) -> Any:
         """The builder's result for the whole text. Raises LanguageError, LimitError."""
@@ -43,16 +47,24 @@ class _Engine:
 
     def _parse_by_shapes(self, lexer: Lexer, start: str) -> Any:
         """The result where shapes may be known; None for an error too, since the lexer is ahead of the parser."""
-        if limits.current.nesting < 2 * LONGEST or (lexer.lines and len(lexer.source.text) < _LONG):
+        self.count += 1
+        if len(lexer.source.text) < _LONG if lexer.lines else self.count < _SEVERAL:
+            return None
+        if self.shapes is None:
+            from gradcli.lang.syntax.shapes import Shapes
+
+            self.shapes = Shapes(self.builder)
+        longest = self.shapes.LONGEST
+        if limits.current.nesting < 2 * longest:
             return None
         self.builder.begin(lexer)
         stream = lexer.tokens()
         try:
             if lexer.lines:
                 return self.lark.parse(cast(Any, self.shapes.lines(stream)), start)
-            tokens = list(islice(stream, LONGEST))
-            steps = self.shapes.steps(start, tokens) if len(tokens) < LONGEST else None
-            return made(steps, tokens) if steps else self.lark.parse(cast(Any, chain(tokens, stream)), start)
+            tokens = list(islice(stream, longest))
+            make = self.shapes.maker(start, tokens) if len(tokens) < longest else None
+            return make() if make else self.lark.parse(cast(Any, chain(tokens, stream)), start)
         except (GradcliError, UnexpectedToken):
             return None
 
@@ -77,6 +89,8 @@ class _Engine:
 
 #: shorter texts have no shape often
 _LONG = 400
+#: commands parse fewer expressions
+_SEVERAL = 16
 
 #: engines that no parse is using; the first is made here, so that the processes of a batch inherit it
 _idle = [_Engine()]

@@ -6,6 +6,7 @@ Which callbacks Lark calls depends on the types of the tokens alone. The steps o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -19,8 +20,6 @@ Steps = list[tuple[Callable[[Children], Any], Callable[[list[Any]], Any]]]
 
 #: a shape is kept when it is seen so often
 _OFTEN = 16
-#: longer lines are parsed; fewer tokens than the bound on nesting cannot be nested too deeply
-LONGEST = 64
 #: at most so many shapes are counted or kept
 _MOST = 512
 
@@ -28,17 +27,20 @@ _MOST = 512
 class Shapes:
     """The shapes that were seen, for the callbacks of one builder."""
 
+    #: longer lines are parsed; fewer tokens than the bound on nesting cannot be nested too deeply
+    LONGEST = 64
+
     def __init__(self, builder: Any) -> None:
         self._builder = builder
         self._known: dict[tuple[str, ...], int | Steps] = {}
         self._lark: Any = None
 
-    def steps(self, start: str, tokens: Sequence[Lexeme]) -> Steps | None:
-        """The steps that make the start symbol of these tokens; None, or no steps, where they are not known."""
+    def maker(self, start: str, tokens: list[Any]) -> Callable[[], Any] | None:
+        """A function that makes the start symbol of these tokens; None where their shape is not known."""
         shape = (start, *[token.type for token in tokens])
         known = self._known.get(shape, 0)
         if type(known) is list:
-            return known
+            return partial(_made, known, tokens) if known else None
         if not known and len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
         self._known[shape] = self._found(start, tokens) if known == _OFTEN else known + 1  # type: ignore[operator]
@@ -75,14 +77,14 @@ class Shapes:
             tokens = [token]
             for token in stream:
                 tokens.append(token)
-                if token.type == "NEWLINE" or len(tokens) > LONGEST:
+                if token.type == "NEWLINE" or len(tokens) > self.LONGEST:
                     break
-            steps = self.steps("simple_line", tokens) if len(tokens) <= LONGEST else None
-            if steps:
-                yield Lexeme("KNOWN_LINE", (steps, tokens), tokens[0].start, token.end)  # type: ignore[arg-type]
+            make = self.maker("simple_line", tokens) if len(tokens) <= self.LONGEST else None
+            if make:
+                yield Lexeme("KNOWN_LINE", make, tokens[0].start, token.end)  # type: ignore[arg-type]
                 continue
             yield from tokens
-            if len(tokens) > LONGEST:
+            if len(tokens) > self.LONGEST:
                 yield from _rest(stream) if token.type != "NEWLINE" else ()
 
 
@@ -94,7 +96,7 @@ def _rest(stream: Stream) -> Iterator[Lexeme]:
             return
 
 
-def made(steps: Steps, tokens: list[Any]) -> Any:
+def _made(steps: Steps, tokens: list[Any]) -> Any:
     """What the callbacks of `steps` make of the tokens of their shape. Raises LanguageError, LimitError."""
     values = tokens.copy()
     add = values.append
