@@ -98,10 +98,18 @@ ADDMM: Op = Op(
     ),
     complex=True,
 )
+
+
+def _onto_vector(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    if alpha == 0 and a.dtype.char in "fd" and x.size:  # the library leaves the product out, and what is not finite in it
+        return _sum(np.broadcast_to(a, len(x)), np.zeros(len(x), a.dtype), beta, 1)
+    return _rounded_once(a, x, y, beta, alpha)
+
+
 ADDMV: Op = _record(
     "AddmvBackward0",
     "mat vec",
-    _rounded_once,
+    _onto_vector,
     mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
