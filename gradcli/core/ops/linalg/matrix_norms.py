@@ -107,7 +107,7 @@ def cond(A: Tensor, p: Any = None) -> Any:
     if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
         raise runtime_error(f"linalg.cond got an invalid norm type: {formatted(p)}")
     if not A.array.size:
-        return Tensor(np.zeros(A.array.shape[:-2], A.dtype.np), A.dtype)
+        return Tensor(np.zeros(A.array.shape[:-2], A.dtype.real.np), A.dtype.real)
     if p == "nuc":
         values = svdvals(A)
         return add_multiply.mul(sum_mean.sum(values, (-1,)), sum_mean.sum(RECIPROCAL(values), (-1,)))

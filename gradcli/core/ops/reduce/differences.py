@@ -121,7 +121,8 @@ def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[in
 def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
     size = y.array.shape[at]
     if x.array.ndim != 1:
-        raise shape_error("torch.gradient expected each tensor of coordinates to be one-dimensional")
+        found = f"but got an element with {x.array.ndim} dimensions!"
+        raise shape_error(f"torch.gradient expected each element of spacing to have one dimension, {found}")
     if not x.dtype.is_floating_point:
         x = traced.cast(x, dtypes.get_default())
     if len(x.array) != size:

@@ -74,6 +74,7 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     least, most = np.asarray([low, high], x.dtype)
     inside = x[(x >= least) & (x <= most)]
     place = np.minimum(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), bins - 1)
+    place = place[place >= 0]  # a range that rounds to nothing has no places
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
