@@ -138,7 +138,7 @@ def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | Non
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
     shape, dtype = tuple(input.shape), xp.plain(input).dtype
     own = _one_hot(shape, target, dtype)
-    short = scalars.plus(xp, input - xp.sum(scalars.times_data(xp, input, own), -1, True), margin)
+    short = scalars.plus(xp, input - xp.sum(xp.where(own == 1, input, 0.0), -1, True), margin)
     counts = ((xp.plain(short) > 0) * (1 - own) * _weights(shape, target, weight, dtype) / shape[-1]).astype(dtype)
     slope = _each(xp, grad, math.prod(shape[:-1]), reduction)
     pushed = xp.where(counts != 0, scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts), 0.0)
