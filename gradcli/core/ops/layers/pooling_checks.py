@@ -96,6 +96,7 @@ def check_windows(
     counts = _counts(input.array.shape[-rank:], kernel, stride, padding, dilation, ceil_mode)
     if of_image:
         _check_image(input, kernel)
+    _check_padding(kernel, padding)
     if any(n < 1 for n in counts):
         shape = input.array.shape[input.array.ndim - rank - 1 :]
         before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *counts)))
@@ -121,6 +122,17 @@ def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes)
         raise runtime_error(f"stride should be greater than zero, but got {named('d', stride)}")
     if any(d <= 0 for d in dilation):
         raise runtime_error(f"dilation should be greater than zero, but got {named('dilation', dilation)}")
+
+
+def _check_padding(kernel: Sizes, padding: Sizes) -> None:
+    """Raise RuntimeError for padding of more than half of the kernel, which gaps in the kernel do not make larger here."""
+    if all(n <= k // 2 for n, k in zip(padding, kernel, strict=True)):
+        return
+    text = "pad should be smaller than or equal to half of kernel size, but got "
+    if len(kernel) == 2:
+        raise shape_error(f"{text}padW = {padding[1]}, padH = {padding[0]}, kW = {kernel[1]}, kH = {kernel[0]}")
+    sizes, borders = (f"{n}T: {v[0]} {n}W: {v[2]} {n}H: {v[1]}" for n, v in (("k", kernel), ("pad", padding)))
+    raise shape_error(f"{text}{sizes} {borders}")
 
 
 def _check_not_empty(input: Tensor, rank: int, averaged: bool) -> None:
