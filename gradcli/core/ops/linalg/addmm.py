@@ -13,7 +13,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
-from gradcli.core.graph.namespaces import in_single, traced
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, products
 from gradcli.core.ops.checks import refuse_bool, size
@@ -58,9 +58,11 @@ def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
     return (a if beta == 1 else a * _number(a, beta)) + product
 
 
-@in_single
 def _rounded_once(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
-    return _sum(a, multiply(x, y), beta, alpha)
+    if a.dtype != np.float16:
+        return _sum(a, multiply(x, y), beta, alpha)
+    a, x, y = (part.astype(np.float32) for part in (a, x, y))
+    return np.asarray(_sum(a, multiply(x, y), beta, alpha)).astype(np.float16)
 
 
 _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
@@ -74,7 +76,7 @@ def _record(grad_fn: str, tensors: str, forward: Callable[..., Array], saved: st
 def _onto(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     """`beta * a + alpha * (x @ y)`; the library multiplies the left factor by alpha, and adds the terms to the start."""
     if a.dtype.kind != "f" or a.dtype == np.float16:
-        return np.asarray(_rounded_once(a, x, y, beta, alpha))
+        return _rounded_once(a, x, y, beta, alpha)
     x = x if alpha == 1 else x * x.dtype.type(alpha)
     if beta == 0:
         return multiply(x, y)
@@ -161,7 +163,7 @@ _LIBRARY = 400
 
 def _of_batches(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     if a.dtype == np.float16:
-        return np.asarray(_rounded_once(a, x, y, beta, alpha))
+        return _rounded_once(a, x, y, beta, alpha)
     if alpha != 1 and a.dtype.char in "fd" and x.size * y.shape[2] >= _LIBRARY * len(x):
         x, alpha = x * x.dtype.type(alpha), 1
     return _sum(a, multiply(x, y), beta, alpha)
