@@ -177,3 +177,26 @@ def arctan2(y: Any, x: Any) -> Any:
         return _wide_arctan2(y, x)
     right = (x > 0) & (x < np.inf)
     return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
+
+
+def complex_log1p(z: Any) -> Any:
+    """log(1 + z) of complex numbers in PyTorch's steps: with few digits for some small z, and with z's own real part for tiny ones."""
+    x, y = z.real, z.imag
+    one = x.dtype.type(1)
+    square = x * (2 * one + x) + y * y
+    near = np.where(square == 0, x, np.log1p(square) / (2 * one))
+    made = np.empty(z.shape, z.dtype)
+    made.real = np.where(np.hypot(x, y) < one / 2, near, np.log(np.hypot(x + one, y)))
+    made.imag = np.arctan2(y, x + one)
+    return made
+
+
+def complex_logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) of complex numbers, as PyTorch's running sum adds."""
+    spoilt_x, spoilt_y = np.isnan(x), np.isnan(y)
+    first = x.real < y.real
+    low, high = np.where(first, x, y), np.where(first, y, x)
+    made = high + complex_log1p(np.exp(low - high))
+    ends = ~np.isfinite(low.real) & (low.real == high.real)
+    made = np.where(ends, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), made)
+    return np.where(spoilt_x | spoilt_y, complex(np.nan, np.nan), made)

@@ -129,7 +129,7 @@ def not_implemented(kernel: str, dtype: DType) -> ProgramError:
 
 
 #: kernels that PyTorch has for complex tensors, too
-_OF_COMPLEX = ("slow_conv", "rms_norm", "im2col", "col2im", "normal_kernel", "silu")
+_OF_COMPLEX = ("slow_conv", "rms_norm", "im2col", "col2im", "normal_kernel")
 
 
 def require_floating(kernel: str, dtype: DType) -> None:

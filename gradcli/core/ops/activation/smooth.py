@@ -21,6 +21,7 @@ from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
 from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -117,7 +118,16 @@ SILU = Pointwise(
     lambda x: np.true_divide(x, 1 + elementary.exp(np.negative(x))),
     "input",
     input=Rule(_silu_rule, "grad * sigmoid(input) * (1 + input * (1 - sigmoid(input)))"),
+    complex=lambda x: x / (1 + np.exp(-x)),
 )
+
+
+def silu(input: Tensor) -> Tensor:
+    """`input * sigmoid(input)`."""
+    if not input.dtype.is_complex:
+        require_floating("silu_cpu", input.dtype)
+    check_no_complex_gradient("silu", input)
+    return SILU(input)
 
 
 def _soft(x: Any) -> Any:
@@ -179,7 +189,6 @@ _, LOG_SIGMOID = activation(
     saved=("buffer=? self", "buffer=? grad_output self"),
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )
-silu = checked(SILU, require_floating, "silu_cpu")
 mish = checked(MISH, require_floating, "mish_cpu")
 logsigmoid = checked(LOG_SIGMOID, require_floating, "log_sigmoid_cpu")
 

@@ -53,7 +53,7 @@ LOG1P = floating(
     "Log1PBackward0",
     elementary.log1p,
     Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"),
-    complex=np.log1p,
+    complex=elementary.complex_log1p,
 )
 SQRT = floating(
     "SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"), complex=np.sqrt

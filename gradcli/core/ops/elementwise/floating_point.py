@@ -16,6 +16,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, refuse_complex, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -139,10 +140,17 @@ def _replaced(x: Any, nan: float | None, posinf: float, neginf: float) -> Any:
     return memory_format.laid_out(np.asarray(made), memory_format.preserved(np.asarray(x)))
 
 
+def _replace_parts(x: Any, *instead: float | None) -> Any:
+    made = np.empty(x.shape, x.dtype)
+    made.real, made.imag = (_replace(np.asarray(part), *instead) for part in (x.real, x.imag))
+    return made
+
+
 def _nan_to_num(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
     if input.dtype is dtypes.bfloat16:  # whose array has larger numbers
         largest = dtypes.largest(input.dtype)
         posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    check_no_complex_gradient("nan_to_num", input)
     return NAN_TO_NUM(input, nan, posinf, neginf)
 
 
@@ -153,6 +161,7 @@ NAN_TO_NUM = Pointwise(
     "nan posinf neginf",
     narrow=True,
     saved="self",
+    complex=_replace_parts,
     input=Rule(
         lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),
         "grad * isfinite(input)",

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import short_name
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
@@ -184,15 +184,29 @@ def _written(op: Op, kernel: str) -> Overload:
 def _logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
+    if x.dtype.kind == "c":
+        return _complex_logcumsumexp(x, dim)
     running = np.logaddexp.accumulate(x, axis=dim, dtype=np.float64) + 0.0  # PyTorch begins with -inf: -0 becomes 0
     return np.asarray(running).astype(x.dtype, order="C")
 
 
+def _complex_logcumsumexp(x: Array, dim: int) -> Array:
+    """In double precision, from -inf on, as PyTorch does."""
+    along = np.moveaxis(x, dim, 0).astype(np.complex128)
+    running = np.empty(along.shape, along.dtype)
+    last = np.full(along.shape[1:], complex(-np.inf, 0))
+    for at, row in enumerate(along):
+        running[at] = last = elementary.complex_logaddexp(row, last)
+    return np.moveaxis(running, 0, dim).astype(x.dtype, order="C")
+
+
 def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
-    """Computed in logarithms, for the positive and the negative elements of grad apart."""
+    """Computed in logarithms, for the positive and the negative elements of a real grad apart."""
     g = xp.plain(grad)
     if not np.ndim(g) or not g.size:
         return grad
+    if g.dtype.kind == "c":
+        return xp.exp(xp.flip(xp.call(LOGCUMSUMEXP, xp.flip(xp.log(grad) - out, dim), dim), dim) + input)
     size = xp.log(xp.abs(grad))
     lowest = -dtypes.largest(grad.dtype if type(grad) is Tensor else dtypes.of(g.dtype))  # instead of -inf, since -inf - -inf is nan
     parts = []
@@ -222,6 +236,7 @@ LOGCUMSUMEXP: Op = Op(
     "input",
     "dim",
     jvp=_logcumsumexp_jvp,
+    complex=True,
     input=Rule(_logcumsumexp_rule, "(grad * exp(-out)).flip(dim).cumsum(dim).flip(dim) * exp(input)"),
 )
 
@@ -229,9 +244,8 @@ LOGCUMSUMEXP: Op = Op(
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials along dim."""
     wrap_dim(dim, input.array.ndim)
-    if input.dtype.is_complex:
-        raise runtime_error("logcumsumexp of complex tensors is not part of gradcli")
-    require_floating("logcumsumexp_out_cpu", input.dtype)
+    if not input.dtype.is_complex:
+        require_floating("logcumsumexp_out_cpu", input.dtype)
     return LOGCUMSUMEXP(input, dim)  # type: ignore[no-any-return]
 
 

@@ -183,7 +183,7 @@ def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
     if x.size == 0 or not dims:
         return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
-    top = np.max(x, axis=dims, keepdims=True)
+    top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
     logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
     return np.asarray(logarithm + (top if keepdim else top.reshape(logarithm.shape)))
@@ -202,13 +202,14 @@ LOGSUMEXP = Op(
     "dim keepdim",
     jvp=lambda xp, inputs, attrs, tangents, out: logsumexp_jvp(xp, inputs[0], tangents[0], *attrs),
     layout="contiguous",
+    complex=True,
     input=Rule(_logsumexp_rule, "s = input.sum(dim, True).shape; grad.reshape(s) * exp(input - out.reshape(s))"),
 )
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along dimensions, without overflow."""
-    if not input.dtype.is_floating_point:
+    if not input.dtype.is_differentiable:
         default = dtypes.get_default()
         input = Tensor(input.array.astype(default.np), default)
     rank = input.array.ndim
