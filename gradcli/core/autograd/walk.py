@@ -403,7 +403,8 @@ def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
         buffers[leaf] = value if known is None else known + value
     pieces = value = known = None  # so that a leaf may take an array without a copy
     for leaf in buffers:
-        accumulate(leaf.variable, buffers[leaf], False)
+        if leaf.variable.requires_grad:
+            accumulate(leaf.variable, buffers[leaf], False)
     return True
 
 

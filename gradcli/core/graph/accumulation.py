@@ -17,8 +17,10 @@ from gradcli.core.tensor.tensor import Tensor
 def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
     """A first gradient with the strides of the variable, or in row-major order if it has gaps: a copy if the array is shared."""
     array = variable.array
-    if gradient.flags.c_contiguous and array.flags.c_contiguous and 1 not in gradient.shape:
-        return gradient.copy() if shared else gradient
+    if gradient.strides == array.strides and array.flags.c_contiguous:
+        made = gradient.copy() if shared else gradient
+        if made.strides == array.strides:
+            return made
     strides = memory_format.converted(array)
     have = memory_format.element_strides(gradient)
     if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=True)):
