@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,8 @@ Made = tuple[Array, DType]
 
 def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Made:
     check_sizes(size, dtype, name)
-    return (np.full(size, value, dtype.np) if value else np.zeros(size, dtype.np)), dtype
+    plain = not value and not (type(value) is float and math.copysign(1, value) < 0)
+    return (np.zeros(size, dtype.np) if plain else np.full(size, value, dtype.np)), dtype
 
 
 def _filled(name: str, value: Any) -> Overload:

@@ -59,7 +59,38 @@ def unique(indices: Key) -> bool:
 
 
 def _gather(a: Array, indices: Key) -> Array:
-    return np.ascontiguousarray(a[indices])
+    """The chosen elements, laid out as PyTorch walks the tensor and the positions."""
+    made = a[indices]
+    if a.flags.c_contiguous or made.ndim < 2:
+        return np.ascontiguousarray(made)
+    _, whole, _, _, walked = _walk(a, (), indices)
+    strides, step = [0] * len(whole), 1
+    for d in reversed(walked):
+        strides[d] = step
+        step *= max(whole[d], 1)
+    return memory_format.laid_out(made, tuple(strides))
+
+
+def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tuple[int, ...], int, int, list[int]]:
+    """The positions of all dimensions, the shape of what they choose, where the dimensions of the positions begin in it and how many they
+    are, and its dimensions in the order in which PyTorch walks the tensor, the values and the positions by their strides.
+    """
+    key = [k for i in indices for k in (i.nonzero() if not isinstance(i, slice) and i.dtype.kind == "b" else (i,))]
+    key += [slice(None)] * (array.ndim - len(key))
+    given = [d for d, k in enumerate(key) if not isinstance(k, slice)]
+    places = [k for k in key if not isinstance(k, slice)]
+    shape = np.broadcast_shapes(*(k.shape for k in places))
+    together = given[-1] - given[0] == len(given) - 1
+    before = [d for d, k in enumerate(key) if isinstance(k, slice) and together and d < given[0]]
+    after = [d for d, k in enumerate(key) if isinstance(k, slice) and d not in before]
+    sizes, strides = array.shape, memory_format.element_strides(array)
+    whole = (*(sizes[d] for d in before), *shape, *(sizes[d] for d in after))
+    walked = memory_format.outer_first(
+        whole,
+        (*(strides[d] for d in before), *(0 for _ in shape), *(strides[d] for d in after)),
+        [*values, *(k.reshape((1,) * len(before) + k.shape + (1,) * len(after)) for k in places)],
+    )
+    return tuple(key), whole, len(before), len(shape), walked
 
 
 def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
@@ -76,30 +107,14 @@ def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
 
 
 def _in_order(array: Array, values: Array, indices: Key) -> tuple[Array, Key]:
-    """Values and positions in one dimension, in PyTorch's order: of values that go to the same position the last one counts.
-
-    PyTorch walks the dimensions of the tensor, the values and the positions by their strides.
-    """
-    key = [k for i in indices for k in (i.nonzero() if not isinstance(i, slice) and i.dtype.kind == "b" else (i,))]
-    key += [slice(None)] * (array.ndim - len(key))
-    given = [d for d, k in enumerate(key) if not isinstance(k, slice)]
-    places = [k for k in key if not isinstance(k, slice)]
-    shape = np.broadcast_shapes(*(k.shape for k in places))
-    together = given[-1] - given[0] == len(given) - 1
-    before = [d for d, k in enumerate(key) if isinstance(k, slice) and together and d < given[0]]
-    after = [d for d, k in enumerate(key) if isinstance(k, slice) and d not in before]
-    sizes, strides = array.shape, memory_format.element_strides(array)
-    whole = (*(sizes[d] for d in before), *shape, *(sizes[d] for d in after))
-    walked = memory_format.outer_first(
-        whole,
-        (*(strides[d] for d in before), *(0 for _ in shape), *(strides[d] for d in after)),
-        [values, *(k.reshape(k.shape + (1,) * len(after)) for k in places)],
-    )
-    dims = [d - len(before) for d in walked if 0 <= d - len(before) < len(shape)]
-    order = [*range(len(before)), *(d + len(before) for d in dims), *range(len(before) + len(shape), len(whole))]
-    flat = iter([np.broadcast_to(k, shape).transpose(dims).ravel() for k in places])
+    """Values and positions in one dimension, in PyTorch's order: of values that go to the same position the last one counts."""
+    key, whole, first, rank, walked = _walk(array, [values], indices)
+    shape = whole[first : first + rank]
+    dims = [d - first for d in walked if 0 <= d - first < rank]
+    order = [*range(first), *(d + first for d in dims), *range(first + rank, len(whole))]
+    flat = iter([np.broadcast_to(k, shape).transpose(dims).ravel() for k in key if not isinstance(k, slice)])
     ordered = np.broadcast_to(values, whole).transpose(order)
-    ordered = ordered.reshape(*whole[: len(before)], math.prod(shape), *whole[len(before) + len(shape) :])
+    ordered = ordered.reshape(*whole[:first], math.prod(shape), *whole[first + rank :])
     return ordered, tuple(k if isinstance(k, slice) else next(flat) for k in key)
 
 

@@ -38,7 +38,7 @@ def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
         if function is np.multiply and x.dtype.kind == "c":  # PyTorch begins with 1, which makes a part beside an infinite one nan
             x = np.concatenate([x.take([0][: x.shape[dim]], dim) * x.dtype.type(1), np.delete(x, 0, dim) if x.shape[dim] else x], dim)
         running = function.accumulate(x, axis=dim, dtype=wide)
-        if function is np.add and x.dtype.kind == "f":
+        if function is np.add and x.dtype.kind in "fc":
             running += 0.0  # PyTorch begins with 0, and 0 + -0 is 0
         return np.asarray(running).astype(x.dtype, order="C", copy=False)
 
