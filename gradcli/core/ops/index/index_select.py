@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_range
@@ -194,6 +194,18 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
     return INDEX_ADD(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
 
 
+def _check_storage(input: Tensor, at: int, count: int) -> None:
+    """Raise PyTorch's error for `count` slices of a tensor that has no elements, if they were to have some."""
+    sizes, strides = list(input.array.shape), list(memory_format.element_strides(input.array))
+    sizes[at], strides[at] = count, 0
+    if all(sizes):
+        needed = (1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))) * input.dtype.itemsize
+        raise runtime_error(
+            f"setStorage: sizes {sizes}, strides {strides}, storage offset 0, and itemsize {input.dtype.itemsize} requiring a storage size "
+            f"of {needed} are out of bounds for storage of size 0"
+        )
+
+
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """A copy with one value, a number or a 0-d tensor, in the slices of dimension `dim` that `index` lists."""
     rank = input.array.ndim
@@ -205,6 +217,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     if index.array.ndim > 1:
         raise runtime_error("Index has to be a vector/scalar")
     length = input.array.shape[at] if rank else 1
+    if rank and not input.array.size:
+        _check_storage(input, at, index.array.size)
     bad = out_of_range(index.array, length, -length)
     if bad is not None:
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
