@@ -131,10 +131,16 @@ class Walk:
             )
         return node in self.waiting or node in self.order
 
-    def _arrive(self, node: Node, number: int, value: Any) -> None:
-        """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
+    def _arrive(self, node: Node, number: int, value: Any, source: Node | None = None) -> None:
+        """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype.
+
+        `source` is the node whose rule gave it; None where the caller of backward did.
+        """
         outputs = node.outputs
         shape, dtype = (node.shape, node.dtype) if outputs is None else outputs[number]
+        have = value.array.shape if self.traced else value.shape
+        if have != shape:
+            _check_shape(have, shape, (node, number), source)
         if self.traced:
             if value.array.shape != shape:
                 value = namespaces.traced.sum_to(value, shape)
@@ -236,7 +242,7 @@ class Walk:
                     known = buffers.get(nxt)
                     buffers[nxt] = result if known is None else known + result
                 elif result is not None:
-                    self._arrive(nxt, number, result)
+                    self._arrive(nxt, number, result, node)
                 left = waiting.get(nxt)
                 if left is not None:
                     waiting[nxt] = left - 1
@@ -259,7 +265,7 @@ class Walk:
                         known = buffers.get(nxt)
                         buffers[nxt] = value if known is None else known + value
                     else:
-                        self._arrive(nxt, number, value)
+                        self._arrive(nxt, number, value, node)
                     left = waiting.get(nxt)
                     if left is not None:
                         waiting[nxt] = left - 1
@@ -314,7 +320,7 @@ class Walk:
             results[i] = None  # so that only `result` refers to the array, and a leaf may take it without a copy
             if result is not None:
                 if traced:
-                    self._arrive(nxt, number, namespaces.as_tensor(result))
+                    self._arrive(nxt, number, namespaces.as_tensor(result), node)
                 elif (
                     type(result) is np.ndarray
                     and nxt.outputs is None
@@ -326,7 +332,7 @@ class Walk:
                     buffers[nxt] = result if known is None else known + result
                     del known
                 else:
-                    self._arrive(nxt, number, result.array if type(result) is Tensor else result)
+                    self._arrive(nxt, number, result.array if type(result) is Tensor else result, node)
                 del result
             if nxt in waiting:
                 waiting[nxt] -= 1
@@ -406,6 +412,16 @@ def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
         if leaf.variable.requires_grad:
             accumulate(leaf.variable, buffers[leaf], False)
     return True
+
+
+def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source: Node | None) -> None:
+    """Raise PyTorch's error unless a gradient of shape `have` can be reduced to `shape`; rules may leave it to be repeated, too."""
+    reduced = len(have) >= len(shape) and all(n in (m, 1) for n, m in zip(shape[::-1], have[::-1], strict=False))
+    repeated = source is not None and len(have) <= len(shape) and all(n in (m, 1) for n, m in zip(have[::-1], shape[::-1], strict=False))
+    if not (reduced or repeated):
+        start = "" if source is None else f"Function {source.type_name} returned an "
+        index = 0 if source is None else [source.edges[i] for i in source.listed].index(to)
+        raise runtime_error(f"{start}invalid gradient at index {index} - got {list(have)} but expected shape compatible with {list(shape)}")
 
 
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.namespaces import as_tensor
+from gradcli.core.graph.record import broadcast_error
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
@@ -15,18 +16,25 @@ from gradcli.core.tensor.tensor import Tensor
 
 
 def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
-    """A first gradient with the strides of the variable, or in row-major order if it has gaps: a copy if the array is shared."""
+    """A first gradient with the strides of the variable, or in row-major order if it has gaps: a copy if the array is shared.
+
+    A variable that got another shape in place since the gradient was asked for gets the gradient as it is where the strides agree, as in
+    PyTorch (obeys_layout_contract in torch/csrc/autograd/utils/grad_layout_contract.h); else the gradient is broadcast.
+    """
     array = variable.array
-    if gradient.strides == array.strides and array.flags.c_contiguous:
+    if gradient.strides == array.strides and gradient.shape == array.shape and array.flags.c_contiguous:
         made = gradient.copy() if shared else gradient
         if made.strides == array.strides:
             return made
     strides = memory_format.converted(array)
     have = memory_format.element_strides(gradient)
-    if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=True)):
+    if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=False)):
         return memory_format.copy_of_view(gradient) if shared else gradient
-    made = memory_format.empty(gradient.shape, strides, gradient.dtype)
-    made[...] = gradient
+    made = memory_format.empty(array.shape, strides, gradient.dtype)
+    try:
+        made[...] = gradient
+    except ValueError:
+        raise broadcast_error(array.shape, gradient.shape) from None
     return made
 
 

@@ -285,8 +285,8 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     if state.enabled:
         op.record(probe, (before,), attrs)
     tensor.array = array
-    leaf = tensor.accumulator() if tensor.accumulator is not None else None
-    if leaf is not None:  # gradients that arrive have the new shape
+    leaf = tensor.property_of("sink")
+    if leaf is not None:  # it exists for hooks, and PyTorch makes its own when a graph uses the tensor
         leaf.shape = array.shape
     if state.dual is not None:
         state.dual.reshape(tensor, op, attrs)
