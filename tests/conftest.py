@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from gradcli.lang.values import value_classes
 
 if TYPE_CHECKING:
     from tests.repl.driving import Terminal, Typist
@@ -20,8 +19,11 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
-# after every statement of a program that a test runs in its own process
-value_classes.CHECK_VALUES = True
+# Recorded output has the last digits that matrix products have with the kernels for AVX2, and numpy's library has others for newer
+# processors. It reads this when numpy is imported, and the processes that tests start inherit it.
+_processor = Path("/proc/cpuinfo")
+if _processor.exists() and " avx2 " in _processor.read_text(encoding="utf-8"):
+    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
 
 #: every twentieth case of a parametrized test is quick
 STRIDE = 20
@@ -35,6 +37,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     # None says that pytest-xdist is there and that nobody has chosen; its workers come here too, and must not start workers
     if whole and getattr(option, "numprocesses", 0) is None and not hasattr(config, "workerinput"):
         option.numprocesses = "auto"
+
+
+def pytest_configure() -> None:
+    """Look at the values of names after every statement of a program that a test runs in its own process."""
+    from gradcli.lang.values import value_classes  # not above: numpy is imported with it
+
+    value_classes.CHECK_VALUES = True
 
 
 @pytest.hookimpl(tryfirst=True)
