@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor.tensor import Tensor
@@ -18,6 +18,7 @@ from gradcli.source import Source, Span
 if TYPE_CHECKING:
     from gradcli.data.pieces import Rows
 
+_Result = TypeVar("_Result")
 #: an expression as a function of some of its names
 Function = Callable[[Mapping[str, Tensor]], Tensor]
 
@@ -118,6 +119,10 @@ class Bindings:
             return input_values.as_tensor(interpreter.evaluate(expression), span)
 
         return evaluate, span
+
+    def within(self, work: Callable[[], _Result]) -> _Result:
+        """What `work` gives, which evaluates functions of `function` again and again. Raises what `work` and `evaluate` raise."""
+        return self._interpreter.within(work)
 
     def weights(self, text: str, out: Tensor) -> Tensor:
         """The weights v that a word of the command line gives for `out`, of its dtype. Raises what `bind` raises."""

@@ -303,9 +303,11 @@ class Session:
 
         evaluate, span = self._names.function(source)
         variables = self._names.chosen(names)
-        text = source.text.strip()
-        return minimization.minimum(
-            text, span, partial(evaluate, {}), variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
+        text, compute = source.text.strip(), partial(evaluate, {})
+        return self._names.within(
+            lambda: minimization.minimum(
+                text, span, compute, variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
+            )
         )
 
     @in_force

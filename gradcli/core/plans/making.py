@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, message_name
+from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Viewed, packed
@@ -82,8 +83,8 @@ class Slots:
         self.plan.dtype = dtype
         #: the slot of each tensor by its id, and the values of all slots
         self.slots: dict[int, int] = {}
-        #: the slot of the tensor of a name by the slot of a view of it
-        self.bases: dict[int, int] = {}
+        #: by the slot of a view of the tensor of a name: the slot of that tensor, and the operation that made the view
+        self.views: dict[int, tuple[int, Op]] = {}
         self.content: list[Any] = []
         self.plan.kinds = tuple([self._leaf(value) for value in values])
         #: for each operation, the slots of its arguments, -1 for tensors
@@ -142,18 +143,18 @@ class Slots:
         same = array.dtype is out.array.dtype and array.shape == out.array.shape and array.strides == out.array.strides
         require(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
         if ran.op.view:
-            self._check_view(ran.inputs, given[0])
-            self.bases[len(self.content)] = given[0]
+            self.views[len(self.content)] = (self._base(ran.inputs, given[0]), ran.op)
         else:
             require(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
         self.slots[id(out)] = len(self.content)
         self.content.append(out.array)
         return (_with_scalar(ran.op.forward, arguments, array), *packed(given), type(result) is not np.ndarray)
 
-    def _check_view(self, inputs: Sequence[Any], slot: int) -> None:
-        """A view must be of the tensor of a name, whose version is checked."""
-        source = inputs[0]
-        require(len(inputs) == 1 and slot < len(self.values) and source.view is None and source.array.size > 0)
+    def _base(self, inputs: Sequence[Any], slot: int) -> int:
+        """The slot of the tensor that a view is of, which must be that of a name, whose version is checked."""
+        base = self.views[slot][0] if slot in self.views else slot
+        require(len(inputs) == 1 and base < len(self.values) and self.values[base].view is None and inputs[0].array.size > 0)
+        return base
 
 
 class _Forward(Slots):
@@ -249,7 +250,7 @@ class _Backward:
 
     def _template(self, ran: Ran, node: Any) -> Template:
         keeping = node.plan
-        require(type(node) is OpNode and node.op is ran.op and keeping.fast_rules is not None and not keeping.data)
+        require(type(node) is OpNode and node.op is ran.op and keeping.fast_rules is not None)
         require(len(node.edges) == len(ran.inputs))
         saved = None
         if node.saved is not None:
@@ -282,10 +283,8 @@ class _Backward:
         """Number the slots that backward needs: those of names first, then those of results with names."""
         kept = {place[0] for one in self.templates for place in one.saved or () if place is not None and place[0] >= 0}
         kept |= {one.slot for one in self.templates if one.keeping.keep_out}
-        bases = self.forward.bases
-        views = [Viewed(one.slot, bases[one.slot], message_name(one.op.grad_fn)) for one in self.templates if one.slot in bases]
-        self.plan.views = tuple([one for one in views if one.slot in kept])
-        require(len(self.plan.views) == len(kept & bases.keys()))  # a view without node
+        views = sorted((slot, *view) for slot, view in self.forward.views.items() if slot in kept)
+        self.plan.views = tuple([Viewed(slot, base, message_name(op.grad_fn)) for slot, base, op in views])
         kept |= {one.base for one in self.plan.views}
         names = len(self.forward.values)
         self.plan.kept_leaves = tuple(sorted(slot for slot in kept if slot < names))
@@ -356,7 +355,7 @@ class _Backward:
             return self.places[self.templates[k].slot]
         if kind == op_node.XP:
             return self._new(numeric)
-        if kind == op_node.ATTR:
+        if kind in (op_node.ATTR, op_node.DATA):
             return self._new(node.attrs[at])
         if kind == op_node.ATTRS:
             return self._new(node.attrs)

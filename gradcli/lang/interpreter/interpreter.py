@@ -139,7 +139,7 @@ class Interpreter:
 
     def run(self, program: Program) -> None:
         """Run a file's statements. Raises the program's error, with its place, where nothing caught it."""
-        self._within(lambda: self._run(program))
+        self.within(lambda: self._run(program))
 
     def run_file(self, program: Program) -> None:
         """As `run`, but bare `sum`, `max` ... are Python's, even if the interpreter was made with `one_off`."""
@@ -165,7 +165,7 @@ class Interpreter:
         """Show the figures that a cell left open, as notebooks do."""
         from gradcli.lang.plotting import pyplot
 
-        self._within(pyplot.show)
+        self.within(pyplot.show)
 
     def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
@@ -177,7 +177,7 @@ class Interpreter:
             execution.display = None if display is None else self._displaying(display)
             return self._run(program)
 
-        value = self._within(work)
+        value = self.within(work)
         last = program.body[-1] if program.body else None
         if not isinstance(last, ExprStmt):
             return None
@@ -202,7 +202,7 @@ class Interpreter:
 
     def evaluate(self, expression: Expr) -> Value:
         """The value of an expression."""
-        return self._within(lambda: compile_expression(expression, self._one_off)(self._globals))
+        return self.within(lambda: compile_expression(expression, self._one_off)(self._globals))
 
     def forget_files(self) -> None:
         """From now on programs save and load no files."""
@@ -210,11 +210,11 @@ class Interpreter:
 
     def call(self, function: Value, *args: Value) -> Value:
         """Call a function value from outside a program."""
-        return self._within(lambda: call(function, args, None))
+        return self.within(lambda: call(function, args, None))
 
     def text(self, value: Value) -> str:
         """`repr(value)`, with this interpreter's numbers for addresses."""
-        return self._within(lambda: repr_text(value))
+        return self.within(lambda: repr_text(value))
 
     def _run(self, program: Program) -> Value:
         variables = self._globals
@@ -230,8 +230,11 @@ class Interpreter:
             if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
 
-    def _within(self, work: Callable[[], _Result]) -> _Result:
-        """What `work` gives while this interpreter's state is in force. Errors that escape become errors of gradcli with a span."""
+    def within(self, work: Callable[[], _Result]) -> _Result:
+        """What `work` gives while this interpreter's state is in force, which evaluations in it need not put in force again.
+
+        Errors that escape become errors of gradcli with a span.
+        """
         if self._running:
             return work()  # core calls a function of the program
         kept = _EXECUTION(execution)

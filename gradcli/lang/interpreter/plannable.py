@@ -18,7 +18,9 @@ from gradcli.lang.syntax.nodes import (
     Expr,
     ExprStmt,
     Name,
+    Slice,
     Stmt,
+    Subscript,
     TupleExpr,
     Unary,
     With,
@@ -107,11 +109,26 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
             stack.append(at.operand)  # type: ignore[attr-defined]
         elif kind is TupleExpr:
             stack += at.items  # type: ignore[attr-defined]
+        elif kind is Subscript:
+            index = at.index  # type: ignore[attr-defined]
+            if not all(map(_is_constant_index, index.items if type(index) is TupleExpr else (index,))):
+                return None
+            work += 1
+            stack.append(at.value)  # type: ignore[attr-defined]
         else:
             return None
         if parts > _MOST:
             return None
     return found if work > least and found.names else None
+
+
+def _is_constant_index(node: Expr | None) -> bool:
+    """Whether it is an int, or a slice of ints, as the program wrote them."""
+    if isinstance(node, Slice):
+        return all(part is None or _is_constant_index(part) for part in (node.lower, node.upper, node.step))
+    if isinstance(node, Unary) and node.op == "-":
+        node = node.operand
+    return isinstance(node, Constant) and type(node.value) is int
 
 
 def _may_be_module(call: Call, owner: Expr) -> bool:
