@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.autograd import backward
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -48,14 +47,14 @@ Progress = Callable[[int, float, float], None]
 
 
 class Descent:
-    """A minimisation. `evaluate` computes the expression's value, `variables` are the leaves, which are changed in place."""
+    """A minimisation. `walk` computes the value and walks back from it, `variables` are the leaves, which are changed in place."""
 
-    def __init__(self, evaluate: Callable[[], Tensor], variables: Mapping[str, Tensor], method: str, lr: float | None) -> None:
+    def __init__(self, walk: Callable[[], Tensor], variables: Mapping[str, Tensor], method: str, lr: float | None) -> None:
         module, name, usual, options = METHODS[method]
         self._optimizer = getattr(import_module(f"gradcli.core.optim.{module}"), name)(
             list(variables.values()), lr=usual if lr is None else lr, **options
         )
-        self._evaluate = evaluate
+        self._walk = walk
         self._variables = list(variables.values())
         self.method = method
         self.steps = 0
@@ -73,7 +72,7 @@ class Descent:
     def run(self, steps: int, tolerance: float, progress: Progress) -> str:
         """Step until the norm of the gradient is at most `tolerance`; the reason why it did not converge, "" where it did.
 
-        Raises what evaluating raises, and ProgramError for a value that cannot be differentiated.
+        Raises what `walk` raises.
         """
         unchanged = 0
         while True:
@@ -101,8 +100,7 @@ class Descent:
         for variable in self._variables:
             variable.grad = None
         with recording(True):
-            value = self._evaluate()
-            backward.backward([value])
+            value = self._walk()
         self.value = Tensor(value.array, value.dtype)
         squares = [_square(np.asarray(v.grad.array)) for v in self._variables if v.grad is not None]
         self.norm = math.sqrt(float(np.sum(squares)) if len(squares) >= _PAIRWISE else sum(squares))

@@ -114,11 +114,27 @@ class Bindings:
         def evaluate(values: Mapping[str, Tensor]) -> Tensor:
             for name, leaf in values.items():
                 interpreter.set(name, leaf)
-            for name, tree in self.computed.items():
-                interpreter.set(name, interpreter.evaluate(tree))
+            self._compute_anew()
             return input_values.as_tensor(interpreter.evaluate(expression), span)
 
         return evaluate, span
+
+    def walked(self, source: Source, walk: Callable[[Tensor, Span], object]) -> Callable[[], Tensor]:
+        """As `function`, for no names: each call also calls `walk`, which walks back from the value, with the expression's place."""
+        expression = parser.parse_expression(source)
+        span = input_values.whole(source)
+        interpreter = self._interpreter
+        evaluate = interpreter.walked(expression, lambda value: walk(input_values.as_tensor(value, span), span))
+
+        def walked() -> Tensor:
+            self._compute_anew()
+            return input_values.as_tensor(evaluate(), span)
+
+        return walked
+
+    def _compute_anew(self) -> None:
+        for name, tree in self.computed.items():
+            self._interpreter.set(name, self._interpreter.evaluate(tree))
 
     def within(self, work: Callable[[], _Result]) -> _Result:
         """What `work` gives, which evaluates functions of `function` again and again. Raises what `work` and `evaluate` raise."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.data.pieces import Piece
 from gradcli.errors import UsageError
@@ -84,10 +85,19 @@ class ByRows:
         self, evaluate: Evaluate, watch: Watch, *, method: str, lr: float | None, steps: int, tolerance: float, progress: Progress
     ) -> Minimum:
         """Move the variables to where the value over all rows is smallest. The point where it ends is not examined."""
+
+        def total() -> Tensor:
+            return self._sum.total(evaluate, watch)
+
+        def walk() -> Tensor:
+            value = total()
+            minimization.walk_back(value, self._sum.span)
+            return value
+
         found = minimization.minimum(
             self._source.text.strip(),
-            self._sum.span,
-            lambda: self._sum.total(evaluate, watch),
+            total,
+            walk,
             self._variables,
             method=method,
             lr=lr,

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.analysis.minimize import METHODS, Descent, Progress
 from gradcli.analysis.stationary import Kind, Point, has_curvatures
+from gradcli.core.autograd import backward
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
@@ -28,8 +29,8 @@ _REST = "no small step lowers the value, though the gradient's norm is"
 
 def minimum(
     expression: str,
-    span: Span,
     evaluate: Callable[[], Tensor],
+    walk: Callable[[], Tensor],
     variables: Mapping[str, Tensor],
     *,
     method: str,
@@ -39,30 +40,27 @@ def minimum(
     progress: Progress,
     examined: bool = True,
 ) -> Minimum:
-    """Move the variables, in place, to where `evaluate` is smallest.
+    """Move the variables, in place, to where `evaluate` is smallest; `walk` evaluates and walks back from the value.
 
     `progress` gets the number of each step, the value and the norm of the gradient. Unless the end is `examined`, a point where the
-    gradient is nearly zero is taken for a minimum. Raises what `evaluate` and backward raise.
+    gradient is nearly zero is taken for a minimum. Raises what these raise.
     """
     clock = limits.Clock()
-    latest: list[Tensor] = []
 
     def timed() -> Tensor:
         clock.check()
-        latest[:] = [evaluate()]
-        return latest[0]
+        return evaluate()
+
+    def timed_walk() -> Tensor:
+        clock.check()
+        return walk()
 
     starts = {name: tensor_value(wrap(np.array(variable.array), variable.dtype)) for name, variable in variables.items()}
-    descent = Descent(timed, variables, method, lr)
-    try:
-        failure = descent.run(steps, tolerance, progress)
-        kind, way, note = "", None, ""
-        if examined and (not failure or descent.at_rest):
-            kind, way = _kind(timed, descent, list(variables.values()), clock)
-    except GradcliError as error:
-        if error.span is None and latest:
-            locate_error(error, latest[0], span)
-        raise
+    descent = Descent(timed_walk, variables, method, lr)
+    failure = descent.run(steps, tolerance, progress)
+    kind, way, note = "", None, ""
+    if examined and (not failure or descent.at_rest):
+        kind, way = _kind(timed, descent, list(variables.values()), clock)
     found = []
     for name, variable in variables.items():
         gradient = None if variable.grad is None else tensor_value(variable.grad)
@@ -74,8 +72,18 @@ def minimum(
     else:
         kind = ""
     value = tensor_value(descent.value)
-    restart = _restart(timed, variables, method, lr, tolerance, way, clock) if kind and way is not None else {}
+    restart = _restart(timed, timed_walk, variables, method, lr, tolerance, way, clock) if kind and way is not None else {}
     return Minimum(expression, method, tuple(found), value, descent.norm, descent.steps, failure, descent.diverged, kind, restart, note)
+
+
+def walk_back(value: Tensor, span: Span) -> None:
+    """Add gradients to the variables that `value` was computed from at `span`. Raises what `backward` raises, with its place."""
+    try:
+        backward.backward([value])
+    except GradcliError as error:
+        if error.span is None:
+            locate_error(error, value, span)
+        raise
 
 
 def _kind(evaluate: Callable[[], Tensor], descent: Descent, variables: Sequence[Tensor], clock: limits.Clock) -> Kind:
@@ -103,6 +111,7 @@ def _direction(found: Sequence[Found], way: Array | None) -> str:
 
 def _restart(
     evaluate: Callable[[], Tensor],
+    walk: Callable[[], Tensor],
     variables: Mapping[str, Tensor],
     method: str,
     lr: float | None,
@@ -119,7 +128,7 @@ def _restart(
         for start in point.other_starts(way):
             point.move(start)
             texts = {name: _text(variable.array) for name, variable in variables.items()}
-            descent = Descent(evaluate, variables, method, lr)
+            descent = Descent(walk, variables, method, lr)
             failed = descent.run(_TRIED, tolerance, lambda step, value, norm: None)
             if not failed and not _kind(evaluate, descent, leaves, clock)[0]:
                 return texts

@@ -301,12 +301,12 @@ class Session:
         """
         from gradcli.session import minimization
 
-        evaluate, span = self._names.function(source)
+        evaluate, _ = self._names.function(source)
         variables = self._names.chosen(names)
-        text, compute = source.text.strip(), partial(evaluate, {})
+        text, compute, walk = source.text.strip(), partial(evaluate, {}), self._names.walked(source, minimization.walk_back)
         return self._names.within(
             lambda: minimization.minimum(
-                text, span, compute, variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
+                text, compute, walk, variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
             )
         )
 

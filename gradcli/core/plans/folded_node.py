@@ -165,6 +165,9 @@ class FoldedNode(Lazy):
                 view, expected[slot] = tensors[slot], expected[base]
                 view.version = tensors[base].counter()
                 view.view = View(tensors[base], expected[base], "default", source)
+                if not any(template.slot == slot for template in plan.nodes):  # without node it requires a gradient as its base does
+                    view.requires_grad = tensors[base].requires_grad
+                    view.version.views.append(ref(view))
         known: dict[int, PartNode | None] = {}
         for named, (node_ref, tensor_ref, version_counter) in zip(plan.named, parts, strict=True):
             if named.number is not None and node_ref is not None:

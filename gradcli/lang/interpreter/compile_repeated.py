@@ -13,7 +13,7 @@ from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key
 from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
-from gradcli.lang.syntax.nodes import Assign, Attribute, AugAssign, Call, ExprStmt, If, Name, Stmt
+from gradcli.lang.syntax.nodes import Assign, Attribute, AugAssign, Call, Expr, ExprStmt, If, Name, Stmt
 
 #: at most so many assignments have one plan
 _MOST = 16
@@ -39,6 +39,22 @@ def repeated(ordinary: Compile) -> Compile:
         return _beginning(run, plan)
 
     return compiled
+
+
+def repeated_walk(node: Expr, walk: Callable[[Any], object], ordinary: Run, context: Context) -> Run:
+    """The closure of an expression and of `walk`, which walks back from its value; it takes a plan. `ordinary` is without one."""
+    leaves = leaves_of(node, 0)
+    if leaves is None:
+        return ordinary
+    inner = context.once()
+    run = inner.expression(node)
+
+    def plan(frame: Frame) -> Run:
+        from gradcli.lang.interpreter.planned import planned_walk
+
+        return planned_walk(ordinary, run, walk, leaves, inner, frame) or ordinary
+
+    return _beginning(ordinary, plan)
 
 
 def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool = True) -> list[Run]:

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from gradcli.lang.interpreter import compile_calls, compile_context, compile_displays, compile_names, compile_operators
-from gradcli.lang.interpreter.compile_context import Compile, Context, Run, Tables
+from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run, Tables
 from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
 from gradcli.lang.values.execution import counting
@@ -101,6 +101,23 @@ def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
         return Context(tables, analyse(node, (node,)), one_off, counting()).expression(node)
 
     return _compiled(node, one_off, make)  # type: ignore[no-any-return]
+
+
+def compile_walk(node: nodes.Expr, walk: Callable[[Any], object], one_off: bool) -> Run:
+    """The closure that evaluates an expression again and again, calls `walk`, which walks back from the value, and gives the value."""
+    context = Context(_tables(compile_context.plans, False).again(), analyse(node, (node,)), one_off, counting())
+    evaluate = context.expression(node)
+
+    def ordinary(frame: Frame) -> Any:
+        value = evaluate(frame)
+        walk(value)
+        return value
+
+    if compile_context.plans == "off":
+        return ordinary
+    from gradcli.lang.interpreter.compile_repeated import repeated_walk
+
+    return repeated_walk(node, walk, ordinary, context)
 
 
 def compile_program(program: nodes.Program, one_off: bool) -> tuple[tuple[nodes.Stmt, Run], ...]:

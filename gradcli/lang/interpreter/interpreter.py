@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes, text
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
-from gradcli.lang.interpreter.compiler import compile_expression, compile_program
+from gradcli.lang.interpreter.compiler import compile_expression, compile_program, compile_walk
 from gradcli.lang.names import builtins
 from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
@@ -203,6 +203,11 @@ class Interpreter:
     def evaluate(self, expression: Expr) -> Value:
         """The value of an expression."""
         return self.within(lambda: compile_expression(expression, self._one_off)(self._globals))
+
+    def walked(self, expression: Expr, walk: Callable[[Value], object]) -> Callable[[], Value]:
+        """A function that evaluates an expression, calls `walk`, which walks back from the value, and gives the value."""
+        run = compile_walk(expression, walk, self._one_off)
+        return lambda: self.within(lambda: run(self._globals))
 
     def forget_files(self) -> None:
         """From now on programs save and load no files."""

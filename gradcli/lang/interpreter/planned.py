@@ -48,7 +48,7 @@ class Parts:
         leaves: Sequence[Leaves],
         targets: Sequence[str | None],
         keys: Sequence[Any],
-        ending: Ending | None = None,
+        ending: Ending | Walk | None = None,
     ) -> None:
         self.runs = runs
         self.ending = ending
@@ -103,7 +103,7 @@ class Ending:
             else:
                 self._owner, self._clear = once.expression(statement.value.function.value), run  # type: ignore[attr-defined]
 
-    def run(self, frame: Frame) -> None:
+    def run(self, frame: Frame, _: Any) -> None:
         """Carry it out in the ordinary way."""
         for run in self.runs:
             run(frame)
@@ -122,10 +122,30 @@ class Ending:
         return partial(self._clear, frame)
 
 
+class Walk:
+    """A backward pass from the value of an expression, which a function carries out in the ordinary way."""
+
+    def __init__(self, walk: Callable[[Any], object]) -> None:
+        self._walk = walk
+
+    def run(self, _: Frame, value: Any) -> None:
+        """Carry it out in the ordinary way."""
+        self._walk(value)
+
+    def between(self, _: Frame) -> None:
+        """None: nothing comes before it."""
+
+
 def planned(run: Run, leaves: Leaves, context: Context, frame: Frame) -> Run | None:
     """The closure of an expression from its second evaluation on; `run` is the ordinary one. None where what it calls can have no plan."""
     parts = Parts([run], [leaves], [None], [None])
     return _planned(run, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
+
+
+def planned_walk(both: Run, run: Run, walk: Callable[[Any], object], leaves: Leaves, context: Context, frame: Frame) -> Run | None:
+    """As `planned`, for an expression and `walk`, which walks back from its value; `both` does both in the ordinary way."""
+    parts = Parts([run], [leaves], [None], [None], Walk(walk))
+    return _planned(both, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
 
 
 def planned_block(run: Run, parts: Parts, context: Context, frame: Frame) -> Run | None:
@@ -163,14 +183,16 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             if made is not None:
                 for module in modules:
                     module.count()
-                return made[0] if keys is None else store(frame, made, plan)
+                return finish(frame, made, plan)
         return without(frame, values, between)
 
-    def store(frame: Frame, made: list[Tensor], plan: Plan | BackwardPlan) -> None:
-        for key, tensor in zip(keys, made, strict=True):  # type: ignore[arg-type]
-            frame[key] = tensor
+    def finish(frame: Frame, made: list[Tensor], plan: Plan | BackwardPlan) -> Any:
+        if keys is not None:
+            for key, tensor in zip(keys, made, strict=True):
+                frame[key] = tensor
         if ending is not None and type(plan) is Plan:
-            ending.run(frame)
+            ending.run(frame, made[-1])
+        return made[0] if keys is None else None
 
     def without(frame: Frame, values: list[Any], between: Callable[[], object] | None) -> Any:
         nonlocal current, tries, misses
@@ -193,12 +215,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
                 for one in made:
                     again = one.run(values, between) if isinstance(one, BackwardPlan) else one.run(values)
                     if again is not None:
-                        return again[0] if keys is None else store(frame, again, one)
-        if keys is None:
-            return results[0].value
+                        return finish(frame, again, one)
         if ending is not None:
-            ending.run(frame)
-        return None
+            ending.run(frame, results[-1].value)
+        return results[0].value if keys is None else None
 
     current = evaluate
     return lambda frame: current(frame)
