@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
-from gradcli.core.nn.init import xavier_uniform_
+from gradcli.core.nn.init import xavier_normal_, xavier_uniform_
 from gradcli.core.nn.linear import NonDynamicallyQuantizableLinear
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.attention import additive
 from gradcli.core.ops.layers.dropout import dropout as drop_out
 from gradcli.core.ops.layers.linear import linear
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -41,7 +43,7 @@ def _parameter(name: str) -> Callable[[Any], Any]:
     return lambda module: module.own_parameters[name]
 
 
-_PARAMETERS = "in_proj_weight in_proj_bias q_proj_weight k_proj_weight v_proj_weight bias_k bias_v"
+_PARAMETERS = "in_proj_weight q_proj_weight k_proj_weight v_proj_weight in_proj_bias bias_k bias_v"
 
 
 class MultiheadAttention(FunctionModule, place="activation"):
@@ -66,6 +68,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         "device": None,
         "dtype": None,
     }
+    add_zero_attn: bool
     embed_dim: int
     kdim: int
     vdim: int
@@ -81,26 +84,25 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={formatted(size)} and num_heads={formatted(heads)} instead"
             )
             raise ProgramError("ValueError", text)
-        if given["add_bias_kv"] or given["add_zero_attn"]:
-            raise ProgramError("NotImplementedError", "MultiheadAttention with add_bias_kv or add_zero_attn is not part of gradcli")
         dtype = floating(given["dtype"])
         sizes = {name: size if given[name] is None else given[name] for name in ("kdim", "vdim")}
         super().keep(given | sizes | {"head_dim": size // heads})
         if self.head_dim * heads != size:
             raise ProgramError("AssertionError", "embed_dim must be divisible by num_heads")
-        self._draw(bool(given["bias"]), dtype)
+        self._draw(bool(given["bias"]), bool(given["add_bias_kv"]), dtype)
 
     @property
     def alike(self) -> bool:
         """Whether queries, keys and values have the same size, so that one weight projects all three."""
         return bool(self.kdim == self.embed_dim and self.vdim == self.embed_dim)
 
-    def _draw(self, bias: bool, dtype: DType) -> None:
+    def _draw(self, bias: bool, more: bool, dtype: DType) -> None:
+        """Make the parameters, those of one `more` key and value too."""
         size = self.embed_dim
         shapes = {"in_proj_weight": (3 * size, size)}
         if not self.alike:
             shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
-        self.own_parameters = dict.fromkeys(_PARAMETERS.split())
+        self.own_parameters = dict.fromkeys([*shapes, *_PARAMETERS.split()])
         for name, shape in shapes.items():
             self.own_parameters[name] = new_parameter(np.empty(checked_size(shape, dtype), dtype.np), dtype)
         if bias:
@@ -110,6 +112,9 @@ class MultiheadAttention(FunctionModule, place="activation"):
             xavier_uniform_(self.own_parameters[name])
         if bias:
             last.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype)
+        for name in ("bias_k", "bias_v") if more else ():
+            self.own_parameters[name] = new_parameter(np.empty((1, 1, size), dtype.np), dtype)
+            xavier_normal_(self.own_parameters[name])
 
     # --- calls ---
 
@@ -127,6 +132,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         for one in (query, key, value):
             if type(one) is not Tensor:
                 raise no_attribute(one, "dim")
+        attn_mask, key_padding_mask = canonical_masks(query, attn_mask, "attn_mask", key_padding_mask, "key_padding_mask")
         rank = query.array.ndim
         if rank not in (2, 3):
             raise shape_error(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor", "AssertionError")
@@ -173,7 +179,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         columns = key.array.shape[0]
         mask = None
         if attn_mask is not None:
-            mask = _hidden(attn_mask, query)
+            mask = attn_mask
             wanted = (rows, columns) if mask.array.ndim == 2 else (batch * self.num_heads, rows, columns)
             if mask.array.ndim not in (2, 3):
                 raise shape_error(f"attn_mask's dimension {mask.array.ndim} is not supported")
@@ -181,15 +187,22 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 kind = f"{mask.array.ndim}D"
                 text = f"The shape of the {kind} attn_mask is {mask.shape!r}, but should be {wanted}."
                 raise shape_error(text)
-            mask = _call("unsqueeze", mask, 0) if len(wanted) == 2 else mask
+            mask = self._widened(_call("unsqueeze", mask, 0) if len(wanted) == 2 else mask)
         if padding is not None:
             if padding.array.shape != (batch, columns):
                 text = f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape!r}"
                 raise shape_error(text, "AssertionError")
-            hidden: Any = _hidden(padding, query)
+            hidden: Any = self._widened(padding)
+            columns = hidden.array.shape[1]
             hidden = catalog.method("expand").method(_view(hidden, batch, 1, 1, columns), ((-1, self.num_heads, -1, -1),), {})
             hidden = _call("reshape", hidden, (batch * self.num_heads, 1, columns))
             mask = hidden if mask is None else mask + hidden
+        return mask
+
+    def _widened(self, mask: Any) -> Any:
+        """A mask for the keys that are added, which are never hidden."""
+        for added in (self.own_parameters["bias_k"] is not None, self.add_zero_attn):
+            mask = _call("nn.functional.pad", mask, (0, 1)) if added else mask
         return mask
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Any]:
@@ -213,10 +226,18 @@ class MultiheadAttention(FunctionModule, place="activation"):
     def _attend(self, projected: list[Any], mask: Any, need_weights: bool) -> tuple[Any, Any]:
         q, k, v = projected
         rows, batch, size = q.array.shape
-        columns, heads, width = k.array.shape[0], self.num_heads, self.head_dim
+        heads, width = self.num_heads, self.head_dim
         dropout = float(self.dropout) if self.training else 0.0
-        parts = [_view(x, n, batch * heads, width) for x, n in ((q, rows), (k, columns), (v, columns))]
-        q, k, v = (_call("transpose", x, 0, 1) for x in parts)
+        parameters: Any = self.own_parameters
+        if parameters["bias_k"] is not None:
+            repeat = catalog.method("repeat").method
+            added = [repeat(parameters[name], ((1, batch, 1),), {}) for name in ("bias_k", "bias_v")]
+            k, v = (_call("cat", pair) for pair in zip((k, v), added, strict=True))
+        q, k, v = (_call("transpose", _view(x, len(x.array), batch * heads, width), 0, 1) for x in (q, k, v))
+        if self.add_zero_attn:
+            shape = (batch * heads, 1, width)
+            k, v = (_call("cat", (x, Tensor(np.zeros(shape, x.dtype.np), x.dtype)), 1) for x in (k, v))
+        columns = k.array.shape[1]
         last = self.children_by_name["out_proj"]
         if not need_weights:
             if mask is not None:
@@ -237,9 +258,21 @@ class MultiheadAttention(FunctionModule, place="activation"):
         return _view(out, rows, batch, size), _view(weights, batch, heads, rows, columns)
 
 
-def _hidden(mask: Tensor, like: Tensor) -> Any:
-    """A mask as a tensor to add to scores; a boolean mask is True where a score is hidden."""
-    return additive(Tensor(~mask.array, mask.dtype), like) if mask.dtype.torch_name == "Bool" else mask
+def canonical_masks(like: Tensor, mask: Any, name: str, padding: Any, padding_name: str) -> tuple[Any, Any]:
+    """Two masks, or None, as tensors to add to scores; a boolean one is True where a score is hidden, which is minus infinity then.
+
+    Warns of masks of two dtypes. Raises AssertionError for other dtypes.
+    """
+    made: list[Any] = [mask, padding]
+    for i, one, its_name, other in ((1, padding, padding_name, mask), (0, mask, name, None)):
+        if one is None:
+            continue
+        if one.dtype is not dtypes.bool_ and not one.dtype.is_floating_point:
+            raise ProgramError("AssertionError", f"only bool and floating types of {its_name} are supported")
+        if other is not None and other.dtype is not one.dtype:
+            warnings.emit(f"Support for mismatched {its_name} and {name} is deprecated. Use same type for both instead.")
+        made[i] = additive(Tensor(~one.array, one.dtype), like) if one.dtype is dtypes.bool_ else one
+    return made[0], made[1]
 
 
 def _each_once(query: Any, key: Any, value: Any, change: Any) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
-from gradcli.core.nn.attention import MultiheadAttention
+from gradcli.core.nn.attention import MultiheadAttention, canonical_masks
 from gradcli.core.nn.containers import ModuleList
 from gradcli.core.nn.dropout import Dropout
 from gradcli.core.nn.function_modules import FunctionModule
@@ -115,7 +115,8 @@ class TransformerEncoderLayer(Layer, place="transformer"):
     ATTENTIONS = ("self_attn",)
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = False) -> Any:
-        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, src_mask, src_key_padding_mask))
+        mask, padding = canonical_masks(src, src_mask, "src_mask", src_key_padding_mask, "src_key_padding_mask")
+        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding))
         return self._around(2, x, self._mapped)
 
 
@@ -174,7 +175,7 @@ class TransformerEncoder(Stack, place="transformer"):
             warnings.emit(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
 
     def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
-        return self._through(src, mask, src_key_padding_mask)
+        return self._through(src, *canonical_masks(src, mask, "mask", src_key_padding_mask, "src_key_padding_mask"))
 
 
 def _not_nested(layer: Module) -> str:

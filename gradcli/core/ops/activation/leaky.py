@@ -18,6 +18,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO, check_no_tangent
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator
+from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -44,13 +45,14 @@ def _check_slope(name: str, file: str, slope: float) -> None:
         )
 
 
+_FILE_AN_ISSUE = (
+    " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
+    "negative slope"
+)
+
+
 def _leaky_relu_rule(xp: Any, grad: Any, out: Any, negative_slope: float) -> Any:
-    _check_slope(
-        "leakyReLu",
-        " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
-        "negative slope",
-        negative_slope,
-    )
+    _check_slope("leakyReLu", _FILE_AN_ISSUE, negative_slope)
     return xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope)
 
 
@@ -168,9 +170,18 @@ RRELU = Op(
     lambda x, noise, lower, upper: x * noise,
     "input",
     "noise lower upper",
-    layout="iterated",
+    layout="contiguous",
     saved="noise self lower training=True upper",
     input=Rule(lambda xp, grad, input, attrs: xp.call(RRELU_BACKWARD, grad, input, *attrs), "grad * noise"),
+)
+#: the in-place form keeps the result
+RRELU_INPLACE = Op(
+    "RreluWithNoiseBackward1",
+    RRELU.forward,
+    "input",
+    "noise lower upper",
+    saved="noise lower result training=True upper",
+    input=Rule(lambda xp, grad, out, attrs: xp.call(RRELU_BACKWARD, grad, out, *attrs), "grad * noise"),
 )
 #: in evaluation the slope is the mean of the bounds
 RRELU_MEAN_BACKWARD: Op = Op(
@@ -201,12 +212,31 @@ RRELU_MEAN = Op(
 )
 
 
-def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+def _rrelu_mean_rule(xp: Any, grad: Any, out: Any, lower: float, upper: float) -> Any:
+    _check_slope("leakyReLu", _FILE_AN_ISSUE, (lower + upper) / 2)
+    return xp.call(RRELU_MEAN_BACKWARD, grad, out, lower, upper)
+
+
+RRELU_MEAN_INPLACE = Op(
+    "RreluWithNoiseBackward1",
+    RRELU_MEAN.forward,
+    "input",
+    "lower upper",
+    saved="noise=? lower result training=False upper",
+    input=Rule(
+        _rrelu_mean_rule,
+        "where(out > 0, grad, grad * (lower + upper) / 2)",
+        "the slope at 0 is that of negative elements",
+    ),
+)
+
+
+def _rrelu(input: Tensor, lower: float, upper: float, training: bool, source: Generator | None = None) -> Any:
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise runtime_error(f"rrelu: {name} bound must be finite, got {bound:g}")
     _check_bounds(lower, upper)
-    return _with_slopes(input, lower, upper, training)
+    return _with_slopes(input, lower, upper, training, source, (RRELU, RRELU_MEAN))
 
 
 def _check_bounds(lower: float, upper: float) -> None:
@@ -214,12 +244,12 @@ def _check_bounds(lower: float, upper: float) -> None:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
 
 
-def _with_slopes(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, source: Generator | None, ops: tuple[Op, Op]) -> Any:
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
-        return RRELU_MEAN(input, lower, upper)
+        return ops[1](input, lower, upper)
     if not upper - lower <= np.finfo(np.float64).max:
         raise runtime_error(
             "Expected to - from <= std::numeric_limits<T>::max() to be true, but got false.  (Could this error message be improved?  If "
@@ -227,17 +257,18 @@ def _with_slopes(input: Tensor, lower: float, upper: float, training: bool) -> A
         )
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
-    noise[negative] = generator.default.uniform((int(negative.sum()),), dtypes.float64, lower, upper)
-    return RRELU(input, dtypes.cast(noise, input.dtype), lower, upper)
+    noise[negative] = (source or generator.default).uniform((int(negative.sum()),), dtypes.float64, lower, upper)
+    return ops[0](input, dtypes.cast(noise, input.dtype), lower, upper)
 
 
-def _write_rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+def _write_rrelu(input: Tensor, lower: float, upper: float, training: bool, source: Generator | None = None) -> Any:
     """The in-place form, which takes infinite bounds too."""
     _check_bounds(lower, upper)
     check_no_tangent("rrelu_with_noise_", input)
-    return writing(_with_slopes)(input, lower, upper, training)
+    return writing(_with_slopes)(input, lower, upper, training, source, (RRELU_INPLACE, RRELU_MEAN_INPLACE))
 
 
+_RRELU_SIGNATURE = "Tensor input, Number lower=0.125, Number upper=0.3333333333333333, bool training=False, Generator? generator=None"
 _RRELU = [
     kernel(name, "Tensor input, Number lower, Number upper, bool training", run)
     for name, run in (("rrelu", _rrelu), ("rrelu_", _write_rrelu))
@@ -408,6 +439,15 @@ FUNCTIONS = (
         ops=(RRELU, RRELU_MEAN),
         samples=(Sample("F.rrelu(x)", None, x=[0.5, -1.5, 2.0]), Sample("F.rrelu(x, 0.25, 0.25, True)", None, x=[0.5, 1.5])),
     ),
+    Function(
+        "rrelu",
+        (_RRELU_SIGNATURE, _rrelu),
+        doc="input where positive, a slope drawn by chance times input elsewhere.",
+        ops=(RRELU, RRELU_MEAN),
+        samples=(Sample("torch.rrelu(x)", None, x=[0.5, -1.5, 2.0]), Sample("torch.rrelu(x, 0.25, 0.25, True)", None, x=[0.5, 1.5])),
+        method=False,
+    ),
+    *inplace_functions("rrelu", _RRELU_SIGNATURE, _write_rrelu, RRELU_INPLACE, _BOTH),
     functional(
         "elu",
         "Tensor input, Number alpha=1.0",

@@ -42,7 +42,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     return view(flat, (*shape[:-1], flat.array.shape[-1]))
 
 
-# --- bilinear maps ---
+# --- bilinear maps: PyTorch adds their parts to zeros, so that no zero is -0 ---
 
 
 def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int]) -> Any:
@@ -52,27 +52,30 @@ def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int])
 
 
 def _to_first(xp: Any, grad: Any, i2: Any, i3: Any) -> Any:
-    return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,))
+    return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,)) + 0.0
 
 
 def _to_last(xp: Any, grad: Any, i1: Any, i2: Any) -> Any:
     out, first, second = i2.shape
     part = xp.matmul(xp.reshape(i1, (i1.shape[0], 1, 1, first)), xp.reshape(i2, (1, out, first, second)))
-    return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,))
+    return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,)) + 0.0
 
 
 def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
     rows, out = grad.shape
     left = xp.reshape(xp.expand_dims(grad, 2) * xp.expand_dims(i1, 1), (rows, out * i1.shape[1]))
-    return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1]))
+    return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1])) + 0.0
 
 
 def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """`einsum("ni,oij,nj->no", i1, i2, i3)`, from left to right as PyTorch does it."""
+    made = np.zeros((len(i1), len(i2)), i1.dtype)
     if i1.dtype == np.float16:
         part = np.matmul(i1.astype(np.float32), i2.astype(np.float32)).astype(np.float16)
-        return np.ascontiguousarray((part.astype(np.float32) * i3).sum(-1).T, np.float16)
-    return np.ascontiguousarray((np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T)
+        made += (part.astype(np.float32) * i3).sum(-1).T.astype(np.float16)
+    else:
+        made += (np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T
+    return made
 
 
 TRILINEAR = Op(
