@@ -191,9 +191,11 @@ class Function:
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
+        rules.prepare(name, values)
         rules.check_no_graph(name, tensors, bool(self.ops))
-        result = signature.implementation(*values)
+        result = rules.computed(name, signature.implementation, values, out, tensors)
         if isinstance(out, (tuple, list)):
+            rules.check_dtypes(name, out, result, tensors)
             made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))
         else:
             made = rules.write(name, out, result, tensors)
@@ -266,7 +268,7 @@ class InplaceFunction:
                     return _in_place().apply_apart(tensor, operands, compute, self.of.overlap)
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
-            if error.code is Code.NO_KERNEL or error.code is Code.RESULT_DTYPE:
+            if error.code is Code.RESULT_DTYPE or (error.code is Code.NO_KERNEL and self.of.overlap):
                 raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
             raise
 

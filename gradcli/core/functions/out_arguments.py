@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 _SAME = "Found dtype {out} but expected {result}"
 _EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
@@ -28,6 +29,17 @@ _EXPECTED = (
 _SEARCH = (
     "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
     "True, but we got output tensor's dtype {out} and out_int32 flag is {small}"
+)
+_HISTOGRAM = (
+    "torch.histogram: input tensor and {field} tensor should have the same dtype, but got input {{result_c}} and {field} {{out_c}}{more}"
+)
+_MEDIAN_VALUES = (
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type torch.{out}Tensor does not equal "
+    "torch.{result}Tensor (while checking arguments for median)"
+)
+_MEDIAN_INDICES = (
+    "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
+    "(while checking arguments for median)"
 )
 #: copies of views, which PyTorch gives a node without a derivative where they write into `out`
 _VIEW_COPIES = (
@@ -54,6 +66,7 @@ _STRICT: dict[str, str] = {
     "hardshrink": _SAME,
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "linear": _EXACT,
+    "linalg_solve_triangular": "expected scalar type {result} but found {out}",
     **{f"linalg_{name}": _EXACT for name in ("inv", "det", "solve", "cholesky", "eigvalsh", "svdvals", "lu_solve", "vector_norm")},
     **dict.fromkeys(("inverse", "lu_solve"), _EXACT),
     **dict.fromkeys(("isposinf", "isneginf", "signbit"), _BOOLEAN),
@@ -66,7 +79,7 @@ _STRICT: dict[str, str] = {
     "addbmm": "self and mat2 must have the same dtype, but got {out} and {result}",
     **dict.fromkeys(("chain_matmul", "linalg_multi_dot"), "multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}"),
     "float_power": "the output given to float_power has dtype {out} but the operation's result requires dtype {result}",
-    "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_c} and hist {out_c}",
+    "histc": _HISTOGRAM.format(field="hist", more=""),
     "linalg_vecdot": "linalg.vecdot: Expected out of dtype{result} but found {out}",
     "logcumsumexp": "expected scalar_type {result} but found {out}",
     "multinomial": "multinomial expects Long tensor out, got: {out}",
@@ -76,14 +89,38 @@ _STRICT: dict[str, str] = {
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}",
     "where": "Expected out type to be {result} but got {out}",
 }
+#: the errors of functions that write several tensors, each of the dtype of its part alone, in the order of PyTorch's checks
+_SEVERAL: dict[str, str | dict[str, str]] = {
+    **dict.fromkeys(("sort", "topk", "max", "min", "aminmax", "lu_unpack", "svd", "qr", "slogdet", "triangular_solve"), _EXACT),
+    **{f"linalg_{name}_ex": _EXACT for name in ("inv", "cholesky", "solve", "lu_factor", "ldl_factor")},
+    **{f"linalg_{name}": _EXACT for name in ("eigh", "svd", "qr", "lu", "slogdet", "lu_factor", "ldl_factor")},
+    **dict.fromkeys(("cummax", "cummin"), "expected scalar_type {result} but found {out}"),
+    **{name: {"indices": _MEDIAN_INDICES, "values": _MEDIAN_VALUES} for name in ("median", "nanmedian")},
+    "mode": "expected scalar type '{result}' but got '{out}' for {field} output",
+    "kthvalue": {
+        "values": "output values must be of same type as input",
+        "indices": "output indices must be of scalar type Long",
+    },
+    "frexp": {
+        "mantissa": "torch.frexp() expects mantissa to have dtype {result_c} but got {out_c}",
+        "exponent": "torch.frexp() expects exponent to have int dtype but got {out_c}",
+    },
+    "histogram": {
+        "hist": _HISTOGRAM.format(field="hist", more=""),
+        "bin_edges": _HISTOGRAM.format(field="bin_edges", more=" for dimension 0"),
+    },
+}
 #: overloads that are stricter than the others of their function, by the count of their tensors and `out`
 _STRICT_COUNTS = {"lerp": 4, "clamp": 2, "clamp_min": 2, "clamp_max": 2}
-_CASTABLE = "{dotted}: Expected result to be safely castable from {result} dtype, but got result with dtype {out}"
+_CASTABLE = "{dotted}: Expected {field} to be safely castable from {result} dtype, but got {field} with dtype {out}"
 _CAN_CAST = _EXPECTED.format("canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype()))")
 #: the errors of functions for a dtype of a lower category than the result's; others say `result type ... can't be cast`
 _LOWER: dict[str, str] = {
     **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "linalg_pinv", "linalg_cond"), _CASTABLE),
     **dict.fromkeys(("linalg_tensorinv", "linalg_tensorsolve"), _CASTABLE.replace("{dotted}", "{name}")),
+    **{f"linalg_{name}": f"torch.{_CASTABLE}" for name in ("eig", "eigvals", "lstsq", "householder_product", "matrix_rank")},
+    "geqrf": f"torch.{_CASTABLE}",
+    "orgqr": f"torch.{_CASTABLE.format(dotted='linalg.householder_product', field='result', result='{result}', out='{out}')}",
     **dict.fromkeys(("max", "min"), _CAN_CAST),
     **dict.fromkeys(("logsumexp", "special_logsumexp"), "logsumexp(): Expected floating point type for result tensor, but got: {out}"),
     **{
@@ -115,6 +152,7 @@ _OPERATORS = {
     "msort": "sort",
     "multiply": "mul",
     "nanmean": "nansum",
+    "orgqr": "linalg_householder_product",
     "outer": "mul",
     "special_round": "round",
     "square": "pow",
@@ -131,12 +169,21 @@ _COPIED = frozenset(
     )
     for name in names
 )
+#: functions whose result is copied into `out` in row-major order: always, or where `out` does not fit as it is
+_ROW_MAJOR = ("cholesky", "cholesky_solve", "linalg_tensorinv")
+_BY_COLUMNS = ("cholesky_inverse", "orgqr", "linalg_householder_product", "geqrf", "linalg_eig", "linalg_lstsq")
 #: functions that compute in the dtype of `out`, if the call names none
 IN_ITS_DTYPE = ("sum", "nansum", "prod", "cumsum", "cumprod")
 #: operators without a derivative, which PyTorch does not follow into `out` in forward mode either
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not")
 #: functions whose operator depends on the ranks of their tensors
 _PRODUCTS = ("matmul", "linalg_matmul", "linalg_vecdot")
+#: functions whose result in `out` gets a node without a derivative
+_UNDERIVED = frozenset((*_VIEW_COPIES, "linalg_eigvals"))
+#: functions that compute before they look at the dtype of `out`, or whose result has another dtype than their operands
+_LATE = frozenset(
+    (*_COPIED, *_COMPARISONS, *IN_ITS_DTYPE, "lerp", "argmax", "argmin", "argsort", "searchsorted", "bucketize", "isin"),
+)
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
@@ -161,7 +208,16 @@ def _product_operator(name: str, tensors: Sequence[Tensor]) -> str:
 
 def _follows(name: str, known: bool) -> bool:
     """Whether the operator has a derivative (`known`: the function has one), which PyTorch does not follow into `out`."""
-    return name not in _COPIED and name not in _UNTRACKED and name not in _VIEW_COPIES and (known or name in _OPERATORS)
+    return name not in _COPIED and name not in _UNTRACKED and name not in _UNDERIVED and (known or name in _OPERATORS)
+
+
+def prepare(name: str, values: list[Any]) -> None:
+    """Let `torch.cross` find its dimension before anything else, and without a warning. Raises RuntimeError if there is none."""
+    if name == "cross" and values[2] is None:
+        shape = values[0].array.shape
+        if 3 not in shape:
+            raise shape_error("no dimension of size 3 in input")
+        values[2] = shape.index(3)
 
 
 def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
@@ -203,34 +259,76 @@ def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]
     return in_place.apply(made, lambda _: op(*operands))
 
 
+def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, tensors: Sequence[Tensor]) -> Any:
+    """The result that is written into `out`. Raises the error for the dtype of `out` where there is no kernel, which comes after it."""
+    try:
+        with recording(state.enabled and name not in _UNDERIVED):
+            return run(*values)
+    except ProgramError as error:
+        if error.code is Code.NO_KERNEL and name not in _LATE:
+            outs = out if isinstance(out, (tuple, list)) else (out,)
+            operands = [t for t in tensors if not any(t is into for into in outs)]
+            dtype = dtypes.result_type(tuple(operands[:1] if name.startswith(("scatter", "index")) else operands))
+            text = _SEVERAL.get(name) if len(outs) > 1 else ""
+            if isinstance(text, str) and text and outs[0].dtype is not dtype:
+                raise _wrong_dtype(text, name, outs[0], dtype, "values") from None
+            check_dtype(name, outs[0], dtype, tensors)
+        raise
+
+
+def check_dtypes(name: str, outs: Sequence[Tensor], results: Any, tensors: Sequence[Tensor]) -> None:
+    """Raise RuntimeError for one of several tensors whose dtype does not take its part of the result, before any is written."""
+    fields: Sequence[Any] = getattr(results, "fields", range(len(results)))
+    pairs = dict(zip(fields, zip(outs, results, strict=False), strict=False))
+    texts = _SEVERAL.get(name, "")
+    for field in texts if isinstance(texts, dict) else pairs:
+        out, result = pairs[field]
+        text = texts[field] if isinstance(texts, dict) else texts
+        if text and result.dtype is not out.dtype:
+            raise _wrong_dtype(text, name, out, result.dtype, field)
+        check_dtype(name, out, result.dtype, tensors, field)
+
+
+def check_dtype(name: str, out: Tensor, dtype: DType, tensors: Sequence[Tensor], field: str = "result") -> None:
+    """Raise RuntimeError for an `out` that does not take the `field` of the function's result, which has this dtype."""
+    if dtype is out.dtype:
+        return
+    text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
+    if _STRICT_COUNTS.get(name, len(tensors)) != len(tensors):
+        text = ""
+    if not text and dtype.category > out.dtype.category and name != "bernoulli":  # which draws in the dtype of `out`
+        text = _LOWER.get(name, "")
+        if not text:
+            raise result_dtype_error(dtype.torch_name, out.dtype)
+    if text:
+        raise _wrong_dtype(text, name, out, dtype, field)
+
+
+def _wrong_dtype(text: str, name: str, out: Tensor, dtype: DType, field: str) -> ProgramError:
+    return runtime_error(
+        text.format(
+            name=name.removeprefix("linalg_"),
+            dotted=name.replace("linalg_", "linalg."),
+            field=field,
+            result=dtype.torch_name,
+            out=out.dtype.torch_name,
+            result_c=dtype.c_name,
+            out_c=out.dtype.c_name,
+            small=dtype is dtypes.int32,
+        )
+    )
+
+
 def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Tensor:
     """Write a result of the function `name` into `out`. Raises RuntimeError for an `out` of a dtype that does not take it.
 
     `tensors` are those of the call, `out` included.
     """
-    if result.dtype is not out.dtype:
-        text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
-        if _STRICT_COUNTS.get(name, len(tensors)) != len(tensors):
-            text = ""
-        if not text and result.dtype.category > out.dtype.category and name != "bernoulli":  # which draws in the dtype of `out`
-            text = _LOWER.get(name, "")
-            if not text:
-                raise result_dtype_error(result.dtype.torch_name, out.dtype)
-        if text:
-            raise runtime_error(
-                text.format(
-                    name=name.removeprefix("linalg_"),
-                    dotted=name.replace("linalg_", "linalg."),
-                    result=result.dtype.torch_name,
-                    out=out.dtype.torch_name,
-                    result_c=result.dtype.c_name,
-                    out_c=out.dtype.c_name,
-                    small=result.dtype is dtypes.int32,
-                )
-            )
+    field = "eigenvalues" if name == "linalg_eigvals" else "result"
+    check_dtype(name, out, result.dtype, tensors, field)
     if name == "normal" and len(tensors) > 1 and out.array.shape != result.array.shape:  # PyTorch adds the means to what `out` holds
         raise ProgramError("NotImplementedError", "normal() into an out of another shape is not part of gradcli")
-    if name in _VIEW_COPIES:
+    if name in _UNDERIVED:
         return _underived(name, out, result, tensors)
     if result.requires_grad and result.is_leaf:  # a new tensor with requires_grad=True
         made = in_place.write_out(out, Tensor(result.array, result.dtype))
@@ -239,7 +337,8 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
     if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
         raise _no_graph(_operator(name, ()))
     laid = result
-    if name in ("cholesky_solve", "linalg_tensorinv") or (name == "cholesky_inverse" and result.dtype is not out.dtype):
+    unfit = result.dtype is not out.dtype or (out.array.size > 0 and out.array.shape != result.array.shape)
+    if name in _ROW_MAJOR or (name in _BY_COLUMNS and unfit):
         laid = Tensor(memory_format.contiguous(np.ascontiguousarray(result.array)), result.dtype)  # a copy, in row-major order
     made = in_place.write_out(out, laid)
     if name in _UNTRACKED:

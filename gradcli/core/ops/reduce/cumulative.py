@@ -320,10 +320,11 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
 
     return Function(
         name,
-        ("Tensor input, int dim", run),
+        ("Tensor input, int dim |outs", run),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
+        out=True,
     )
 
 
