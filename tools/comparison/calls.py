@@ -219,7 +219,7 @@ def _value(p: Parameter, made: _Arguments, rng: random.Random) -> str:
     kind = p.type
     if kind == "Tensors":
         return f"[{', '.join(_tensor(p, made, rng) for _ in range(rng.choice((1, 2, 2, 3))))}]"
-    if kind == "Tensor" or (kind == "Operand" and rng.random() < 0.75) or (kind == "any" and p.name in ("input", "tensor")):
+    if kind == "Tensor" or (kind == "Operand" and rng.random() < 0.75) or (kind == "any" and p.name in ("input", "tensor", "a", "b")):
         return "None" if p.nullable and rng.random() < 0.2 else _tensor(p, made, rng)
     if p.name in _BY_NAME and kind in ("any", "str", "Number", "float") and rng.random() < 0.8:
         return rng.choice(_BY_NAME[p.name])
@@ -274,7 +274,7 @@ def _mutate(made: _Arguments, signature: Signature, function: object, rng: rando
         keep = rng.randrange(len(made.positional) + 1)
         names = [p.name for p in parameters if not p.keyword_only][keep : len(made.positional)]
         spelled = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"} if rng.random() < 0.2 else {}
-        if len(names) == len(made.positional) - keep:
+        if len(names) == len(made.positional) - keep and not any(v.startswith("*") for v in made.positional[keep:]):
             moved = {spelled.get(n, n): v for n, v in zip(names, made.positional[keep:], strict=True)}
             made.positional, made.keywords = made.positional[:keep], {**moved, **made.keywords}
     elif dice < 0.31 and made.positional:  # a wrong type

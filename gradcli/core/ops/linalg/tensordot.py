@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import with_method, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
@@ -67,18 +67,21 @@ def _dot(x: Tensor, y: Tensor) -> Tensor:
     return total
 
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     """The products summed over the last `dims` dimensions of a and the first of b, or over two lists of dimensions.
 
-    Raises RuntimeError for a number that is negative or too large, and for sizes or dtypes that do not fit.
+    Raises RuntimeError for a number that is negative or too large, and for sizes or dtypes that do not fit, AttributeError and TypeError
+    for what is no tensor.
     """
+    given = dims
     if type(dims) is Tensor:
         dims = _listed(dims)
     if isinstance(dims, int):
         if dims < 0:
             raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims)}")
-        if dims > min(a.array.ndim, b.array.ndim):
+        if given is dims and dims > min(with_method(t, "dim").array.ndim for t in (a, b)):
             raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={formatted(dims)}")
+        _check_tensors(a, b)
         return contract(a, b, range(-dims, 0), range(dims))
     if not isinstance(dims, (tuple, list)):
         expected = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
@@ -86,6 +89,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if len(dims) != 2:
         few = f"not enough values to unpack (expected 2, got {len(dims)})"
         raise ProgramError("ValueError", few if len(dims) < 2 else "too many values to unpack (expected 2)")
+    _check_tensors(a, b)
     for name, value, at in zip(("dims_self", "dims_other"), dims, (3, 4), strict=True):
         if not isinstance(value, (tuple, list)):
             raise ProgramError(
@@ -96,6 +100,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 kind = f"element of type {language.type_name(d)} at pos {i}"
                 raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
     return contract(a, b, *dims)
+
+
+def _check_tensors(a: Any, b: Any) -> None:
+    for name, value, at in (("input", a, 1), ("other", b, 2)):
+        if type(value) is not Tensor:
+            text = f"tensordot(): argument '{name}' (position {at}) must be Tensor, not {language.type_name(value)}"
+            raise ProgramError("TypeError", text)
 
 
 def _listed(dims: Tensor) -> Any:
@@ -120,7 +131,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "tensordot",
-        ("Tensor a, Tensor b, any dims=2", tensordot),
+        ("any a, any b, any dims=2", tensordot),
         doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
         samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=TALL, y=SQUARE_2),),
         method=False,
