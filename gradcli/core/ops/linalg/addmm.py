@@ -37,7 +37,7 @@ from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -289,10 +289,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`."""
     expanded_shape(input, (size(batch1, 0), size(batch1, 1), size(batch2, 2)))
-    check_batches(batch1, batch2, "baddbmm")
-    if not input.dtype is batch1.dtype is batch2.dtype:
-        names = [t.dtype.c_name for t in (input, batch1, batch2)]
-        raise runtime_error(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
+    check_batches(batch1, batch2, input)
     return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
@@ -318,6 +315,12 @@ def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op:
 def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of `run`. It raises RuntimeError where the result has another shape than the tensor."""
 
+    def check(input: Tensor, left: Tensor, right: Tensor) -> None:
+        sizes = list(left.array.shape[:-1] + right.array.shape[left.array.ndim - 1 :])
+        if run in (addmm, addmv, baddbmm) and list(input.array.shape) != sizes:
+            text = f"input tensor size {list(input.array.shape)} and output tensor size {sizes} should match"
+            raise shape_error(f"Bad in-place call: {text}")
+
     def write(input: Tensor, *more: Any) -> Tensor:
         if run is addr and more[0].array.ndim == more[1].array.ndim == 1:
             have, rows, columns = (list(t.array.shape) for t in (input, *more[:2]))
@@ -325,10 +328,13 @@ def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
                 raise shape_error(f"2D tensor expected, got {len(have)}D tensor for input")
             if have != rows + columns:
                 raise shape_error(f"size mismatch, input: {have}, v1: {rows}, v2: {columns}")
-        made = run(input, *more)
-        sizes = [list(t.array.shape) for t in (input, made)]
-        if run is not addbmm and sizes[0] != sizes[1]:
-            raise shape_error(f"Bad in-place call: input tensor size {sizes[0]} and output tensor size {sizes[1]} should match")
+        try:
+            made = run(input, *more)
+        except ProgramError as error:
+            if error.code is Code.NO_KERNEL:  # which PyTorch looks for after it has compared the shapes
+                check(input, *more[:2])
+            raise
+        check(input, *more[:2])
         return made
 
     return write

@@ -144,16 +144,19 @@ def check_ranks(a: Tensor, b: Tensor) -> None:
             raise shape_error(f"{name} must be a 3D tensor")
 
 
-def check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
-    """Raise the errors of `bmm`: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
+def check_batches(a: Tensor, b: Tensor, onto: Tensor | None = None) -> None:
+    """Raise the errors of `bmm`, or of `baddbmm` onto a tensor: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
     check_ranks(a, b)
     count, n, k = a.array.shape
     if b.array.shape[:2] != (count, k):
         text = f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
         raise shape_error(text)
+    if onto is not None and onto.dtype is not a.dtype:
+        names = [t.dtype.c_name for t in (onto, a, b)]
+        raise runtime_error(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
     if count and n and b.array.shape[2]:
-        refuse_bool(kernel, a.dtype)
-    if a.dtype is not b.dtype and kernel == "bmm":
+        refuse_bool("bmm" if onto is None else "baddbmm", a.dtype)
+    if a.dtype is not b.dtype:
         raise scalar_type_error(a.dtype, b.dtype)
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
