@@ -102,5 +102,4 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
             _substituted(a, held, True, True)
             _substituted(a, held, False, False)
             out[i] = held
-    columns = np.ascontiguousarray(out.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return columns.reshape(*batch, *right.shape[-2:])
+    return out.reshape(*batch, *right.shape[-2:])

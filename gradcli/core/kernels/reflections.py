@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def symmetric_factors(a: Array) -> tuple[Array, Array, Array]:
     A pivot k > 0 is the row exchanged, counted from 1; two equal pivots below 0 belong to a block of two rows.
     """
     batch, n = a.shape[:-2], a.shape[-1]
-    made = np.tril(a).reshape(-1, n, n)
+    made = np.tril(a).reshape(math.prod(batch), n, n)
     pivots = np.zeros((len(made), n), np.int32)
     info = np.zeros(len(made), np.int32)
     for matrix, places, number in zip(made, pivots, range(len(made)), strict=True):

@@ -27,7 +27,7 @@ from gradcli.core.ops.linalg.matrices import (
     with_info,
 )
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
-from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
+from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_system
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.transpose import mT
@@ -303,7 +303,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     if input2.array.ndim < 2:
         raise shape_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
     check_matrices("cholesky_solve", input2)
-    check_sizes("cholesky_solve", input, input2)
+    check_system("cholesky_solve", input, input2)
     if input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex:
         raise not_implemented("cholesky_solve_cpu", input.dtype)
     return CHOLESKY_SOLVE(input, input2, upper)

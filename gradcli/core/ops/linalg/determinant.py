@@ -20,7 +20,7 @@ from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
 from gradcli.core.ops.index.indexing import INDEX, index_put
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares
+from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares, of_any_dtype
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solve import SOLVE
 from gradcli.core.ops.linalg.svd import SVD
@@ -106,6 +106,7 @@ def _signed_zeros(a: Array, found: Array) -> Array:
     return np.where(found == 0, np.where(odd, -0.0, 0.0), found).astype(a.dtype)
 
 
+@of_any_dtype
 def _determinant(a: Array) -> Array:
     return elimination.determinant(a) if elimination.fits(a) else _signed_zeros(a, np.asarray(np.linalg.det(a)))
 

@@ -16,7 +16,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, to_column_major
+from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares, first_failure, of_any_dtype, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.linalg.solve import SOLVE
 from gradcli.core.ops.shape.casting import to_dtype
@@ -33,6 +33,7 @@ def differences(xp: Any, values: Any) -> Any:
     return xp.where(np.eye(values.shape[-1], dtype=bool), 1.0, between)
 
 
+@of_any_dtype
 def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
     def run(matrices: Array) -> Any:
         try:
@@ -109,9 +110,10 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     check_squares("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if not A.dtype.is_differentiable:
+    if not A.dtype.is_differentiable and A.array.size:
         raise not_implemented("linalg_eigh_cpu", A.dtype)
-    check_floats("linalg.eigh", A, "linalg_eigh_cpu", complex=True)
+    if A.dtype.is_differentiable:
+        check_floats("linalg.eigh", A, "linalg_eigh_cpu", complex=True)
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
 
@@ -187,17 +189,19 @@ def _check_finite(A: Tensor) -> None:
         raise runtime_error("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
-def _checked_eig(A: Tensor, name: str = "linalg.eig") -> tuple[Tensor, Tensor]:
+def _checked_eig(A: Tensor) -> tuple[Tensor, Tensor]:
+    _check_complex(A)
+    _check_finite(A)
+    check_square_floats("linalg.eig", A, "linalg_eig_out_cpu", complex=True)
+    return EIG(A)  # type: ignore[no-any-return]
+
+
+def _check_complex(A: Tensor) -> None:
+    """Raise RuntimeError for integers and bool; warn of float16, whose eigenvalues PyTorch wants to hold as complex32."""
     if not A.dtype.is_differentiable:
         raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
-    if A.dtype is dtypes.float16:  # whose eigenvalues PyTorch wants to hold as complex32
+    if A.dtype is dtypes.float16:
         warnings.emit("ComplexHalf support is experimental and many operators don't support it yet.", once="complex32")
-    if name == "linalg.eig" and A.array.ndim >= 2:
-        _check_finite(A)
-    check_squares(name, A)
-    _check_finite(A)
-    check_floats(name, A, "linalg_eig_out_cpu", complex=True)
-    return EIG(A)  # type: ignore[no-any-return]
 
 
 def eig(A: Tensor) -> Any:
@@ -207,7 +211,12 @@ def eig(A: Tensor) -> Any:
 
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises RuntimeError for other shapes or dtypes."""
-    return _checked_eig(A, "linalg.eig" if (A.requires_grad and state.enabled) or state.dual is not None else "linalg.eigvals")[0]
+    if (A.requires_grad and state.enabled) or state.dual is not None:
+        return _checked_eig(A)[0]
+    _check_complex(A)
+    check_square_floats("linalg.eigvals", A, "linalg_eig_out_cpu", complex=True)
+    _check_finite(A)
+    return EIG(A)[0]  # type: ignore[no-any-return]
 
 
 FUNCTIONS: tuple[Function, ...] = (

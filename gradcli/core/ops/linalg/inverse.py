@@ -53,7 +53,7 @@ def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
     def infinite() -> tuple[Array, Array]:
         packed, pivots, info = lu.factorized(A.array)
         eye = np.broadcast_to(np.eye(A.array.shape[-1], dtype=A.dtype.np), A.array.shape)
-        return lu.solved(packed, pivots, eye, False), info
+        return to_column_major(lu.solved(packed, pivots, eye, False)), info
 
     found = with_info(lambda: inv(A), check_errors, ("linalg.inv", "linalg.inv_ex"), infinite, Call(INV, (A,)))
     return named("linalg_inv_ex", "inverse", "info")(found)

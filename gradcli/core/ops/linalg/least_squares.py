@@ -10,9 +10,9 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
-from gradcli.core.graph.record import Op, Rule, broadcast_error
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
+from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -29,11 +29,10 @@ Tolerance = Tensor | float | None
 def _bound(largest: Array, tolerances: tuple[Any, Any]) -> Any:
     """Up to which size singular values count as 0, with a dimension to compare with them: the absolute or the relative tolerance."""
     absolute, relative = (np.asarray(t, largest.dtype)[..., None] for t in tolerances)
-    try:
-        return np.maximum(absolute, relative * largest)
-    except ValueError:
-        shapes = [part.shape for part in (largest, absolute, relative) if part.ndim > 1 or part.size > 1]
-        raise broadcast_error(shapes[0][:-1], shapes[-1][:-1]) from None
+    check_broadcast([relative, largest])
+    scaled = relative * largest
+    check_broadcast([absolute, scaled])
+    return np.maximum(absolute, scaled)
 
 
 def _tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Any, Any]:
@@ -136,15 +135,13 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
         _check_epsilon(input)
     if not input.array.size:
         return wrap(np.zeros(input.array.shape[:-2], np.int64))
-    name = "eigh" if hermitian else "svd"
-    if hermitian and not input.dtype.is_complex:
-        require_floating("linalg_eigh_cpu", input.dtype)
-    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu", complex=True)
     if hermitian:
         check_squares("linalg.eigh", input)
-        values = np.abs(EIGH.forward(input.array, True)[0])
-    else:
-        values = SVD.forward(input.array, False)[1]
+        if not input.dtype.is_complex:
+            require_floating("linalg_eigh_cpu", input.dtype)
+    name = "eigh" if hermitian else "svd"
+    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu", complex=True)
+    values = np.abs(EIGH.forward(input.array, True)[0]) if hermitian else SVD.forward(input.array, False)[1]
     bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
     ranks = memory_format.contiguous(np.asarray((values > bound).sum(-1), np.int64))
     if ranks.shape != input.array.shape[:-2]:
@@ -288,8 +285,9 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
 
 
 def _deficient(values: Array) -> Array:
-    """Which matrices have a singular value of 0, unless all of them are."""
-    return np.asarray((values == 0).any(-1) & (values != 0).any(-1))
+    """Which matrices have a singular value of 0, up to the rounding of the library, unless all of them are."""
+    largest = values.max(-1, keepdims=True)
+    return np.asarray((values <= largest * (np.finfo(np.float64).eps / 8)).any(-1) & (largest != 0)[..., 0])
 
 
 def _check_system(name: str, A: Tensor, b: Tensor) -> bool:

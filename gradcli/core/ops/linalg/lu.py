@@ -251,8 +251,8 @@ UNPACK = Op(
 
 def _solved(packed: Array, right: Array, pivots: Array, left: bool, adjoint: bool) -> Array:
     """x of A @ x = right, or of x @ A = right unless `left`; with `adjoint`, A.mT in place of A."""
-    x = lu.solved(packed, pivots, right if left else right.swapaxes(-1, -2), adjoint == left)
-    return x if left else np.ascontiguousarray(x.swapaxes(-1, -2))
+    x = to_column_major(lu.solved(packed, pivots, right if left else right.swapaxes(-1, -2), adjoint == left))
+    return x if left else x.swapaxes(-1, -2)
 
 
 def _solve_right(xp: Any, grad: Any, LU: Any, pivots: Array, left: bool, adjoint: bool) -> Any:

@@ -16,11 +16,14 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
+#: kernels that PyTorch does not call for tensors without elements
+EMPTY = ("lu_cpu", "cholesky_cpu", "linalg_eigh_cpu", "linalg_svd_cpu", "ldl_factor_kernel_cpu", "ldl_solve_kernel_cpu")
+
 
 def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, complex: bool = False) -> None:
     """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype, or, with `complex`, a complex one.
 
-    For half precision it is NotImplementedError where PyTorch finds out in a kernel.
+    For half precision it is NotImplementedError where PyTorch finds out in a kernel; some never meet a tensor without elements (EMPTY).
     """
     if A.dtype.is_complex:
         if not complex:
@@ -29,9 +32,23 @@ def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, comp
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
+        if kernel in EMPTY and not A.array.size:
+            return
         if kernel:
             raise not_implemented(kernel, A.dtype)
         raise runtime_error(f"{name}: Low precision dtypes not supported. Got {A.dtype.torch_name}")
+
+
+def of_any_dtype(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of matrices, also for those without elements of a dtype that numpy's library does not take."""
+
+    def forward(a: Array, *more: Any) -> Any:
+        if a.dtype.char in "fdFD":
+            return run(a, *more)
+        made = run(a.astype(np.float32), *(m.astype(np.float32) if isinstance(m, np.ndarray) else m for m in more))
+        return tuple(m.astype(a.dtype) for m in made) if isinstance(made, tuple) else made.astype(a.dtype)
+
+    return forward
 
 
 def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:

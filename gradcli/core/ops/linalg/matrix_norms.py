@@ -121,7 +121,7 @@ def cond(A: Tensor, p: Any = None) -> Any:
     # in place, as in PyTorch: the inverse, which its node saves, has another version then, and the gradient is an error
     in_place.apply(inverse, lambda t: MASKED_FILL(t, info.array[..., None, None] > 0, math.inf))
     product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inverse, p))
-    return product if p == "nuc" else NAN_TO_NUM(product, math.inf, math.inf, -math.inf)
+    return in_place.apply(product, lambda t: NAN_TO_NUM(t, math.inf, math.inf, -math.inf))  # in place too: its node keeps a clone
 
 
 FUNCTIONS: tuple[Function, ...] = (

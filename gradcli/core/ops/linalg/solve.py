@@ -22,6 +22,7 @@ from gradcli.core.ops.linalg.matrices import (
     check_squares,
     first_failure,
     is_vector,
+    of_any_dtype,
     to_column_major,
     with_info,
 )
@@ -37,6 +38,7 @@ def _singular(a: Array) -> ProgramError:
     return ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.")
 
 
+@of_any_dtype
 def _solved(a: Array, b: Array, left: bool) -> Array:
     """x of a @ x = b, or of x @ a = b unless `left`."""
     if not left:
@@ -44,11 +46,8 @@ def _solved(a: Array, b: Array, left: bool) -> Array:
     vector = is_vector(a.shape, b.shape)
     try:
         right = b[..., None] if vector else b
-        x = (
-            elimination.solve(a, right)
-            if elimination.fits(a) and 0 < right.size <= elimination.LARGEST
-            else to_column_major(np.linalg.solve(a, right))
-        )
+        small = elimination.fits(a) and 0 < right.size <= elimination.LARGEST
+        x = to_column_major((elimination.solve if small else np.linalg.solve)(a, right))
     except np.linalg.LinAlgError:
         raise _singular(a) from None
     if not vector:
@@ -62,7 +61,7 @@ def _solved_transposed(a: Array, b: Array) -> Array:
     if not (elimination.fits(a) and 0 < b.size <= elimination.LARGEST):
         return _solved(a.swapaxes(-1, -2), b, True)
     try:
-        return elimination.solve(a, b, transposed=True)
+        return to_column_major(elimination.solve(a, b, transposed=True))
     except np.linalg.LinAlgError:
         raise _singular(a) from None
 
@@ -70,7 +69,7 @@ def _solved_transposed(a: Array, b: Array) -> Array:
 def _infinite(a: Array, b: Array, transposed: bool) -> Array:
     """x of a @ x = b, or of a.mT @ x = b, for matrices of which some are singular: infinite or nan for these."""
     packed, pivots, _ = lu.factorized(a)
-    return lu.solved(packed, pivots, b, transposed)
+    return to_column_major(lu.solved(packed, pivots, b, transposed))
 
 
 def _quietly(a: Array, b: Array, transposed: bool) -> Array:
@@ -223,6 +222,8 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
     rank = input.array.ndim
     if dims is not None:
         input = catalog.function("movedim")(input, tuple(dims), tuple(range(rank - len(dims), rank)))
+    if other.array.ndim > input.array.ndim:  # PyTorch's shape of the result would have less than no dimensions
+        raise runtime_error("cannot create std::vector larger than max_size()")
     shape = input.array.shape[other.array.ndim :]
     rows, columns = other.array.size, math.prod(shape)
     if rows != columns:

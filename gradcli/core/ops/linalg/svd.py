@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array, singular_values
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.eigen import differences
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first_failure, to_column_major
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first_failure, of_any_dtype, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.ops.shape.slicing import SLICE
@@ -41,6 +41,7 @@ def _checked_svd(a: Array) -> Any:
     return np.linalg.svd(a)
 
 
+@of_any_dtype
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))

@@ -23,7 +23,8 @@ from gradcli.errors import runtime_error, shape_error
 
 
 def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
-    """x of a @ x = b, or of x @ a = b unless `left`; only one triangle of a counts."""
+    """x of a @ x = b, or of x @ a = b unless `left`, in the dtype of a; only one triangle of a counts."""
+    b = dtypes.cast(b, dtypes.of(a.dtype))
     if a.dtype == np.float16:
         raise not_implemented("triangular_solve_cpu", dtypes.float16)
     limits.check_work(float(b.size) * a.shape[-1])
@@ -119,8 +120,11 @@ OLD_TRIANGULAR: Op = Op(
 )
 
 
-def check_sizes(name: str, b: Tensor, A: Tensor) -> None:
-    """Raise RuntimeError unless A is square and b has as many rows; LimitError for too much work."""
+def check_system(name: str, b: Tensor, A: Tensor) -> None:
+    """Raise RuntimeError unless A is square and b has its dtype and as many rows; LimitError for too much work."""
+    if b.dtype is not A.dtype:
+        found = f"b of type {b.dtype.torch_name} and A of type {A.dtype.torch_name}"
+        raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
     n, columns = A.array.shape[-1], b.array.shape
     if A.array.shape[-2] != n:
         raise runtime_error(f"A must be batches of square matrices, but they are {A.array.shape[-2]} by {n} matrices")
@@ -136,7 +140,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         if t.array.ndim < 2:
             text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
             raise shape_error(text)
-    check_sizes("triangular_solve", input, A)
+    check_system("triangular_solve", input, A)
     warnings.emit(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\nX = "
@@ -144,6 +148,8 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2273.)",
         once="triangular_solve",
     )
+    if not input.dtype.is_complex:
+        require_floating("triangular_solve_cpu", input.dtype)
     check_floats("triangular_solve", input, "triangular_solve_cpu")
     found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
@@ -156,6 +162,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=SQUARE, y=WIDE),),
+        out=True,
     ),
     Function(
         "triangular_solve",

@@ -215,6 +215,8 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
     if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
+    if not input.array.size:
+        _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
     if dtype is not None and not dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
     if dtype is not None:
@@ -222,7 +224,6 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
             kind = "complex" if input.dtype.is_complex else "real"
             raise runtime_error(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {dtype.torch_name}")
         check_wider("linalg.vector_norm", input.dtype, dtype)
-    _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
     return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
