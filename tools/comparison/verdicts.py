@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import math
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tests.conformance import harness
 
@@ -69,15 +73,33 @@ _INPUTS = {
     "with tiny numbers": r"e-(?!0)\d\d",
     "of repeated rows": r"\.expand\((?!1\b)",
 }
+#: from which share of the largest singular value on a matrix counts as singular, up to the rounding of single precision
+_SINGULAR = 1e-6
+
+
+def _has_singular(inputs: str) -> bool:
+    """Whether a matrix of the inputs has rows that are equal, or a rank below its rows and columns up to rounding."""
+    if re.search(_INPUTS["of repeated rows"], inputs):
+        return True
+    for node in ast.walk(ast.parse(inputs)):
+        if isinstance(node, ast.List):
+            with contextlib.suppress(ValueError):  # of lists in it that are no numbers, or not of one length
+                array = np.array(ast.literal_eval(node), float)
+                if array.ndim > 1 and array.size:
+                    values = np.linalg.svd(array, compute_uv=False)
+                    if (values[..., -1] <= _SINGULAR * values[..., 0]).any():
+                        return True
+    return False
 
 
 @dataclass(frozen=True)
 class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
-    After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision" or "of
-    repeated rows", for calls of such inputs; "but for signs", for numbers that differ in their signs alone; "but for nan and infinity",
-    for numbers that differ only where both are one of these; or "of an internal assertion", for errors that PyTorch calls its bug.
+    After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision", "of
+    repeated rows" or "of singular matrices", for calls of such inputs; "but for signs", for numbers that differ in their signs alone;
+    "but for nan and infinity", for numbers that differ only where both are one of these; or "of an internal assertion", for errors that
+    PyTorch calls its bug.
     """
 
     names: str
@@ -90,12 +112,14 @@ class Known:
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
         what, *odd = re.split(
             r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|with tiny numbers$|of repeated rows$|"
-            r"but for signs$|but for nan and infinity$|of an internal assertion$)",
+            r"of singular matrices$|but for signs$|but for nan and infinity$|of an internal assertion$)",
             self.what,
         )
         if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
             return False
-        if odd == ["but for signs"] and not _near(*(re.sub(r"[-+](?=[\d.])", "", text) for text in (difference.theirs, difference.ours))):
+        if odd == ["of singular matrices"] and not _has_singular(inputs):
+            return False
+        if odd == ["but for signs"] and not _near(*(NUMBER.sub(_without_sign, text) for text in (difference.theirs, difference.ours))):
             return False
         if odd == ["but for nan and infinity"] and not _near(*(re.sub(r"-?inf\b", "nan", t) for t in (difference.theirs, difference.ours))):
             return False
@@ -143,7 +167,14 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
 
 
 def _without_known(name: str, found: list[Difference], allowed: list[Known], inputs: str) -> list[Difference]:
-    made = [Difference(d.fact, "known", d.theirs, d.ours) if any(k.covers(name, d, inputs) for k in allowed) else d for d in found]
+    rows = [[k for k in allowed if k.covers(name, d, inputs)] for d in found]
+    # the derivatives of vectors with other signs are others
+    turned = any(d.fact == "value" and any(k.what.endswith("but for signs") for k in own) for d, own in zip(found, rows, strict=True))
+    derived = ("saved", "gradient", "second", "tangent") if turned else ()
+    made = [
+        Difference(d.fact, "known", d.theirs, d.ours) if own or (d.fact in derived and d.kind in ("wrong value", "saved")) else d
+        for d, own in zip(found, rows, strict=True)
+    ]
     refused = [d for d in made if d.kind == "refused" and d.fact in ("value", "call")]
     return refused or sorted(made, key=lambda d: KINDS.index(d.kind))
 
@@ -198,6 +229,12 @@ def _near_without(theirs: str, ours: str, composed: float, scale: float) -> str:
     return "wrong value"
 
 
+def _without_sign(number: re.Match[str]) -> str:
+    """The number without its sign, but for the + of an imaginary part."""
+    text = number.group().lstrip("+-")
+    return f"+{text}" if number.string[number.start() - 1 : number.start()] in tuple("0123456789.fn") else text
+
+
 def _largest(text: str) -> float:
     """The largest finite number of a text, without its sign."""
     return max((abs(n) for n in map(float, NUMBER.findall(text)) if math.isfinite(n)), default=0.0)
@@ -229,23 +266,29 @@ def settled(found: list[Difference], exact: dict[str, Any], matrices: bool) -> l
 def is_noise(difference: Difference, exact: str, matrices: bool) -> bool:
     """Whether the texts differ in numbers alone, and the largest error of each tensor is at most four times that of PyTorch.
 
-    Of functions of `matrices` PyTorch's error may be infinite: any number will do there, but nan and infinity only where PyTorch has them.
+    Errors are known up to one unit in the last place that is printed. Of functions of `matrices` PyTorch's error may be infinite: any
+    number will do there, but nan and infinity only where PyTorch has them.
     """
     texts = [
-        re.sub(r"\s+", " ", _GRAD_FN.sub("", re.sub(r",\s*dtype=torch\.(b?float\d+)", "", text)))
+        re.sub(r"\s+", " ", _GRAD_FN.sub("", re.sub(r",\s*dtype=torch\.(b?float|complex)\d+", "", text)))
         for text in (difference.theirs, difference.ours, exact)
     ]
     if len({re.sub(r"[\s,]", "", NUMBER.sub("#", text)) for text in texts}) != 1 or "torch.float64" in difference.theirs:
         return False
     for parts in zip(*(text.split("tensor(") for text in texts), strict=True):
-        theirs, ours, true = ([float(n) for n in NUMBER.findall(part)] for part in parts)
-        triples = zip(theirs, ours, true, strict=True)
-        errors = [(_error(a, t), _error(b, t), math.isfinite(b) or not math.isfinite(a)) for a, b, t in triples]
+        triples = zip(*(NUMBER.findall(part) for part in parts), strict=True)
+        numbers = [(float(a), float(b), float(t), _printed(b)) for a, b, t in triples]
+        errors = [(_error(a, t), max(_error(b, t) - unit, 0.0), math.isfinite(b) or not math.isfinite(a)) for a, b, t, unit in numbers]
         lost = [fair for own, _, fair in errors if own == math.inf]
         largest = max((own for own, _, _ in errors if own < math.inf), default=0.0)
         if (lost and not (matrices and all(lost))) or any(own < math.inf and other > _NOISE * largest for own, other, _ in errors):
             return False
     return True
+
+
+def _printed(number: str) -> float:
+    """One unit in the last place of a number as it is printed; 0 for a whole number, which is exact."""
+    return 0.0 if number.endswith(".") else _unit(number)
 
 
 def _error(number: float, true: float) -> float:
