@@ -191,9 +191,7 @@ class Function:
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
-        rules.prepare(name, values)
-        rules.check_no_graph(name, tensors, bool(self.ops))
-        result = rules.computed(name, signature.implementation, values, out, tensors)
+        result = rules.computed(name, signature.implementation, values, out, tensors, bool(self.ops))
         if isinstance(out, (tuple, list)):
             rules.check_dtypes(name, out, result, tensors)
             made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))

@@ -184,6 +184,10 @@ _UNDERIVED = frozenset((*_VIEW_COPIES, "linalg_eigvals"))
 _LATE = frozenset(
     (*_COPIED, *_COMPARISONS, *IN_ITS_DTYPE, "lerp", "argmax", "argmin", "argsort", "searchsorted", "bucketize", "isin"),
 )
+#: functions that look at the dtype of `out` before anything else
+_DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin")
+#: functions composed of others, which look at their arguments before these refuse a graph
+_GRAPH_LATE = ("outer",)
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
@@ -211,19 +215,22 @@ def _follows(name: str, known: bool) -> bool:
     return name not in _COPIED and name not in _UNTRACKED and name not in _UNDERIVED and (known or name in _OPERATORS)
 
 
-def prepare(name: str, values: list[Any]) -> None:
-    """Let `torch.cross` find its dimension before anything else, and without a warning. Raises RuntimeError if there is none."""
-    if name == "cross" and values[2] is None:
+def _prepare(name: str, values: list[Any]) -> None:
+    """Change the arguments as PyTorch does where there is an `out`. Raises RuntimeError where there is no dimension for `torch.cross`."""
+    if name == "cross" and values[2] is None:  # it finds its dimension before anything else, and without a warning
         shape = values[0].array.shape
         if 3 not in shape:
             raise shape_error("no dimension of size 3 in input")
         values[2] = shape.index(3)
+    elif name == "kron":  # its view is of `out`, so that any strides will do
+        values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
 
 
 def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
     """Raise PyTorch's error where an argument, `out` among them, requires a gradient. `known`: the function has a derivative."""
-    if _follows(name, known) and state.enabled and any(t.requires_grad for t in tensors):
-        raise _no_graph(_operator(name, tensors))
+    product = name in ("matmul", "linalg_matmul")
+    if (product or _follows(name, known)) and state.enabled and any(t.requires_grad for t in tensors):
+        raise _no_graph("matmul" if product else _operator(name, tensors))
 
 
 def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
@@ -259,21 +266,37 @@ def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]
     return in_place.apply(made, lambda _: op(*operands))
 
 
-def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, tensors: Sequence[Tensor]) -> Any:
-    """The result that is written into `out`. Raises the error for the dtype of `out` where there is no kernel, which comes after it."""
+def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, tensors: Sequence[Tensor], known: bool) -> Any:
+    """The result that is written into `out`. Raises PyTorch's errors for an `out` that does not fit, which come before others.
+
+    `tensors` are those of the call, `out` included; `known`: the function has a derivative.
+    """
+    _prepare(name, values)
+    if name not in _GRAPH_LATE:
+        check_no_graph(name, tensors, known)
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    if name in _DTYPE_FIRST:
+        _check_first(name, outs, values[0].dtype, tensors)
     try:
         with recording(state.enabled and name not in _UNDERIVED):
-            return run(*values)
+            result = run(*values)
     except ProgramError as error:
         if error.code is Code.NO_KERNEL and name not in _LATE:
-            outs = out if isinstance(out, (tuple, list)) else (out,)
             operands = [t for t in tensors if not any(t is into for into in outs)]
-            dtype = dtypes.result_type(tuple(operands[:1] if name.startswith(("scatter", "index")) else operands))
-            text = _SEVERAL.get(name) if len(outs) > 1 else ""
-            if isinstance(text, str) and text and outs[0].dtype is not dtype:
-                raise _wrong_dtype(text, name, outs[0], dtype, "values") from None
-            check_dtype(name, outs[0], dtype, tensors)
+            kept = operands[:1] if name.startswith(("scatter", "index")) else operands
+            _check_first(name, outs, dtypes.result_type(tuple(kept)), tensors)
         raise
+    if name in _GRAPH_LATE:
+        check_no_graph(name, tensors, known)
+    return result
+
+
+def _check_first(name: str, outs: Sequence[Tensor], dtype: DType, tensors: Sequence[Tensor]) -> None:
+    """Check the first tensor before anything is computed, for a result of this dtype."""
+    text = _SEVERAL.get(name) if len(outs) > 1 else ""
+    if isinstance(text, str) and text and outs[0].dtype is not dtype:
+        raise _wrong_dtype(text, name, outs[0], dtype, "values")
+    check_dtype(name, outs[0], dtype, tensors)
 
 
 def check_dtypes(name: str, outs: Sequence[Tensor], results: Any, tensors: Sequence[Tensor]) -> None:

@@ -36,6 +36,7 @@ from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -273,6 +274,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
+    if state.enabled and (input.requires_grad or batch1.requires_grad or batch2.requires_grad):
+        size(batch1, 0)  # which the node saves first
     expanded_shape(input, (size(batch1, 1), size(batch2, 2)))
     check_ranks(batch1, batch2)
     (count, n, k), (others, m, p) = batch1.array.shape, batch2.array.shape

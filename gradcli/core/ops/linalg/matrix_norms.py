@@ -22,7 +22,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.svd import svdvals
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.norms import check_wider, vector_norm
+from gradcli.core.ops.reduce.norms import check_dtype, vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
@@ -51,20 +51,18 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     if ord not in ("fro", "nuc") if isinstance(ord, str) else abs(ord) not in (1, 2, math.inf):
         raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     check_matrices(name, A)
-    if not A.dtype.is_differentiable:
-        raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
+    by_values = ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2)
+    check_floats(name, A, low=not by_values, complex=True)
     first, second = _two_dims(name, A, dim)
-    if dtype is not None:
-        check_wider(name, A.dtype, dtype)
+    check_dtype(name, A.dtype, dtype)
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype)
     largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
-    if ord != "nuc" and abs(ord) != 2:
+    if not by_values:
         if abs(ord) == math.inf:
             first, second = second, first
         sums = vector_norm(A, 1, (first,), keepdim, dtype)
         return largest(sums, (second - (not keepdim and second > first),), keepdim)
-    check_floats(name, A, complex=True)
     A = A if dtype is None else to_dtype(A, dtype)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
     values = svdvals(permute(A, (*rest, first, second)))
@@ -82,7 +80,7 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
         found = f"[{', '.join(map(str, dim))}]"
         raise runtime_error(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {found}")
     if isinstance(ord, str):
-        if dim is None and rank > 2:
+        if dim is None and rank not in (1, 2):
             raise shape_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
     if ord is not None and dim is None and rank not in (1, 2):

@@ -211,19 +211,25 @@ def check_wider(name: str, given: DType, wanted: DType) -> None:
         )
 
 
+def check_dtype(name: str, given: DType, wanted: DType | None) -> None:
+    """Raise RuntimeError for a dtype in which the norm of numbers of the given one cannot be computed."""
+    if wanted is None:
+        return
+    if not wanted.is_differentiable:
+        raise runtime_error(f"{name}: dtype should be floating point or complex, but got {wanted.torch_name}")
+    if wanted.is_complex != given.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise runtime_error(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted.torch_name}")
+    check_wider(name, given, wanted)
+
+
 def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
     if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
     if not input.array.size:
         _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
-    if dtype is not None and not dtype.is_differentiable:
-        raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
-    if dtype is not None:
-        if dtype.is_complex != input.dtype.is_complex:
-            kind = "complex" if input.dtype.is_complex else "real"
-            raise runtime_error(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {dtype.torch_name}")
-        check_wider("linalg.vector_norm", input.dtype, dtype)
+    check_dtype("linalg.vector_norm", input.dtype, dtype)
     return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
