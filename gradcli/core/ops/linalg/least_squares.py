@@ -35,6 +35,13 @@ def _bound(largest: Array, tolerances: tuple[Any, Any]) -> Any:
     return np.maximum(absolute, scaled)
 
 
+def _check_real(name: str, **tolerances: Tolerance) -> None:
+    """Raise RuntimeError for a complex tensor as a tolerance."""
+    for key, value in tolerances.items():
+        if type(value) is Tensor and value.dtype.is_complex:
+            raise runtime_error(f"{name}: {key} tensor of complex type is not supported. Got {value.dtype.torch_name}")
+
+
 def _tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Any, Any]:
     """Both tolerances as numbers or arrays; the relative one is the longer side times eps where neither is given."""
     found = [t.array if type(t) is Tensor else t for t in (atol, rtol)]
@@ -60,7 +67,7 @@ def _pinv(a: Array, absolute: Any, relative: Any, hermitian: bool) -> Array:
         left, right, sizes = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj(), values
     kept = sizes > _bound(sizes.max(-1, keepdims=True), (absolute, relative))
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
-    return np.asarray(np.matmul(left, inverse[..., None] * right))
+    return np.asarray(np.matmul(left * inverse[..., None, :], right))
 
 
 def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
@@ -111,12 +118,14 @@ def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitia
             "double, cfloat or cdouble types",
         )
     check_matrices("linalg.pinv", input)
+    _check_real("torch.linalg.pinv", atol=atol, rtol=rtol)
     if hermitian:
         check_squares("linalg.eigh", input)
     return PINV(input, *_tolerances(input, atol, rtol), hermitian)  # type: ignore[no-any-return]
 
 
 def _pinv_of_rcond(input: Tensor, rcond: Tolerance, hermitian: bool = False) -> Tensor:
+    _check_real("torch.linalg.pinv", rcond=rcond)
     return pinv(input, 0.0, rcond, hermitian)
 
 
@@ -131,6 +140,7 @@ def _check_epsilon(A: Tensor) -> None:
 def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitian: bool = False) -> Tensor:
     """The number of singular values above both tolerances. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("torch.linalg.matrix_rank", input, "input")
+    _check_real("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
     if rtol is None:
         _check_epsilon(input)
     if not input.array.size:

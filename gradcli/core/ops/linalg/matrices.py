@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
+_Forward = TypeVar("_Forward", bound=Callable[..., Any])
 #: kernels that PyTorch does not call for tensors without elements
 EMPTY = ("lu_cpu", "cholesky_cpu", "linalg_eigh_cpu", "linalg_svd_cpu", "ldl_factor_kernel_cpu", "ldl_solve_kernel_cpu")
 
@@ -39,7 +40,7 @@ def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, comp
         raise runtime_error(f"{name}: Low precision dtypes not supported. Got {A.dtype.torch_name}")
 
 
-def of_any_dtype(run: Callable[..., Any]) -> Callable[..., Any]:
+def of_any_dtype(run: _Forward) -> _Forward:
     """The same function of matrices, also for those without elements of a dtype that numpy's library does not take."""
 
     def forward(a: Array, *more: Any) -> Any:
@@ -48,7 +49,7 @@ def of_any_dtype(run: Callable[..., Any]) -> Callable[..., Any]:
         made = run(a.astype(np.float32), *(m.astype(np.float32) if isinstance(m, np.ndarray) else m for m in more))
         return tuple(m.astype(a.dtype) for m in made) if isinstance(made, tuple) else made.astype(a.dtype)
 
-    return forward
+    return forward  # type: ignore[return-value]
 
 
 def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:

@@ -26,6 +26,7 @@ from gradcli.errors import runtime_error
 
 
 def _qr(a: Array, mode: str) -> tuple[Array, Array]:
+    a = a + a.dtype.type(0)  # numpy's library takes -0 for a negative number
     if mode == "r":
         return np.empty((0,), a.dtype), to_column_major(np.asarray(np.linalg.qr(a, "r")))
     if mode == "complete":
