@@ -214,7 +214,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "str": lambda v: type(v) is str,
     "ints": _is_ints,
     "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
-    "scalars": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
+    "scalars": lambda v: isinstance(v, (tuple, list)) and all(map(_is_number, v)),
     "ints1": lambda v: _is_int(v) or _is_ints(v),
     "Tensors": lambda v: isinstance(v, (tuple, list)) and all(type(one) is Tensor for one in v),
     "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,
@@ -332,7 +332,9 @@ class Signature:
                 taken.append((len(values), p))
                 values.append(number)
             else:
-                return self._fail(strict, self._wrong_type(name, p, value, None if keyword else at + 1))
+                # of a list of tensors PyTorch says what else is in it, whatever other overloads there are
+                mixed = p.type == "Tensors" and isinstance(value, (tuple, list))
+                return self._fail(strict or mixed, self._wrong_type(name, p, value, None if keyword else at + 1))
             if keyword:
                 left -= 1
             else:
