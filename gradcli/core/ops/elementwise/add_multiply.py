@@ -197,7 +197,7 @@ LERP_SCALAR = Pointwise(
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
-    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(a - b, 1 - w, b)),
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(-(b - a), 1 - w, b)),
     "input end weight",
     input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
