@@ -79,8 +79,8 @@ class Typed(Op):
 
     def __call__(self, *args: Any) -> Any:
         x, dtype = args[0], args[-1]
-        if not dtype.is_floating_point:
-            self._check_dtype(x, dtype)
+        if dtype.is_complex and self.complex is None:
+            raise self.no_complex(dtype)
         array = x.array if x.dtype is dtype else self.cast(x.array, dtype)
         result = np.asarray(self.forward(array, *args[1:]))
         if self.real:
@@ -92,6 +92,8 @@ class Typed(Op):
         out = Tensor(self._special(result, dtype) if dtype.is_special else result, dtype)
         if state.enabled:
             if x.requires_grad:
+                if not dtype.is_differentiable:
+                    raise runtime_error(f"Autograd not support dtype: {dtype.torch_name}")
                 self._link(out, args[:1], args[1:], (x.edge(),), 1)
         elif state.inference:
             out.meta = {"inference": True}
@@ -102,10 +104,3 @@ class Typed(Op):
     def cast(self, x: Array, dtype: DType) -> Array:
         """The elements in the dtype that is computed in."""
         return dtypes.cast(x, dtype)
-
-    def _check_dtype(self, x: Tensor, dtype: DType) -> None:
-        """Refuse a dtype that has no gradients, where they are wanted, and a complex one, unless the record is for such."""
-        if x.requires_grad and state.enabled and not dtype.is_differentiable:
-            raise runtime_error(f"Autograd not support dtype: {dtype.torch_name}")
-        if dtype.is_complex and self.complex is None:
-            raise self.no_complex(dtype)

@@ -224,7 +224,7 @@ def _logcumsumexp_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: An
     if not x.array.ndim:
         return tangents[0]
     if not x.array.shape[dim]:
-        raise ProgramError("IndexError", f"max(): Expected reduction dim {dim} to have non-zero size.")
+        raise ProgramError("IndexError", f"max(): Expected reduction dim {wrap_dim(dim, x.array.ndim)} to have non-zero size.")
     weights = xp.exp(x - Tensor(x.array.max(dim, keepdims=True), x.dtype))
     whole = xp.call(CUMSUM, weights, dim, x.dtype)
     return xp.call(CUMSUM, weights * tangents[0], dim, x.dtype) / (whole + 1e-13)
@@ -316,6 +316,8 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
     def run(input: Tensor, dim: int) -> Any:
         if not input.array.ndim and dim not in (0, -1):
             raise ProgramError("IndexError", f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        if input.array.size:
+            wrap_dim(dim, input.array.ndim)
         return result(name, op(input, dim))
 
     return Function(

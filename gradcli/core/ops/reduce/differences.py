@@ -26,13 +26,11 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _difference(x: Tensor, dim: int) -> Any:
-    if not x.array.ndim:
-        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+    _refuse_slice(x)
     size = x.array.shape[dim]
-    if not size:
-        return narrow(x, dim, 0, 0)
+    count = max(size - 1, 0)
     # PyTorch makes the earlier part first, which decides the order in which the gradients are added
-    earlier, later = narrow(x, dim, 0, size - 1), narrow(x, dim, 1, size - 1)
+    earlier, later = narrow(x, dim, 0, count), narrow(x, dim, min(size, 1), count)
     return NE(later, earlier) if x.dtype is dtypes.bool_ else sub(later, earlier)
 
 
@@ -156,11 +154,11 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
     rank = input.array.ndim
     if input.dtype is dtypes.uint8:
         raise runtime_error("torch.gradient does not support uint8 input.")
-    if edge_order not in (1, 2):
-        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
     if isinstance(spacing, Sequence) and len(spacing) != len(dims):
         raise _count_error(len(spacing), len(dims), rank if dim is None else None)
+    if edge_order not in (1, 2):
+        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     places = [wrap_dim(d, rank) for d in dims]
     for d in places:
         if places.count(d) > 1:
@@ -201,8 +199,8 @@ def _refuse_bool_distance(name: str, dx: float) -> None:
 
 def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points that are dx apart."""
-    at = wrap_dim(dim, y.array.ndim)
     _refuse_number(y, dim)
+    at = wrap_dim(dim, y.array.ndim)
     if not y.array.shape[at]:
         return _no_area(y, at)
     _refuse_bool("trapezoid", y)
@@ -214,19 +212,29 @@ def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
     at = wrap_dim(dim, y.array.ndim)
-    _refuse_number(y, dim if x.array.ndim else 0)
+    _refuse_number(y, at)
     if not y.array.shape[at]:
         return _no_area(y, at)
     _refuse_bool("trapezoid", y, x)
-    areas = _steps("trapezoid", y, x, at) * _sums_of_neighbours(y, at)
+    areas = _areas("trapezoid", y, x, at)
     return scalars.over(traced, sum_mean.sum(areas, (at,)), 2.0)  # type: ignore[no-any-return]
 
 
-def _sums_of_neighbours(y: Tensor, at: int) -> Any:
-    if not y.array.ndim:
+def _refuse_slice(x: Tensor) -> None:
+    if not x.array.ndim:
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+
+
+def _sums_of_neighbours(y: Tensor, at: int) -> Any:
+    _refuse_slice(y)
     size = y.array.shape[at]
     return add(narrow(y, at, 0, max(size - 1, 0)), narrow(y, at, min(size, 1), max(size - 1, 0)))
+
+
+def _areas(name: str, y: Tensor, x: Tensor, at: int) -> Any:
+    """Twice the areas between neighbours along dimension `at` of y; the steps of x are made first."""
+    steps = _steps(name, y, x, at)
+    return _sums_of_neighbours(y, at) * steps
 
 
 def _no_area(y: Tensor, at: int) -> Tensor:
@@ -253,6 +261,7 @@ def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("cumulative_trapezoid", y)
     _refuse_bool_distance("cumulative_trapezoid", dx)
+    _refuse_slice(y)
     at = wrap_dim(dim, y.array.ndim)
     return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), dim)
 
@@ -261,7 +270,7 @@ def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
     _refuse_bool("cumulative_trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
-    areas = _steps("cumulative_trapezoid", y, x, at) * _sums_of_neighbours(y, at)
+    areas = _areas("cumulative_trapezoid", y, x, at)
     return scalars.over(traced, cumsum(areas, at), 2.0)
 
 

@@ -61,6 +61,8 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     x = input.array.reshape(-1)
     low, high = float(min), float(max)
     if low == high and x.size:
+        if input.dtype.is_complex:
+            raise not_implemented("aminmax_cpu", input.dtype)
         low, high = float(x.min()), float(x.max())
     if low == high:
         low, high = low - 1, high + 1
@@ -242,6 +244,7 @@ def _check_edges(edges: Array, dim: int) -> None:
 
 
 def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
+    check_no_tangent("aten::histogram", input, bins, weight)
     edges = bins.array
     _check_edges(edges, 0)
     if edges.size == 1:

@@ -185,13 +185,18 @@ _N = [[1.5, -2.5, 0.5], [0.75, 3.0, -1.0]]
 
 
 def _max_or_min(
-    name: str, whole: Op, along: Selection, pair: Op, most: str, more: str, reference: Callable[..., Any], of_two: np.ufunc
+    name: str, whole: Op, along: Selection, pair: Op, most: str, more: str, reference: Callable[..., Any], pairs: np.ufunc
 ) -> Function:
     """max or min, of all elements, along a dimension and of two tensors."""
 
     def of_all(input: Tensor) -> Any:
         _check_all(name, input)
         return whole(input)
+
+    def of_two(input: Tensor, other: Tensor) -> Any:
+        if dtypes.result_type((input, other)).is_complex:
+            raise runtime_error(f"{name}imum not implemented for complex tensors.")
+        return pair(input, other)
 
     def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
         check_nonempty(name, input, dim)
@@ -202,7 +207,7 @@ def _max_or_min(
     return Function(
         name,
         ("Tensor input", of_all),
-        ("Tensor input, Tensor other", lambda input, other: pair(input, other)),
+        ("Tensor input, Tensor other", of_two),
         ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
         doc=f"The {most} element; along dim, values and indices; of two tensors, the {more} of each pair.",
         ops=(whole, along, pair),
@@ -210,7 +215,7 @@ def _max_or_min(
             Sample(f"{name}(x)", reference, x=_M),
             Sample(f"x.{name}(dim=1).values", lambda x: reference(x, axis=1), x=_M),
             Sample(f"{name}(x, 0, keepdim=True)[0]", lambda x: reference(x, axis=0, keepdims=True), x=_M),
-            Sample(f"{name}(x, y)", of_two, x=_M, y=_N),
+            Sample(f"{name}(x, y)", pairs, x=_M, y=_N),
         ),
         out=True,
     )

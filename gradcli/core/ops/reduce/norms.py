@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import Number, wrap_dim, wrap_dims
+from gradcli.core.ops.checks import Number, with_method, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise.add_multiply import MUL, sub
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
@@ -29,7 +30,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, powers: bool = False) -> Array:
@@ -249,14 +250,15 @@ def _check_identity(input: Tensor, order: float, dims: tuple[int, ...]) -> None:
                 )
 
 
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: DType | None = None) -> Any:
     """`torch.norm`: the vector norm of order p, which is 2 for "fro" and None; other names mean matrix norms."""
-    if type(p) is str and p != "fro":
-        return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if isinstance(dim, int):
-        dim = [dim]
-    # linalg.vector_norm is called by its name, so that it checks the arguments and raises PyTorch's errors
-    return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
+    rank = with_method(input, "layout").array.ndim
+    dims = [dim] if isinstance(dim, int) else dim
+    options = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    # the functions are called by their names, so that they check the arguments and raise PyTorch's errors
+    if type(p) is str and (p != "fro" or (dims is not None and language.length(dims) > 2)):
+        return catalog.function("linalg.matrix_norm")(input, p, list(range(rank)) if dims is None else dims, keepdim, **options)
+    return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dims, keepdim, **options)
 
 
 _REAL_BESIDE_COMPLEX = (
@@ -333,8 +335,7 @@ DIST = _Distance(
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """The norm of order p of `input - other`."""
     difference = sub(input, other)
-    if not difference.dtype.is_differentiable:
-        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
+    _check_norm(difference)
     if not difference.array.size and (p < 0 or p == math.inf):
         shown = str(p) if math.isinf(p) else f"{p:g}"
         raise runtime_error(
@@ -413,7 +414,8 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
         raise shape_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
     wrap_dim(dim, rank)
     if not input.dtype.is_differentiable:
-        raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
+        text = f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
+        raise runtime_error(text, Code.NO_KERNEL)
     _check_identity(input, float(p), tuple(sorted(_others(rank, dim))))
     return RENORM(input, p, dim, maxnorm)  # type: ignore[no-any-return]
 
@@ -435,6 +437,17 @@ NORM_ALL = Op(
 )
 
 
+def _check_norm(v: Tensor) -> None:
+    """Raise RuntimeError for integers and bool."""
+    if not v.dtype.is_differentiable:
+        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
+
+
+def _norm_of_rows(v: Tensor, pow: int, dim: int) -> Any:
+    _check_norm(v)
+    return NORM(v, pow, (dim,), False)
+
+
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
     rank = v.array.ndim
@@ -442,17 +455,16 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
         wrap_dim(dim, rank)
     if not rank and dim != -1:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
-    if not v.dtype.is_differentiable:
-        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {v.dtype.torch_name} instead.")
     if dim == -1:
+        _check_norm(v)
         return NORM_ALL(v, pow)  # type: ignore[no-any-return]
     v = contiguous(v)
     if dim == 0:
         shape = (v.array.shape[0], *(1,) * (rank - 1))
-        return view(NORM(view(v, (v.array.shape[0], -1)), pow, (1,), False), shape)
+        return view(_norm_of_rows(view(v, (v.array.shape[0], -1)), pow, 1), shape)
     if dim == rank - 1:
         shape = (*(1,) * (rank - 1), v.array.shape[-1])
-        return view(NORM(view(v, (-1, v.array.shape[-1])), pow, (0,), False), shape)
+        return view(_norm_of_rows(view(v, (-1, v.array.shape[-1])), pow, 0), shape)
     return transpose(norm_except_dim(contiguous(transpose(v, 0, dim)), pow, 0), 0, dim)
 
 
@@ -467,8 +479,8 @@ FUNCTIONS = (
     Function(
         "norm",
         (
-            "Tensor input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None",
-            lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype),
+            "any input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None",
+            norm,
         ),
         doc="The vector norm of order p over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
@@ -485,7 +497,10 @@ FUNCTIONS = (
     ),
     Function(
         "Tensor.norm",
-        ("Tensor input, any p='fro', any dim=None, any keepdim=False, any dtype=None", norm),
+        (
+            "Tensor input, any p='fro', any dim=None, any keepdim=False, any dtype=None",
+            lambda x, p, dim, keepdim, dtype: norm(x, p, dim, keepdim, dtype=dtype),
+        ),
         doc="The vector norm of order p over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
         samples=(Sample("x.norm()", _reference(2), x=_M), Sample("x.norm(p=1, dim=-1)", _reference(1, 1), x=_M)),

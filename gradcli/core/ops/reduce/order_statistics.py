@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, selection
-from gradcli.core.ops.checks import refuse_bool, wrap_dim
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.masked import MASKED_FILL
@@ -23,6 +23,7 @@ from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -90,16 +91,22 @@ MEDIAN, MEDIAN_DIM = _median_records("Median", False)
 NANMEDIAN, NANMEDIAN_DIM = _median_records("Nanmedian", True)
 
 
+def _refuse(kernel: str, dtype: DType) -> None:
+    """Raise NotImplementedError for bool and complex numbers."""
+    if dtype is dtypes.bool_ or dtype.is_complex:
+        raise not_implemented(kernel, dtype)
+
+
 def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def of_all(input: Tensor) -> Any:
         if not input.array.size and (input.dtype is dtypes.bool_ or input.dtype.is_complex):
             return Tensor(np.asarray(np.nan).astype(input.dtype.np), input.dtype)
-        refuse_bool("median_cpu", input.dtype)
+        _refuse("median_cpu", input.dtype)
         return whole(input)
 
     def of_dim(input: Tensor, dim: int, keepdim: bool) -> NamedResult:
         check_nonempty("median", input, dim)
-        refuse_bool("median_out", input.dtype)
+        _refuse("median_out", input.dtype)
         return result(name, along(input, dim, keepdim))
 
     return of_all, of_dim

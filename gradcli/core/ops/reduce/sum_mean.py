@@ -145,6 +145,7 @@ NANSUM = Typed(
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The sum along dimensions, nan counted as 0; None is all of them."""
+    wrap_dims(dim, input.array.ndim)
     if input.dtype.is_complex:
         raise runtime_error("nansum on CPU does not support complex inputs")
     return NANSUM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
@@ -152,11 +153,9 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not nan, over dimensions; None is all of them."""
-    if not input.dtype.is_floating_point:
-        if input.dtype.is_complex:
-            raise runtime_error("nansum on CPU does not support complex inputs")
+    if not input.dtype.is_differentiable:
         raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
-    if dtype is not None and not dtype.is_floating_point:
+    if dtype is not None and not dtype.is_differentiable:
         raise runtime_error(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
             f"Got: {dtype.torch_name}"
