@@ -40,6 +40,8 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
     if isinstance(values, (np.ndarray, blocks.Deferred)) and (values.dtype is not array.dtype or dtype is dtypes.bfloat16):
         values = dtypes.cast(np.asarray(values), dtype)
+    elif dtype.itemsize == 2 and dtype.is_floating_point:
+        values = dtypes.cast(np.asarray(values, np.float32), dtype)
     blocks.settle()
     array[...] = values
 

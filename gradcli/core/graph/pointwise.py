@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,12 @@ class Pointwise(Op):
 
     `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
     floating first, "compare" bool, "number" that of the tensor and of the number that is the first plain argument.
-    Half precision is computed in single precision and rounded once, unless the record looks at the dtype itself (`narrow`).
+    Half precision is computed in single precision and rounded once, unless the record looks at the dtype itself (`narrow`), or has a
+    function for it (`in_half`), whose first argument is the dtype and the others are those of `forward`, in single precision.
     A number, or a 0-d tensor of another dtype, is rounded to half precision first, unless it is the second operand of a `factor` record.
     """
 
-    __slots__ = ("factor", "kind", "layout", "narrow")
+    __slots__ = ("factor", "in_half", "kind", "layout", "narrow")
     elementwise = True
     default_jvp = "elementwise"
 
@@ -50,6 +52,7 @@ class Pointwise(Op):
         layout: memory_format.Layout = "iterated",
         narrow: bool = False,
         factor: bool = False,
+        in_half: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
@@ -57,6 +60,7 @@ class Pointwise(Op):
         self.layout = layout
         self.narrow = narrow
         self.factor = factor
+        self.in_half = in_half
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
@@ -76,7 +80,8 @@ class Pointwise(Op):
             if x.size >= blocks.threshold:
                 x = blocks.defer(x)
             half = dtype is dtypes.float16 and not self.narrow
-            out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
+            forward = self.forward if self.in_half is None else self._forward(dtype)
+            out = self._made(forward(x.astype(np.float32) if half else x, *attrs), dtype)
             if (self.layout != "iterated" or (x.ndim > 1 and not a.array.flags.c_contiguous)) and type(x) is not blocks.Deferred:
                 out.array = self._placed(out.array, (laid,))
             if a.requires_grad and state.enabled:
@@ -90,8 +95,9 @@ class Pointwise(Op):
             return self._of_complex(args)
         if dtype is dtypes.float16 and not self.narrow:
             arrays = [array.astype(np.float32) for array in arrays]
+        forward = self.forward if self.in_half is None else self._forward(dtype)
         try:
-            result = self.forward(*arrays, *attrs)
+            result = forward(*arrays, *attrs)
         except ValueError:
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
@@ -102,6 +108,11 @@ class Pointwise(Op):
         if state.dual is not None:
             state.dual.push(self, operands, attrs, (out,))
         return out
+
+    def _forward(self, dtype: DType) -> Callable[..., Any]:
+        """What computes a record that has a function for half precision."""
+        in_half = self.in_half if dtype is dtypes.float16 or dtype is dtypes.bfloat16 else None
+        return self.forward if in_half is None else partial(in_half, dtype)
 
     def _of_complex(self, args: tuple[Any, ...]) -> Tensor:
         """The call for complex operands: as the record declares it. Raises NotImplementedError where it is for real numbers."""
@@ -183,8 +194,9 @@ class Pointwise(Op):
             x = blocks.defer(x)
         elif of_b is Tensor and y.size >= blocks.threshold:
             y = blocks.defer(y)
+        forward = self.forward if self.in_half is None else self._forward(dtype)
         try:
-            result = self.forward(x, y, *attrs)
+            result = forward(x, y, *attrs)
         except ValueError:
             raise self._mismatch([x, y]) from None
         out = self._made(result, dtype)

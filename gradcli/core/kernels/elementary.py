@@ -87,6 +87,14 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
     return np.asarray(np.where(np.isfinite(error) & (error != 0), total + error, total))
 
 
+def in_vectors(x: Any, step: int = 64) -> Any:
+    """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ."""
+    if not x.flags.forc:
+        return np.False_
+    order = "C" if x.flags.c_contiguous else "F"
+    return (np.arange(x.size) < x.size - x.size % (step // x.itemsize)).reshape(x.shape, order=order)
+
+
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power
 _EXP_TERMS = tuple(np.float32(c) for c in (1.98527622e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5))
 _PER_LN2 = np.float32(1 / np.log(2))
@@ -177,6 +185,30 @@ def arctan2(y: Any, x: Any) -> Any:
         return _wide_arctan2(y, x)
     right = (x > 0) & (x < np.inf)
     return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
+
+
+def _c_product(x: Any, y: Any) -> Any:
+    """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
+    made = x * y
+    lost = np.isnan(made.real) & np.isnan(made.imag)
+    if not lost.any():
+        return made
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    terms = a * c, b * d, a * d, b * c
+    wide = np.isinf(a) | np.isinf(b), np.isinf(c) | np.isinf(d)
+    grown = np.any(np.isinf(terms), axis=0) & ~(wide[0] | wide[1])
+    # an infinite operand counts by its signs, a nan beside it as 0
+    parts = [np.where(wide[k // 2], np.copysign(np.isinf(p).astype(p.dtype), p), p) for k, p in enumerate((a, b, c, d))]
+    spoilt = wide[1] | grown, wide[0] | grown
+    a, b, c, d = (np.where(spoilt[k // 2] & np.isnan(p), np.copysign(p.dtype.type(0), p), p) for k, p in enumerate(parts))
+    mended = np.empty_like(made)
+    mended.real, mended.imag = np.inf * (a * c - b * d), np.inf * (a * d + b * c)
+    return np.where(lost & (wide[0] | wide[1] | grown), mended, made)
+
+
+def complex_power(a: Any, b: Any) -> Any:
+    """`a ** b` of complex arrays as the C library has it, nan for 0 to the power 0; numpy's function knows more special cases."""
+    return np.exp(_c_product(*np.broadcast_arrays(b, np.log(a))))
 
 
 def complex_log1p(z: Any) -> Any:

@@ -51,7 +51,7 @@ def _tensor_like(a: Any, b: Any) -> Tensor:
     if type(a) is Tensor:
         return a
     dtype = dtypes.result_type((a, b))
-    return Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype)
+    return Tensor(dtypes.cast(np.asarray(scalar_of(a, dtype)), dtype), dtype)
 
 
 def _matmul(a: Any, b: Any) -> Any:

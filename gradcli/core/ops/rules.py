@@ -101,16 +101,17 @@ def not_differentiable(
     *,
     elementwise: bool = False,
     factor: bool = False,
+    in_half: Callable[..., Any] | None = None,
     number: str = "",
     outputs: str = "",
 ) -> Op:
     """The record of PyTorch's operator `aten::name`: its results require gradients, and the backward pass raises RuntimeError.
 
-    `number` is the operand that is a Python number; `elementwise` and `factor` are as for `Pointwise`.
+    `number` is the operand that is a Python number; `elementwise`, `factor` and `in_half` are as for `Pointwise`.
     """
     more: Any = {"outputs": outputs, "differentiable": len(outputs.split())} if outputs else {}
     if elementwise:
-        more["factor"] = factor
+        more |= {"factor": factor, "in_half": in_half}
     else:
         more["jvp"] = lambda *_: check_derived(f"aten::{name}")
     rule = refused(lambda: no_derivative(f"aten::{name}"))

@@ -13,6 +13,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels.elementary import in_vectors
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.operators import truth
@@ -54,13 +55,6 @@ def activation(
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
-
-
-def in_vectors(x: Any, step: int = 64) -> Any:
-    """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ."""
-    if not x.flags.c_contiguous:
-        return np.False_
-    return (np.arange(x.size) < x.size - x.size % (step // x.itemsize)).reshape(x.shape)
 
 
 def nan_in_vectors(x: Any, step: int = 64) -> Any:

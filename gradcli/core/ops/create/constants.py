@@ -27,7 +27,7 @@ Made = tuple[Array, DType]
 def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Made:
     check_sizes(size, dtype, name)
     plain = not value and not (type(value) is float and math.copysign(1, value) < 0)
-    return (np.zeros(size, dtype.np) if plain else np.full(size, value, dtype.np)), dtype
+    return (np.zeros(size, dtype.np) if plain else np.full(size, dtypes.cast(np.asarray(value), dtype), dtype.np)), dtype
 
 
 def _filled(name: str, value: Any) -> Overload:
@@ -48,7 +48,7 @@ def _filled_like(value: Any) -> Overload:
 def _like(input: Tensor, value: Any, memory_format: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
     made = blank(input, memory_format, wanted)
-    made[...] = value
+    made[...] = dtypes.cast(np.asarray(value), wanted)
     return made, wanted
 
 

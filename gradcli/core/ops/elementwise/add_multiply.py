@@ -15,6 +15,7 @@ from gradcli.core.kernels import elementary
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -79,11 +80,20 @@ def _factor(alpha: Any, b: Any) -> Any:
     return alpha if dtype is None or dtype.kind not in "iu" else np.asarray(alpha).astype(dtype)
 
 
+def _scaled_in_half(dtype: DType, a: Any, b: Any, alpha: float) -> Any:
+    """`a + alpha * b` in half precision: PyTorch's scalar code rounds the product too."""
+    a, b, alpha = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (a, b, alpha))
+    product = np.asarray(alpha * b)
+    once = np.asarray(a + product)
+    return np.where(elementary.in_vectors(once, 32 * once.itemsize), once, a + dtypes.stored(product, dtype))
+
+
 ADD_SCALED = Pointwise(
     "AddBackward0",
     lambda a, b, alpha: elementary.fused(b, _factor(alpha, b), a),
     "input other",
     "alpha",
+    in_half=_scaled_in_half,
     input=UNCHANGED,
     other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
     complex=lambda a, b, alpha: a + alpha * b,
@@ -115,6 +125,7 @@ SUB_SCALED = Pointwise(
     _minus,
     "input other",
     "alpha",
+    in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, a, b, -alpha),
     input=UNCHANGED,
     other=Rule(_minus_scaled_rule, "-grad * alpha"),
     complex=True,
@@ -126,6 +137,7 @@ SUB_NUMBER_SCALED = Pointwise(
     "other alpha",
     saved="",
     layout="numbered",
+    in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, a, b, -alpha),
     input=UNCHANGED,
     complex=True,
 )
@@ -134,6 +146,7 @@ RSUB = Pointwise(
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
     "input other",
     "alpha",
+    in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, b, a, -alpha),
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=NONDIFF,
     complex=True,
@@ -143,6 +156,7 @@ RSUB_TENSOR = Pointwise(
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
     "input other",
     "alpha",
+    in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, b, a, -alpha),
     layout="reversed",
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=UNCHANGED,

@@ -24,6 +24,7 @@ def _direction(x: Array) -> Array:
     made = np.zeros_like(x)
     np.divide(x.real, size, out=made.real, where=size != 0)  # part by part, with one rounding each
     np.divide(x.imag, size, out=made.imag, where=size != 0)
+    made[np.isinf(x)] = complex(np.nan, np.nan)
     return made
 
 

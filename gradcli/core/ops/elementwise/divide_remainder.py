@@ -15,6 +15,7 @@ from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implem
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error
@@ -69,11 +70,28 @@ def _float_floor(a: Any, b: Any) -> Any:
     return np.where(b == 0, np.true_divide(a, b), np.floor_divide(a, b))
 
 
+def _rounded_in_half(dtype: DType, a: Any, b: Any, mode: str | None) -> Any:
+    """`_rounded_quotient` in half precision, to which PyTorch rounds each step unless the divisor is a single number."""
+    a, b = np.asarray(a), np.asarray(b)
+    if mode is None or b.size == 1:
+        return _rounded_quotient(a, b, mode)
+    if mode == "trunc":
+        return np.trunc(dtypes.stored(np.true_divide(a, b), dtype))
+    rest = np.fmod(a, b)
+    exact = dtypes.stored(np.true_divide(dtypes.stored(a - rest, dtype), b), dtype)
+    exact = np.where((rest != 0) & ((b < 0) != (rest < 0)), dtypes.stored(exact - 1, dtype), exact)
+    floor = np.floor(exact)
+    floor = np.where(exact - floor > 0.5, floor + 1, floor)
+    quotient = np.true_divide(a, b)
+    return np.where(b == 0, quotient, np.where(exact == 0, np.copysign(0, quotient), floor))
+
+
 DIV_MODE = Pointwise(
     "DivBackward2",
     _rounded_quotient,
     "input other",
     "rounding_mode",
+    in_half=_rounded_in_half,
     factor=True,
     input=Rule(
         lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else xp.zeros_like(grad),
@@ -87,7 +105,14 @@ DIV_MODE = Pointwise(
     complex=True,
 )
 FLOOR_DIVIDE, FLOOR_DIVIDE_INPLACE = (
-    not_differentiable(name, lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True, factor=True)
+    not_differentiable(
+        name,
+        lambda a, b: _rounded_quotient(a, b, "floor"),
+        "input other",
+        elementwise=True,
+        factor=True,
+        in_half=lambda dtype, a, b: _rounded_in_half(dtype, a, b, "floor"),
+    )
     for name in ("floor_divide", "floor_divide_")
 )
 

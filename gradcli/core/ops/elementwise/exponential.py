@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,22 @@ LOG1P = floating(
 SQRT = floating(
     "SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"), complex=np.sqrt
 )
-RSQRT: Pointwise = floating(
+
+
+def _rsqrt_in_half(dtype: DType, x: Any) -> Any:
+    """1 / sqrt(x), where PyTorch's scalar code rounds the root too."""
+    root = np.asarray(np.sqrt(x))
+    return np.true_divide(1, np.where(elementary.in_vectors(root, 32 * root.itemsize), root, dtypes.stored(root, dtype)))
+
+
+RSQRT: Pointwise = Pointwise(
     "RsqrtBackward0",
     lambda x: np.true_divide(1, np.sqrt(x)),
-    Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
+    "input",
+    kind="float",
+    in_half=_rsqrt_in_half,
     complex=True,
+    input=Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
 )
 
 
@@ -152,6 +164,16 @@ def _xlogy(x: Any, y: Any) -> Any:
     return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log(y)))
 
 
+def _with_rounded_logarithm(log: Callable[[Any], Any], dtype: DType, x: Any, y: Any) -> Any:
+    """`x * log(y)` in half precision, to which PyTorch rounds the logarithm too; 0 where x is 0."""
+    x, y = (dtypes.stored(np.asarray(operand, np.float32), dtype) for operand in (x, y))
+    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * dtypes.stored(log(y), dtype)))
+
+
+_xlogy_in_half = partial(_with_rounded_logarithm, elementary.log)
+_xlog1py_in_half = partial(_with_rounded_logarithm, elementary.log1p)
+
+
 def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
     flat = (xp.plain(input) == 0) & (np.asarray(xp.plain(other)) <= 0)
     return xp.call(MASKED_FILL, xp.call(XLOGY, grad, other), flat, 0)
@@ -162,7 +184,7 @@ XLOGY: Pointwise = Pointwise(
     _xlogy,
     "input other",
     kind="float",
-    narrow=True,  # the logarithm is rounded to half precision, too
+    in_half=_xlogy_in_half,
     input=Rule(_xlogy_x, "where((input == 0) & (other <= 0), 0, xlogy(grad, other))", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
@@ -179,7 +201,7 @@ XLOGY_NUMBER: Pointwise = Pointwise(
     "input",
     "other",
     kind="float",
-    narrow=True,  # the logarithm is rounded to half precision, too
+    in_half=_xlogy_in_half,
     layout="numbered",
     input=Rule(
         _xlogy_number_rule,
@@ -194,7 +216,7 @@ NUMBER_XLOGY = Pointwise(
     "x",
     saved="other self=x",
     kind="float",
-    narrow=True,  # the logarithm is rounded to half precision, too
+    in_half=lambda dtype, other, x: _xlogy_in_half(dtype, x, other),
     layout="numbered",
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
 )
@@ -221,7 +243,7 @@ XLOG1PY: Pointwise = Pointwise(
     _xlog1py,
     "input other",
     kind="float",
-    narrow=True,
+    in_half=_xlog1py_in_half,
     input=Rule(
         _xlog1py_rule,
         "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
@@ -238,7 +260,7 @@ XLOG1PY_NUMBER: Pointwise = Pointwise(
     "other",
     kind="float",
     layout="numbered",
-    narrow=True,
+    in_half=_xlog1py_in_half,
     input=Rule(
         lambda xp, grad, input, other: xp.call(
             MASKED_FILL, xp.call(XLOG1PY_NUMBER, grad, other), (xp.plain(input) == 0) & (other <= -1), 0
@@ -255,7 +277,7 @@ NUMBER_XLOG1PY = Pointwise(
     saved="other self=x",
     kind="float",
     layout="numbered",
-    narrow=True,
+    in_half=lambda dtype, other, x: _xlog1py_in_half(dtype, x, other),
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / scalars.plus(xp, other, 1), "grad * x / (other + 1)"),
 )
 

@@ -65,6 +65,7 @@ LDEXP = Pointwise(
     lambda x, other: x * np.exp2(np.asarray(other, x.dtype)),
     "input other",
     kind="float",
+    in_half=lambda dtype, x, other: x * dtypes.stored(np.exp2(np.asarray(other)), dtype),
     input=Rule(_ldexp_rule, "grad * 2**other", "0 for negative exponents that are integers"),
     other=Rule(lambda xp, grad, out: scalars.times(xp, grad * out, math.log(2)), "grad * out * math.log(2)"),
 )

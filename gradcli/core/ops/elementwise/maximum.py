@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.kernels.memory_format import compared
 from gradcli.core.ops.checks import Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
@@ -34,10 +34,23 @@ def _smaller(x: Any, y: Any) -> Any:
     return np.minimum(x, y) if x.dtype == np.float16 else np.minimum(y, x)
 
 
-def _clamp(x: Any, low: Any, high: Any) -> Any:
+def _with_tensor(chosen: Callable[[Any, Any], Any], step: int = 64) -> Callable[[Any, Any], Any]:
+    """The maximum or minimum with a tensor: of -0 and 0 PyTorch's vector code, which takes `step` bytes at a time, returns the second."""
+
+    def choose(x: Any, y: Any) -> Any:
+        made = np.asarray(chosen(x, y))
+        if made.size > elementary.LARGEST:
+            return made
+        zeros = (made == 0) & elementary.in_vectors(made, step)
+        return np.where(zeros & np.equal(x, y), y, made) if zeros.any() else made
+
+    return choose
+
+
+def _clamp(x: Any, low: Any, high: Any, larger: Any = _larger, smaller: Any = _smaller) -> Any:
     if low is not None:
-        x = _larger(x, low)
-    return x if high is None else _smaller(x, high)
+        x = larger(x, low)
+    return x if high is None else smaller(x, high)
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -119,7 +132,7 @@ def _clamp_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> 
 
 CLAMP_TENSORS = Choice(
     "ClampBackward0",
-    _clamp,
+    lambda x, low, high: _clamp(x, low, high, _with_tensor(_larger), _with_tensor(_smaller)),
     "input min max",
     jvp=_clamp_jvp,
     input=_CLAMP_RULE,
@@ -159,8 +172,9 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
     )
     tensor = Pointwise(
         f"Clamp{name}Backward1",
-        forward,
+        _with_tensor(forward),
         "input bound",
+        in_half=lambda dtype, x, bound: _with_tensor(forward, 128)(x, bound),
         saved=f"{name.lower()}=bound self",
         jvp=lambda xp, inputs, attrs, tangents, out: _either(xp, inside(*map(xp.plain, inputs)), tangents[0], tangents[1], out),
         input=Rule(
@@ -226,8 +240,9 @@ def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> P
     note = "halved where both are equal; to both where one is nan"
     return Pointwise(
         grad_fn,
-        forward,
+        _with_tensor(forward),
         "input other",
+        in_half=lambda dtype, x, y: _with_tensor(forward, 128)(x, y),
         jvp=jvp,
         input=Rule(
             lambda xp, grad, input, other: _halved_on_ties(xp, grad, input, other, loses),
@@ -254,6 +269,7 @@ def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Point
         grad_fn,
         forward,
         "input other",
+        in_half=lambda dtype, x, y: forward(y, x) if dtype is dtypes.bfloat16 else forward(x, y),  # the second of -0 and 0 in bfloat16
         input=Rule(
             lambda xp, grad, input, other: xp.call(MASKED_FILL, grad, np.logical_not(chosen(xp, input, other)), 0),
             f"where((input {sign} other) | isnan(other), grad, 0 * grad)",

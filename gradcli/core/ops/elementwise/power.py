@@ -50,6 +50,8 @@ def _negative_power() -> ProgramError:
 
 
 def _power(a: Any, b: Any) -> Any:
+    if type(b) is complex:
+        return _complex_power(a, b)
     if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
         if not isinstance(b, np.ndarray) and b < 0:
             raise _negative_power()
@@ -72,6 +74,26 @@ def _power(a: Any, b: Any) -> Any:
         if b == -2:
             return np.true_divide(1, np.multiply(a, a))
     return elementary.power(a, b)
+
+
+def _complex_power(a: Any, b: Any) -> Any:
+    """The power of complex numbers. A number as exponent is a product, a root or a reciprocal where it can be."""
+    dtype = np.result_type(a, b)
+    if isinstance(b, np.ndarray):
+        return elementary.complex_power(a.astype(dtype), b.astype(dtype))
+    a = a.astype(dtype)
+    if b == 0:
+        return np.ones_like(a)
+    if b == 1:
+        return a
+    return _power(a, b.real) if b in (0.5, -0.5, 2, 3, -1, -2) else elementary.complex_power(a, np.asarray(b, dtype))
+
+
+def _power_of_complex(base: Any, exponent: Any) -> Any:
+    """A number to powers that are complex."""
+    if base == 1 and type(base) is not bool:
+        return np.ones_like(exponent)
+    return elementary.complex_power(np.asarray(base, exponent.dtype), exponent)
 
 
 def _power_of_pair(a: Any, b: Any) -> Any:
@@ -100,7 +122,7 @@ def _to_number(rounded: Callable[[float], float]) -> Pointwise:
         "input",
         "exponent",
         input=Rule(rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"),
-        complex=True,
+        complex=_complex_power,
     )
     return record
 
@@ -116,7 +138,7 @@ POW_TENSOR = Pointwise(
     "input exponent",
     input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
     exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
-    complex=True,
+    complex=_complex_power,
 )
 POW_NUMBER = Pointwise(
     "PowBackward2",
@@ -126,7 +148,7 @@ POW_NUMBER = Pointwise(
     saved="exponent result self=base",
     layout="contiguous",
     exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
-    complex=True,
+    complex=lambda exponent, base: _power_of_complex(base, exponent),
 )
 
 
