@@ -51,6 +51,7 @@ class Code(Enum):
     RESULT_DTYPE = auto()  # a result that cannot be cast to the dtype of where it goes
     NO_OUTPUT_DTYPE = auto()
     NO_KERNEL = auto()  # `names` has the kernel and the dtype
+    AFTER_CHECKS = auto()  # what PyTorch raises after its checks of memory, shapes and dtypes, for example a division by zero
     # types of operands
     UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
     NOT_ITERABLE = auto()

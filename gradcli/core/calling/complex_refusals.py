@@ -82,7 +82,6 @@ KERNELS = {
     "nextafter": "nextafter_cpu",
     "nll_loss": "nll_loss_out_frame",
     "poisson": "poisson_cpu",
-    "polygamma": "trigamma",
     "prelu": "prelu_cpu",
     "remainder": "remainder_cpu",
     "round": "round_vml_cpu",
@@ -171,6 +170,11 @@ def refusal(name: str, dtype: DType) -> ProgramError:
 def knows(name: str) -> bool:
     """Whether PyTorch refuses complex tensors in the function `name`."""
     return name in KERNELS or name in TEXTS
+
+
+def before_checks(name: str) -> bool:
+    """Whether the function `name` refuses complex tensors before it looks at memory and shapes."""
+    return name in TEXTS
 
 
 def by_kernel(name: str) -> bool:

@@ -11,6 +11,7 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error
 
@@ -222,6 +223,12 @@ def _take_dtype(signature: Signature, values: list[Any], out: Tensor) -> None:
     values[at], values[names.index("pin_memory")] = out.dtype, False
 
 
+#: operators whose in-place forms leave out the term of a tensor without a tangent; others take it as 0, which shows in signs of zeros
+_WITHOUT_ZEROS = ("arctan2", "atan2", "copysign", "fmod", "hypot", "mul", "multiply", "nextafter", "remainder")
+#: errors before which PyTorch checks the memory, the shape and the dtype of a tensor that is written to
+_LATE = (Code.RESULT_DTYPE, Code.AFTER_CHECKS)
+
+
 @cache
 def _in_place() -> Any:
     """The module that writes in place. It is loaded on first use, since many programs never write."""
@@ -257,6 +264,8 @@ class InplaceFunction:
         return self._apply(tensor, (*args, *kwargs.values()) if kwargs else args, lambda t: self.named.method(t, args, kwargs))
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
+        if state.dual is not None and self.of.ops and self.of.operator not in _WITHOUT_ZEROS:
+            compute = state.dual.with_tangent(tensor, operands, compute)
         try:
             if self.of.fills:
                 return _in_place().fill(tensor, compute, self.name)
@@ -266,7 +275,8 @@ class InplaceFunction:
                     return _in_place().apply_apart(tensor, operands, compute, self.of.overlap)
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
-            if error.code is Code.RESULT_DTYPE or (error.code is Code.NO_KERNEL and self.of.overlap):
+            late = error.code in _LATE or (error.code is Code.NO_KERNEL and self.of.overlap)
+            if late or (error.code is Code.BROADCAST and self.of.overlap is not None):
                 raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
             raise
 

@@ -13,7 +13,7 @@ from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.state import recording, state
+from gradcli.core.tensor.state import ForwardLevel, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -76,6 +76,7 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("tensordot", "inner"), _TENSORDOT),
     **dict.fromkeys(("quantile", "nanquantile"), "quantile() out tensor must be same dtype as the input tensor"),
     **dict.fromkeys(("linalg_norm", "linalg_matrix_norm"), "{dotted} expected out tensor dtype {result} but got: {out}"),
+    **dict.fromkeys(("complex", "polar"), "Expected object of scalar type {result} but got scalar type {out} for argument 'out'"),
     "addbmm": "self and mat2 must have the same dtype, but got {out} and {result}",
     **dict.fromkeys(("chain_matmul", "linalg_multi_dot"), "multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}"),
     "float_power": "the output given to float_power has dtype {out} but the operation's result requires dtype {result}",
@@ -138,6 +139,7 @@ _OPERATORS = {
     "cross": "linalg_cross",
     "diag": "diagonal_copy",
     "diff": "sub",
+    "divide": "div",
     "inverse": "linalg_inv_ex",
     "kron": "mul",
     "linalg_cholesky": "linalg_cholesky_ex",
@@ -158,6 +160,7 @@ _OPERATORS = {
     "square": "pow",
     "subtract": "sub",
     "take_along_dim": "gather",
+    "true_divide": "div",
 }
 #: functions that PyTorch composes of others, and whose result it copies into `out`, with its history
 _COPIED = frozenset(
@@ -233,9 +236,26 @@ def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
         raise _no_graph("matmul" if product else _operator(name, tensors))
 
 
+def _level(name: str, known: bool) -> ForwardLevel | None:
+    """The open level of forward AD, for an operator that does not take tangents into `out`."""
+    return state.dual if _follows(name, known or name in _COMPARISONS or name in _PRODUCTS) else None
+
+
+def _without_tangents(name: str, known: bool, run: Callable[[], Any]) -> Any:
+    """The result of `run`, without a tangent where the operator takes none into `out`."""
+    level = _level(name, known)
+    if level is None:
+        return run()
+    before, level.paused = level.paused, True
+    try:
+        return run()
+    finally:
+        level.paused = before
+
+
 def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
     """Raise PyTorch's error where an argument has a tangent; it looks after the result has been written."""
-    level = state.dual if _follows(name, known or name in _COMPARISONS or name in _PRODUCTS) else None
+    level = _level(name, known)
     if level is not None and any(level.tangent_of(t) is not None for t in tensors):
         raise ProgramError(
             "NotImplementedError",
@@ -279,7 +299,7 @@ def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, te
         _check_first(name, outs, values[0].dtype, tensors)
     try:
         with recording(state.enabled and name not in _UNDERIVED):
-            result = run(*values)
+            result = _without_tangents(name, known, lambda: run(*values))
     except ProgramError as error:
         if error.code is Code.NO_KERNEL and name not in _LATE:
             operands = [t for t in tensors if not any(t is into for into in outs)]

@@ -141,16 +141,22 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
 
     It looks at memory, shape and dtype of the tensor before the kernel at the dtype of its operands.
     """
+    if error.code is Code.NO_KERNEL and tensor.dtype.is_complex:
+        from gradcli.core.calling import complex_refusals  # most tensors are real
+
+        if complex_refusals.before_checks(error.names[0]):
+            return error
     others = [t for t in operands if type(t) is Tensor]
-    numbers = [n for n in operands if type(n) in (int, float, bool)] if operator.startswith(("bitwise", "clamp")) else []
-    result = dtypes.result_type((tensor, *others, *numbers))
+    # the first one only: others are factors of the operand
+    counted = operands if operator.startswith(("bitwise", "clamp")) else operands[:1] if error.code is Code.AFTER_CHECKS else ()
+    result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool))))
     if error.code is Code.RESULT_DTYPE:
         result = dtypes.get_default() if operator == "mvlgamma" else result
         text = "" if others and operator != "ldexp" else _OWN_TEXTS.get(operator, "")
         return runtime_error(text.format(result=result, tensor=tensor.dtype), Code.RESULT_DTYPE) if text else error
     try:
-        shape = np.broadcast_shapes(tensor.array.shape, *(t.array.shape for t in others))
         check_memory(tensor)
+        shape = np.broadcast_shapes(tensor.array.shape, *(t.array.shape for t in others))
         if shape != tensor.array.shape:
             return shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(shape)}")
     except ValueError:

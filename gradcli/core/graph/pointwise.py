@@ -317,10 +317,9 @@ class Pointwise(Op):
             arrays.append(array)
         return arrays
 
-    @staticmethod
-    def _check_shapes(arrays: list[Any]) -> None:
+    def _check_shapes(self, arrays: list[Any]) -> None:
         """Raise PyTorch's error for shapes that do not broadcast."""
-        shapes = [a.shape for a in arrays if not isinstance(a, (int, float))]
+        shapes = [a.shape for a in (arrays[::-1] if self.layout == "reversed" else arrays) if not isinstance(a, (int, float))]
         shape: tuple[int, ...] = shapes[0]
         for other in shapes[1:]:
             try:

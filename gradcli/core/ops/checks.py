@@ -122,10 +122,10 @@ def in_format(array: Array, format: Any) -> Array:
 # --- dtypes ---
 
 
-def not_implemented(kernel: str, dtype: DType) -> ProgramError:
+def not_implemented(kernel: str, dtype: DType, code: Code = Code.NO_KERNEL) -> ProgramError:
     """The error of PyTorch's kernel of that name for a dtype that it has not been written for."""
     text = f"\"{kernel}\" not implemented for '{dtype.torch_name}'"
-    return ProgramError("NotImplementedError", text, code=Code.NO_KERNEL, names=(kernel, dtype.torch_name))
+    return ProgramError("NotImplementedError", text, code=code, names=(kernel, dtype.torch_name))
 
 
 #: kernels that PyTorch has for complex tensors, too

@@ -51,7 +51,7 @@ def check_no_tangent(name: str, *operands: Any) -> None:
     Operators without any derivative have names like `aten::gcd`; in-place forms end with `_`.
     """
     level = state.dual
-    if level is None or all(level.tangent_of(value) is None for value in operands):
+    if level is None or level.paused or all(level.tangent_of(value) is None for value in operands):
         return
     if "::" in name:
         raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.")

@@ -48,6 +48,10 @@ class Watching:
     def tangent_of(self, value: Any) -> None:
         """No tensor has a tangent."""
 
+    def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        """`compute` itself."""
+        return compute
+
     def push(self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
         """Note an operation."""
         self.ran.append(Ran(op, inputs, attrs, outs, state.origin))

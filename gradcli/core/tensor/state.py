@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class ForwardLevel(Protocol):
 
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
         """Make `tensor` a dual tensor."""
+
+    def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        """`compute` of an in-place operation, for which the tensor has a tangent if an operand has one."""
 
     def push(self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
         """The operation record `op` has computed `outs`."""

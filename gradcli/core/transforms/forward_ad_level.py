@@ -7,7 +7,7 @@ ways for small operations do not ask for a level: they take plain arrays only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,17 @@ class ForwardADLevel:
         tensor.set_property("tangent", (self, tangent))
         if type(tensor.array) is np.ndarray:
             tensor.array = tensor.array.view(DualArray)
+
+    def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        """`compute` of an in-place operation. The tangent of a tensor that has none is 0 for it, where an operand has one."""
+        if not tensor.dtype.is_floating_point or self.tangent_of(tensor) is not None or all(self.tangent_of(v) is None for v in operands):
+            return compute
+
+        def run(old: Tensor) -> Any:
+            self.set_tangent(old, Tensor(np.zeros_like(old.array), old.dtype))
+            return compute(old)
+
+        return run
 
     def push(self, op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
         """Give the outputs of an operation their tangents. Raises NotImplementedError as PyTorch does."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- tangents of sums and products, in the order and with the steps of PyTorch's formulas ---
 
@@ -225,12 +225,16 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     if type(alpha) is int:
         return
     dtype = dtypes.result_type((a, b))
+    text = ""
     if type(alpha) is bool and dtype is not dtypes.bool_:
-        raise runtime_error("Boolean alpha only supported for Boolean results.")
+        text = "Boolean alpha only supported for Boolean results."
     if type(alpha) is complex and not dtype.is_complex:
-        raise runtime_error("For non-complex input tensors, argument alpha must not be a complex number.")
+        text = "For non-complex input tensors, argument alpha must not be a complex number."
     if type(alpha) is float and not dtype.is_differentiable:
-        raise runtime_error("For integral input tensors, argument alpha must not be a floating point number.")
+        text = "For integral input tensors, argument alpha must not be a floating point number."
+    if text:
+        check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
+        raise runtime_error(text, Code.AFTER_CHECKS)
 
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
@@ -276,7 +280,7 @@ def rsub(a: Tensor, b: Operand, alpha: Number = 1) -> Tensor:
     """`b - alpha * a`; b may be a number."""
     if _is_bool(a) or _is_bool(b):
         raise no_difference(a, b)
-    _check_alpha(a, b, alpha)
+    _check_alpha(b, a, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
 
@@ -305,12 +309,10 @@ def positive(a: Tensor) -> Tensor:
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`; the three tensors are broadcast."""
     dtype = dtypes.result_type((input, tensor1, tensor2))
-    refuse_bool("addcmul_cpu_out", dtype)
     if not dtype.is_differentiable:
-        if not math.isfinite(value):
-            check_broadcast([t.array for t in (input, tensor1, tensor2)])
-            raise runtime_error(f"value cannot be converted to type {dtype.name}_t without overflow")
-        value = int(value)
+        check_broadcast([t.array for t in (input, tensor1, tensor2)])
+        refuse_bool("addcmul_cpu_out", dtype)
+        value = scalar_of(value, dtype)
     return ADDCMUL(input, tensor1, tensor2, value)
 
 
@@ -320,6 +322,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
         if type(t) is Tensor and t.dtype is not input.dtype and (t is end or t.array.ndim):
             raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
     if not input.dtype.is_differentiable:
+        check_broadcast([t.array for t in (input, end, weight) if type(t) is Tensor])
         raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
@@ -340,7 +343,7 @@ FUNCTIONS = (
     Function(
         "add",
         ("Operand input, Operand other, *, Number alpha=1", _add_in_order),
-        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: add(a, b, alpha)),
+        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: _add_in_order(a, b, alpha)),
         doc="Sum; other is scaled by alpha first.",
         ops=(ADD, ADD_SCALED),
         samples=(Sample("x + y", np.add, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),

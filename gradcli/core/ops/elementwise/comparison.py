@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, refuse_complex
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.state import state
@@ -80,9 +80,21 @@ def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False,
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")
+    if right.size >= int(10.0 * left.size**0.145) and assume_unique:
+        return wrap(_by_sorting(left, right, invert))
     if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
         catalog.method("view").method(test_elements, (right.size,), {})  # as PyTorch does with few elements; more of them are sorted
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
+
+
+def _by_sorting(left: Array, right: Array, invert: bool) -> Array:
+    """As PyTorch finds elements that are unique in many others: all are sorted, and each is compared with the next one."""
+    every = np.concatenate([left.ravel(), right.ravel()])
+    order = np.argsort(every, kind="stable")
+    ordered = every[order]
+    found = np.empty(every.size, bool)
+    found[order] = np.append((ordered[1:] != ordered[:-1]) if invert else (ordered[1:] == ordered[:-1]), invert)
+    return found[: left.size].reshape(left.shape)
 
 
 def logical_not(input: Tensor) -> Tensor:

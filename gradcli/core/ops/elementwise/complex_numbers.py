@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place
+from gradcli.core.graph import in_place, strided
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
@@ -146,8 +146,10 @@ def _view_as_complex(input: Tensor) -> Tensor:
         return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
     if input.array.strides[-1] != size:
         raise runtime_error("Tensor must have a last dimension with stride 1")
-    if any(stride % (2 * size) for stride in input.array.strides[:-1]):
+    if any(stride % (2 * size) and n > 1 for n, stride in zip(input.array.shape[:-1], input.array.strides[:-1], strict=True)):
         raise runtime_error("Tensor must have a stride divisible by 2 for all but last dimension")
+    if strided.geometry(input.array, strided.owner(input.array))[2] % 2:
+        raise runtime_error("Tensor must have a storage_offset divisible by 2")
     return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
 
 

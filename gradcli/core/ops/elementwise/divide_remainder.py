@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import runtime_error
+from gradcli.errors import Code, runtime_error
 
 
 def _quotient_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
@@ -190,11 +190,12 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
         raise not_implemented(kernel, dtype)
     refuse_bool(kernel, dtype)
     if not np.all(np.asarray(b.array if type(b) is Tensor else b)) and all(type(t) is not Tensor or t.array.size for t in (a, b)):
-        raise runtime_error("ZeroDivisionError")
+        raise runtime_error("ZeroDivisionError", Code.AFTER_CHECKS)
 
 
 def floor_divide(a: Operand, b: Operand, record: Op = FLOOR_DIVIDE) -> Tensor:
     """The floor of `a / b`; one of both may be a number."""
+    check_no_tangent(f"aten::floor_divide{'_' if record is FLOOR_DIVIDE_INPLACE else ''}", a, b)
     _check_integers("div_floor_cpu", a, b)
     return record(a, b)  # type: ignore[no-any-return]
 

@@ -12,6 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import require_floating, size
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import check_no_gradient, check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -40,7 +41,7 @@ def _record(name: str, levels_of: Callable[[Array, Any, Any], Any] = _levels) ->
 
     def passed(xp: Any, grad: Any, input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any) -> Any:
         levels = levels_of(xp.plain(input), scale, zero_point)
-        return xp.where((levels >= quant_min) & (levels <= quant_max), grad, xp.zeros_like(grad))
+        return scalars.times_data(xp, grad, (levels >= quant_min) & (levels <= quant_max))
 
     return Op(
         f"FakeQuantize{name}Backward0",
@@ -83,7 +84,7 @@ def _by_tensors(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int
     check_no_gradient(name, scale=scale, zero_point=zero_point)
     check_no_tangent(name, input, scale, zero_point)
     _check(quant_min, quant_max, 0 if quant_min <= 0 <= quant_max else quant_min)
-    for given in (scale, zero_point):
+    for given in (zero_point, scale):
         if given.array.size != 1:
             raise runtime_error(f"a Tensor with {given.array.size} elements cannot be converted to Scalar")
     require_floating(_KERNEL, input.dtype)

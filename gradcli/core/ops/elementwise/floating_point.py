@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_broadcast, refuse_complex, require_floating
+from gradcli.core.graph.write_checks import resized, result_dtype_error
+from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.ops.checks import check_broadcast, not_implemented, refuse_complex, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.power import POW_NUMBER
-from gradcli.core.ops.rules import check_no_complex_gradient
+from gradcli.core.ops.rules import check_no_complex_gradient, recorded
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -62,20 +65,62 @@ def _ldexp_rule(xp: Any, grad: Any, other: Any) -> Any:
 
 LDEXP = Pointwise(
     "LdexpBackward0",
-    lambda x, other: x * np.exp2(np.asarray(other, x.dtype)),
+    np.ldexp,
     "input other",
     kind="float",
-    in_half=lambda dtype, x, other: x * dtypes.stored(np.exp2(np.asarray(other)), dtype),
     input=Rule(_ldexp_rule, "grad * 2**other", "0 for negative exponents that are integers"),
     other=Rule(lambda xp, grad, out: scalars.times(xp, grad * out, math.log(2)), "grad * out * math.log(2)"),
 )
 
 
+def _with_whole_exponents(input: Tensor, other: Tensor) -> Array:
+    """The C library's ldexp, which takes exponents of 32 bits; the result is laid out as `input`, if it has its shape."""
+    if other.dtype is dtypes.bool_:
+        raise not_implemented("ldexp_cpu_exp", other.dtype)
+    x = input.array
+    made = dtypes.cast(np.asarray(np.ldexp(x.astype(np.result_type(x, np.float32)), other.array.astype(np.int32))), input.dtype)
+    if made.shape == x.shape:
+        return memory_format.laid_out(made, memory_format.preserved(x))
+    return memory_format.like_operands(made, (x, other.array))
+
+
+def _with_powers(input: Tensor, other: Tensor, dtype: DType) -> Array:
+    """The product with 2**other, which has a dtype of its own."""
+    base = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
+    own = dtypes.result_type((Tensor(np.array(2, base.np), base), other))
+    powers = elementary.exp2(np.asarray(other.array, np.result_type(own.np, np.float32)))
+    wide = np.result_type(dtype.np, np.float32)
+    made = dtypes.cast(np.asarray(input.array.astype(wide) * dtypes.stored(np.asarray(powers), own).astype(wide)), dtype)
+    x, y = (t.array if t.dtype is dtype else memory_format.as_converted(t.array) for t in (input, other))
+    return memory_format.like_operands(made, (x, memory_format.contiguous(y) if dtype is dtypes.float32 else y))
+
+
+def _scaled(input: Tensor, other: Tensor) -> Tensor:
+    dtype = dtypes.result_type((input, other))
+    check_fit(input.array, other.array)
+    if dtype.is_complex:
+        raise LDEXP.no_complex(dtype)
+    if not dtype.is_floating_point:
+        dtype = dtypes.get_default()
+    whole = input.dtype.is_floating_point and not other.dtype.is_floating_point
+    made = _with_whole_exponents(input, other) if whole else _with_powers(input, other, dtype)
+    return recorded(LDEXP, Tensor(made, dtype), input, other)
+
+
 def _ldexp(input: Tensor, other: Tensor) -> Tensor:
-    made = LDEXP(input, other)
-    if other.array.ndim > 1 and not other.array.flags.c_contiguous:  # PyTorch multiplies by powers that are in row-major order
-        made.array = memory_format.like_operands(np.asarray(made.array), (input.array, memory_format.contiguous(other.array)))
+    """`input * 2**other`. PyTorch warns where the result of whole exponents is larger than the floating point input."""
+    made = _scaled(input, other)
+    grown = made.array.shape != input.array.shape and input.array.size
+    if grown and input.dtype.is_floating_point and not other.dtype.is_floating_point:
+        warnings.emit(resized(input.array.shape, made.array.shape))
     return made
+
+
+def _ldexp_in_place(input: Tensor, other: Tensor) -> Tensor:
+    dtype = dtypes.result_type((input, other))
+    if not input.dtype.is_differentiable and not dtype.is_complex:
+        raise result_dtype_error(dtype.torch_name, input.dtype)
+    return _scaled(input, other)
 
 
 # --- the next number ---
@@ -204,6 +249,7 @@ FUNCTIONS = (
         ops=(LDEXP,),
         samples=(Sample("ldexp(x, tensor([1., 2., -1.]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
         torch_inplace=("ldexp_",),
+        written=(("Tensor input, Tensor other", _ldexp_in_place),),
         overlap="",
         out=True,
     ),

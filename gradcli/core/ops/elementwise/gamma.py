@@ -15,13 +15,13 @@ from gradcli.core.graph.record import Rule, without_jvp
 from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
-from gradcli.core.ops.checks import checked, refuse_half, require_floating
+from gradcli.core.ops.checks import checked, not_implemented, refuse_half, require_floating
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.rules import check_no_tangent, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"))
 DIGAMMA: Pointwise = floating(
@@ -52,6 +52,8 @@ def polygamma(n: int, input: Tensor, record: Pointwise = POLYGAMMA) -> Tensor:
         raise runtime_error("polygamma(n, x) does not support negative n.")
     if n > _HIGHEST:
         raise runtime_error(f"polygamma(n, x) of an order above {_HIGHEST} is not part of gradcli")
+    if input.dtype.is_complex:
+        raise not_implemented(("digamma", "trigamma")[n] if n < 2 else "polygamma", input.dtype, Code.AFTER_CHECKS)
     return record(input, n)
 
 

@@ -13,14 +13,14 @@ from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.kernels.memory_format import compared
-from gradcli.core.ops.checks import Operand, refuse_bool
+from gradcli.core.ops.checks import Operand, check_broadcast, not_implemented, refuse_bool, refuse_complex
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
 from gradcli.core.ops.index.masked import FILLED, MASKED_FILL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import Code, runtime_error
 
 # --- clamp ---
 
@@ -199,8 +199,13 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
 
     def run(x: Tensor, bound: Operand) -> Any:
         if type(bound) is Tensor:
+            dtype = dtypes.result_type((x, bound))
+            if dtype.is_complex:
+                check_broadcast([x.array, bound.array])
+                raise not_implemented(f"{reference.__name__}_cpu", dtype, Code.AFTER_CHECKS)
             return tensor(x, bound)
         dtype = dtypes.result_type((x, bound))
+        refuse_complex(name, dtype)
         refuse_bool(f"{name}_scalar_cpu", dtype)
         if dtype is not x.dtype:
             x = Tensor(memory_format.in_dtype(x.array, dtype.np), dtype)

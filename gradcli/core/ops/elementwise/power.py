@@ -25,7 +25,7 @@ def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     zero = memory_format.compared(np.equal, xp.plain(exponent), 0)
     if xp.plain(exponent).dtype.kind == "b":
         raise no_difference(True, 1)  # the derivative subtracts 1 from the exponent
-    return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
+    return xp.where(zero, 0.0, grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
 
 
 def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
@@ -147,6 +147,7 @@ POW_NUMBER = Pointwise(
     "base",
     saved="exponent result self=base",
     layout="contiguous",
+    in_half=lambda dtype, exponent, base: _power(dtypes.stored(np.asarray(base, np.float32), dtype), exponent),
     exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
     complex=lambda exponent, base: _power_of_complex(base, exponent),
 )
@@ -184,8 +185,6 @@ def rpow(a: Tensor, b: Number) -> Tensor:
         a = traced.cast(a, dtype)
     if dtype is not a.dtype:
         a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
-    if dtype in _IN_HALF:
-        b = float(dtypes.stored(np.asarray(b, np.float32), dtype))
     return POW_NUMBER(a, b)
 
 
@@ -203,12 +202,13 @@ def float_power(input: Any, exponent: Operand) -> Tensor:
 
 
 def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
-    if input.dtype is not dtypes.float64:
-        raise runtime_error(
-            f"the base given to float_power_ has dtype {input.dtype.torch_name} but the operation's result requires dtype Double"
-        )
+    dtype = dtypes.complex128 if dtypes.result_type((input, exponent)).is_complex else dtypes.float64
+    if input.dtype is not dtype:
+        needed = f"the operation's result requires dtype {dtype.torch_name}"
+        raise runtime_error(f"the base given to float_power_ has dtype {input.dtype.torch_name} but {needed}")
     from gradcli.core.graph import in_place  # a program may need powers and never write in place
 
+    in_place.check_memory(input)
     return in_place.apply(input, lambda t: float_power(t, exponent))
 
 
