@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import complex_refusals
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import result_dtype_error
@@ -301,7 +302,7 @@ def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, te
         with recording(state.enabled and name not in _UNDERIVED):
             result = _without_tangents(name, known, lambda: run(*values))
     except ProgramError as error:
-        if error.code is Code.NO_KERNEL and name not in _LATE:
+        if error.code is Code.NO_KERNEL and name not in _LATE and not complex_refusals.before_checks(error.names[0]):
             operands = [t for t in tensors if not any(t is into for into in outs)]
             kept = operands[:1] if name.startswith(("scatter", "index")) else operands
             _check_first(name, outs, dtypes.result_type(tuple(kept)), tensors)

@@ -19,6 +19,7 @@ from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.operators import truth
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import Code, ProgramError
 
 Run = Callable[..., Any]
 
@@ -69,9 +70,19 @@ def is_true(value: Any) -> bool:
     return truth(value) if type(value) is Tensor else bool(value)
 
 
-def writing(run: Run) -> Run:
-    """The in-place form of an activation: it writes what `run` computes into its input."""
-    return lambda input, *more: in_place.apply(input, lambda t: run(t, *more))
+def writing(run: Run, anywhere: bool = False) -> Run:
+    """The in-place form of an activation: it writes what `run` computes into its input.
+
+    PyTorch looks at the memory of the input before the kernel looks at its dtype, unless `anywhere`.
+    """
+
+    def write(input: Tensor, *more: Any) -> Tensor:
+        try:
+            return in_place.apply(input, lambda t: run(t, *more))
+        except ProgramError as error:
+            raise error if anywhere or error.code is not Code.NO_KERNEL else in_place.first_error(error, "", input, ()) from None
+
+    return write
 
 
 def functional(

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
@@ -149,7 +149,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             shape[1] = weight.array.size
         weight = reshape(weight, shape)
     require_floating("prelu_cpu", input.dtype)
-    return PRELU(input, weight)
+    out = PRELU(input, weight)
+    out.array = memory_format.laid_out(out.array, memory_format.preserved(input.array))
+    return out
 
 
 # --- rrelu ---

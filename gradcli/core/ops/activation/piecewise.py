@@ -191,7 +191,7 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
 
 _X = [0.5, -1.5, 2.0, 4.5]
 _BOUNDS, _LIMIT = "Number min_val=-1, Number max_val=1", "Tensor input, Number threshold, Number value"
-_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args))
+_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args), anywhere=True)
 
 FUNCTIONS = (
     Function(

@@ -19,6 +19,7 @@ from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise.add_multiply import neg
 from gradcli.core.ops.reduce.common import logsumexp_jvp
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
@@ -159,6 +160,7 @@ def _along(op: Op, kernel: str) -> Callable[..., Any]:
         at = checks.wrap_dim(dim, rank)
         if not input.dtype.is_floating_point:
             if not input.array.size:  # PyTorch looks for no kernel
+                check_no_complex_gradient(f"_{kernel}", input)
                 return Tensor(np.zeros(input.array.shape, input.dtype.np), input.dtype)
             last = at == max(rank, 1) - 1
             raise checks.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)

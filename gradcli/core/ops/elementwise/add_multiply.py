@@ -233,7 +233,7 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     if type(alpha) is float and not dtype.is_differentiable:
         text = "For integral input tensors, argument alpha must not be a floating point number."
     if text:
-        check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
+        check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
         raise runtime_error(text, Code.AFTER_CHECKS)
 
 

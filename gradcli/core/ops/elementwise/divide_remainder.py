@@ -27,7 +27,7 @@ def _quotient_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Ten
     return ((negative_zero(out) if a_t is None else a_t) - moved) / inputs[1]
 
 
-DIV = Pointwise(
+DIV: Pointwise = Pointwise(
     "DivBackward0",
     np.true_divide,
     "input other",
@@ -35,7 +35,7 @@ DIV = Pointwise(
     kind="float",
     factor=True,
     input=Rule(lambda grad, other: grad / other, "grad / other"),
-    other=Rule(lambda grad, input, other: -grad * ((input / other) / other), "-grad * input / other**2"),
+    other=Rule(lambda xp, grad, input, other: -grad * (xp.call(DIV, input, other) / other), "-grad * input / other**2"),
     complex=True,
 )
 DIV_NUMBER: Pointwise = Pointwise(

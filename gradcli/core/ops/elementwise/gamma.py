@@ -174,6 +174,7 @@ NUMBER_ZETA: Pointwise = Pointwise(
     "other",
     "self",
     kind="float",
+    layout="numbered",
     other=Rule(_number_zeta_rule, "grad * -self * torch.special.zeta(self + 1, other)"),
 )
 ZETA_NUMBER = Pointwise("SpecialZetaBackward2", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=None)

@@ -147,6 +147,7 @@ def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
         raise runtime_error("torch.clamp: At least one of 'min' or 'max' must not be None")
     if type(min) is Tensor or type(max) is Tensor:
         if type(min) is Tensor and type(max) is Tensor:
+            check_broadcast([t.array for t in (input, min, max)])
             refuse_bool("clamp_cpu", dtypes.result_type((input, min, max)))
         return CLAMP_TENSORS(input, min, max)
     kernel = "clamp_max_scalar_cpu" if min is None else "clamp_min_scalar_cpu" if max is None else "clamp_scalar_cpu"
@@ -270,10 +271,17 @@ def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Point
     def chosen(xp: Any, a: Any, b: Any) -> Any:
         return np.logical_or(at_least(xp.plain(a), xp.plain(b)), np.isnan(xp.plain(b)))
 
+    def jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
+        """The tangent of `input` where it is chosen and no tie, else that of `other`."""
+        a, b = (xp.plain(value) for value in inputs)
+        mine, theirs = (xp.zeros_like(out) if t is None else t for t in tangents)
+        return theirs + xp.where((at_least(a, b) & np.not_equal(a, b)) | np.isnan(b), mine - theirs, 0.0)
+
     return Pointwise(
         grad_fn,
         forward,
         "input other",
+        jvp=jvp,
         in_half=lambda dtype, x, y: forward(y, x) if dtype is dtypes.bfloat16 else forward(x, y),  # the second of -0 and 0 in bfloat16
         input=Rule(
             lambda xp, grad, input, other: xp.call(MASKED_FILL, grad, np.logical_not(chosen(xp, input, other)), 0),

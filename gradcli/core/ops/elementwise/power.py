@@ -198,6 +198,8 @@ def float_power(input: Any, exponent: Operand) -> Tensor:
     """`input ** exponent` in double precision; one of both may be a number."""
     if type(input) is not Tensor:
         return rpow(_double(exponent), _double(input))
+    if input.dtype.is_complex and type(exponent) is not Tensor:
+        exponent = complex(exponent)
     return pow(_double(input), _double(exponent))
 
 
