@@ -1,8 +1,8 @@
 """PyTorch's argument parsing: overloads tried in order, and its error texts (torch/csrc/utils/python_arg_parser.cpp).
 
 A signature is written as `Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None`. Types:
-Tensor, Operand (a tensor or a number), Number, float, int, bool, str, ints (`ints1`: also one int), Tensors, dtype,
-Generator, any. `?` admits None.
+Tensor, Operand (a tensor or a number), Number, float, int, bool, str, ints (`ints1`: also one int; `ints2`, `ints3`: which is repeated),
+Tensors, dtype, Generator, any. `?` admits None.
 """
 
 from __future__ import annotations
@@ -123,13 +123,17 @@ language = Language()
 class Parameter:
     """One parameter of a signature."""
 
-    __slots__ = ("name", "type", "nullable", "default", "has_default", "keyword_only", "check")
+    __slots__ = ("name", "type", "nullable", "default", "has_default", "keyword_only", "check", "repeats")
 
     def __init__(self, text: str, keyword_only: bool) -> None:
         declared, _, rest = text.strip().partition(" ")
         name, equals, default = rest.partition("=")
         self.nullable = declared.endswith("?")
         self.type = declared.rstrip("?")
+        #: how many numbers a single one stands for
+        self.repeats = 1
+        if self.type in ("ints2", "ints3"):
+            self.type, self.repeats = "ints1", int(self.type[-1])
         self.name = name.strip()
         self.has_default = bool(equals)
         self.default: Any = _literal(default.strip()) if equals else None
@@ -164,7 +168,7 @@ class Parameter:
         if kind == "float" and type(value) is not float:
             return float(value)
         if kind in ("ints", "ints1"):
-            return self._unpacked(value if isinstance(value, (tuple, list)) else (value,), function)
+            return self._unpacked(value if isinstance(value, (tuple, list)) else (value,) * self.repeats, function)
         if kind == "dtype" and not isinstance(value, DType):
             return language.as_dtype(value)
         if kind == "device":

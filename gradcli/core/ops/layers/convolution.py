@@ -19,8 +19,12 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (
+    by_onednn,
+    check_bias,
+    check_channels,
     check_dtypes,
     check_kernel,
+    check_not_empty,
     check_output,
     check_settings,
     check_shapes,
@@ -29,7 +33,11 @@ from gradcli.core.ops.layers.convolution_checks import (
     spread_sizes,
 )
 from gradcli.core.ops.layers.padding import PAD
+from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.slicing import select
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.views import infer_size, reshape
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import runtime_error, shape_error
@@ -49,6 +57,11 @@ class Settings(NamedTuple):
 _ATTRS = " ".join(Settings._fields)
 
 
+def _settings(attrs: Any, rank: int) -> Settings:
+    """The plain arguments with a number for each dimension; a node keeps them as they were given."""
+    return Settings(*(value * rank if isinstance(value, tuple) and len(value) == 1 else value for value in attrs))
+
+
 def _wide(x: Array) -> Array:
     """Half precision is added up in float32."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
@@ -62,7 +75,7 @@ def _cut(x: Array, padding: Sizes) -> Array:
 
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
-    how, dtype, first = Settings(*attrs), x.dtype, x
+    how, dtype, first = _settings(attrs, x.ndim - 2), x.dtype, x
     x, weight = _wide(x), _wide(weight)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
@@ -75,7 +88,7 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
 
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
-    how, dtype = Settings(*attrs), grad.dtype
+    how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
     grad, weight = _wide(grad), _wide(weight)
     if how.transposed:
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
@@ -87,7 +100,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
 
 
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
-    how, dtype = Settings(*attrs), grad.dtype
+    how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
     grad, x = _wide(grad), _wide(x)
     if how.transposed:
         grad, x = x, grad
@@ -116,6 +129,11 @@ def _no_gradient(grad: Any) -> None:
     return None
 
 
+def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, weight: Any, attrs: Any) -> Any:
+    check_not_empty((*grad_output.shape[1::-1], *grad_output.shape[2:]))
+    return xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs)
+
+
 _AGAIN = "convolution({}, {}, None, stride, padding, dilation, transposed, output_padding, groups)"
 CONVOLUTION: Op = Op(
     "ConvolutionBackward0",
@@ -139,10 +157,7 @@ INPUT_GRADIENT: Op = Op(
     saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(lambda xp, grad, weight, attrs: xp.call(CONVOLUTION, grad, weight, None, *attrs), _AGAIN.format("grad", "weight")),
     input=Rule(_no_gradient, "0 * input"),
-    weight=Rule(
-        lambda xp, grad, grad_output, weight, attrs: xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs),
-        _TO_WEIGHT.format("grad_output", "grad"),
-    ),
+    weight=Rule(_double_weight_rule, _TO_WEIGHT.format("grad_output", "grad")),
 )
 WEIGHT_GRADIENT: Op = Op(
     "ConvolutionBackwardBackward0",
@@ -170,6 +185,34 @@ BIAS_GRADIENT: Op = Op(
     weight=Rule(_no_gradient, "0 * weight"),
 )
 
+_GRADIENT_OF_NOTHING = Op(
+    "ConvolutionBackwardBackward0",
+    lambda grad, x, weight, *attrs: np.zeros(attrs[-1], grad.dtype),
+    "grad_output input weight",
+    f"{_ATTRS} shape",
+    saved=f"grad_output input weight {_ATTRS}",
+    grad_output=Rule(_no_gradient, "0 * grad_output"),
+    input=Rule(_no_gradient, "0 * input"),
+    weight=Rule(_no_gradient, "0 * weight"),
+)
+
+
+def _rule_of_nothing(xp: Any, grad: Any, input: Any, weight: Any, attrs: Any, shape: Any) -> Any:
+    return xp.call(_GRADIENT_OF_NOTHING, grad, input, weight, *attrs[:-1], shape)
+
+
+#: of no images or no channels
+CONVOLUTION_OF_NOTHING = Op(
+    "ConvolutionBackward0",
+    lambda x, weight, bias, *attrs: np.zeros(attrs[-1], x.dtype),
+    "input weight bias",
+    f"{_ATTRS} shape",
+    saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
+    input=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, input.shape), "0 * input"),
+    weight=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, weight.shape), "0 * weight"),
+    bias=Rule(lambda xp, grad, input, weight, bias_shape, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, bias_shape), "0 * bias"),
+)
+
 
 def convolution(
     input: Tensor,
@@ -189,23 +232,44 @@ def convolution(
     if groups <= 0:
         raise runtime_error("non-positive groups is not supported")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
-    stride, padding, dilation, output_padding = (checked_count(name, value, rank) for name, value in given.items())
-    check_settings(stride, padding, dilation, output_padding, groups)
+    steps, border, gaps, extra = (checked_count(name, value, rank) for name, value in given.items())
+    check_settings(steps, border, gaps, extra, groups)
     check_shapes(input, weight, bias, transposed, groups)
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
-        check_sizes(sizes, kernel, padding, dilation)
-    check_dtypes(input, weight, bias, transposed, dilation)
-    check_kernel(kernel, dilation)
+        check_sizes(sizes, kernel, border, gaps)
+    check_bias(input, bias)
+    if 0 in input.array.shape[:2]:
+        factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
+        input = to_dtype(input, dtypes.result_type((input, factor)))
+        attrs = (stride, padding, dilation, transposed, output_padding, groups)
+        shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
+        return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
+    check_not_empty(input.array.shape)
+    check_dtypes(input, weight, transposed, gaps)
+    check_kernel(kernel, gaps)
     if transposed:
-        check_output(sizes, kernel, stride, padding, dilation, output_padding)
+        onednn = by_onednn(input, weight, steps, gaps, extra, groups)
+        check_channels(weight, onednn)
+        check_output(sizes, kernel, steps, border, gaps, extra, onednn)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
+def output_shape(input: Tensor, weight: Tensor, how: Settings) -> tuple[int, ...]:
+    """The shape of the result; sizes may be negative. Without channels in the input it has none, too."""
+    sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
+    if how.transposed:
+        whole = spread_sizes(sizes, kernel, how.stride, how.dilation, how.output_padding)
+        made, channels = [n - 2 * p for n, p in zip(whole, how.padding, strict=True)], weight.array.shape[1] * how.groups
+    else:
+        each = zip(sizes, kernel, how.stride, how.padding, how.dilation, strict=True)
+        made, channels = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in each], weight.array.shape[0]
+    return input.array.shape[0], channels if input.array.shape[1] else 0, *made
+
+
 def _expanded(value: Any, rank: int) -> Sizes:
-    """The numbers of an argument; a single number stands for all dimensions."""
-    numbers = (value,) if isinstance(value, int) else tuple(value)
-    return numbers * rank if len(numbers) == 1 else numbers
+    """The numbers of an argument; a number that is in no list stands for all dimensions."""
+    return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
 def _batched(name: str, input: Tensor, rank: int) -> tuple[Tensor, bool]:
@@ -230,8 +294,8 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
             raise shape_error(f"{name} cannot broadcast to {rank} dimensions")
     if any(s != 1 for s in stride):
         raise runtime_error("padding='same' is not supported for strided convolutions")
-    dilation = dilation * rank if len(dilation) == 1 else dilation
-    whole = [d * (k - 1) for d, k in zip(dilation, weight.array.shape[2:], strict=True)]
+    gaps = dilation * rank if len(dilation) == 1 else dilation
+    whole = [d * (k - 1) for d, k in zip(gaps, weight.array.shape[2:], strict=True)]
     if any(n % 2 for n in whole):
         warnings.emit(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created "
@@ -241,7 +305,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
         sizes = [n + w % 2 for n, w in zip(input.array.shape[2:], whole, strict=False)]
         limits.check_elements(math.prod(input.array.shape[:2]) * math.prod(sizes), input.dtype.itemsize)
         input = PAD(input, tuple(end for n in reversed(whole) for end in (0, n % 2)), 0)
-    return convolution(input, weight, bias, stride, tuple(n // 2 for n in whole), dilation, False, (0,), groups)
+    return convolution(input, weight, bias, stride, tuple(n // 2 for n in whole), dilation, False, (0,) * rank, groups)
 
 
 def _plain(rank: int) -> Callable[..., Any]:
@@ -255,8 +319,8 @@ def _plain(rank: int) -> Callable[..., Any]:
         elif isinstance(padding, str) and padding != "valid":
             raise runtime_error(f"Invalid padding string: '{formatted(padding)}'")
         else:
-            around = _expanded(0 if padding == "valid" else padding, rank)
-            out = convolution(x, weight, bias, stride, around, dilation, False, (0,), groups)
+            around = (0,) if padding == "valid" else _expanded(padding, rank)
+            out = convolution(x, weight, bias, stride, around, dilation, False, (0,) * (1 if padding == "valid" else rank), groups)
         return squeeze_dim(out, 0) if added else out
 
     return run
@@ -279,11 +343,11 @@ def _transposed(rank: int) -> Callable[..., Any]:
 _X1, _W1 = [[[0.5, -1.0, 2.0, 0.3, -0.7]]], [[[0.1, -0.2]], [[0.4, 0.5]]]
 _X2 = [[[[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-0.3, 0.8, 0.6]], [[0.2, 0.1, -0.4], [0.9, -1.1, 0.7], [0.3, -0.6, 1.2]]]]
 _W2 = [[[[0.1, -0.2], [0.3, 0.4]]], [[[-0.5, 0.6], [0.7, -0.8]]]]
-_START = "Tensor input, Tensor weight, Tensor? bias=None, ints1 stride=1, "
-_WHOLE = f"{_START}ints1 padding=0, ints1 dilation=1, int groups=1"
-_NAMED = f'{_START}str padding="valid", ints1 dilation=1, int groups=1'
-_TRANSPOSED = f"{_START}ints1 padding=0, ints1 output_padding=0, int groups=1, ints1 dilation=1"
-_OPS = (CONVOLUTION, INPUT_GRADIENT, WEIGHT_GRADIENT, BIAS_GRADIENT)
+_START = "Tensor input, Tensor weight, Tensor? bias=None, ints{0} stride=1, "
+_WHOLE = f"{_START}ints{{0}} padding=0, ints{{0}} dilation=1, int groups=1"
+_NAMED = f'{_START}str padding="valid", ints{{0}} dilation=1, int groups=1'
+_TRANSPOSED = f"{_START}ints{{0}} padding=0, ints{{0}} output_padding=0, int groups=1, ints{{0}} dilation=1"
+_OPS = (CONVOLUTION, CONVOLUTION_OF_NOTHING, INPUT_GRADIENT, WEIGHT_GRADIENT, BIAS_GRADIENT)
 
 
 def _declared(rank: int, samples: tuple[Sample, ...], transposed: tuple[Sample, ...]) -> tuple[Function, Function]:
@@ -292,8 +356,8 @@ def _declared(rank: int, samples: tuple[Sample, ...], transposed: tuple[Sample, 
     return (
         Function(
             f"conv{rank}d",
-            (_WHOLE, run),
-            (_NAMED, run),
+            (_WHOLE.format(rank), run),
+            (_NAMED.format(rank), run),
             doc="Products of a kernel with all windows of the input.",
             samples=samples,
             aliases=(f"nn.functional.conv{rank}d",),
@@ -301,7 +365,7 @@ def _declared(rank: int, samples: tuple[Sample, ...], transposed: tuple[Sample, 
         ),
         Function(
             f"conv_transpose{rank}d",
-            (_TRANSPOSED, _transposed(rank)),
+            (_TRANSPOSED.format(rank), _transposed(rank)),
             doc="Copies of a kernel times each element, added up: what a convolution's gradient does.",
             samples=transposed,
             aliases=(f"nn.functional.conv_transpose{rank}d",),

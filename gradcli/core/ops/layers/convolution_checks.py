@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
@@ -71,10 +72,40 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
         )
 
 
-def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, dilation: Sizes) -> None:
-    """Raise RuntimeError for dtypes that differ, NotImplementedError for those that PyTorch's kernel has not."""
+def check_bias(input: Tensor, bias: Tensor | None) -> None:
+    """Raise RuntimeError for a bias of another dtype than the input."""
     if bias is not None and bias.dtype is not input.dtype:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
+
+
+def check_not_empty(shape: Sequence[int]) -> None:
+    """Raise RuntimeError for an input of this shape without elements; PyTorch takes rows as images of height 1."""
+    if 0 in shape:
+        shown = [*shape[:2], *[1] * (4 - len(shape)), *shape[2:]]
+        raise shape_error(f"Only zero batch or zero channel inputs are supported, but got input shape: {shown}")
+
+
+def check_channels(weight: Tensor, by_onednn: bool) -> None:
+    """Raise RuntimeError for a transposed convolution without channels of the result."""
+    shape = list(weight.array.shape)
+    if shape[1]:
+        return
+    if by_onednn:
+        raise shape_error(
+            "could not create a primitive descriptor for the deconvolution forward propagation primitive. Run workload with environment "
+            "variable ONEDNN_VERBOSE=all to get additional diagnostic information."
+        )
+    shape[2:2] = [1] * (4 - len(shape))
+    if len(shape) == 5:
+        raise shape_error(
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor expected for weight, but "
+            f"got: {shape}"
+        )
+    raise shape_error(f"non-empty 2D or 4D weight tensor expected, but got: {shape}")
+
+
+def check_dtypes(input: Tensor, weight: Tensor, transposed: bool, dilation: Sizes) -> None:
+    """Raise RuntimeError for dtypes that differ, NotImplementedError for those that PyTorch's kernel has not."""
     if weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
     if input.dtype.is_floating_point or input.dtype is dtypes.int64:
@@ -115,8 +146,23 @@ def spread_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, ou
     return tuple((n - 1) * s + d * (k - 1) + extra + 1 for n, k, s, d, extra in each)
 
 
-def check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes) -> None:
-    """Raise RuntimeError where the output of a transposed convolution is empty, or padded by more than a step."""
+def by_onednn(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, output_padding: Sizes, groups: int) -> bool:
+    """Whether PyTorch computes a transposed convolution by oneDNN, in one thread."""
+    if any(extra >= s for extra, s in zip(output_padding, stride, strict=True)):
+        return False
+    if input.dtype is dtypes.bfloat16:
+        return True
+    batch, shape = input.array.shape[0], input.array.shape
+    height, width = (1, *weight.array.shape[2:])[-2:]
+    small = all(s == 1 for s in stride) and all(d == 1 for d in dilation) and batch < 16 and height == width == 1
+    large = (height > 3 and width > 3) or batch > 1 or math.prod(shape[:4]) > 20480
+    return input.dtype is dtypes.float32 and not small and (groups > 1 or large)
+
+
+def check_output(
+    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes, by_onednn: bool
+) -> None:
+    """Raise RuntimeError where the output of a transposed convolution is padded by more than a step, or empty; oneDNN takes empty ones."""
     if any(extra >= s and extra >= d for extra, s, d in zip(output_padding, stride, dilation, strict=True)):
         named = (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
         words = {1: ("height", "width"), 2: ("height", "width"), 3: ("depth", "height", "width")}[len(kernel)]
@@ -125,7 +171,10 @@ def check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dil
         raise runtime_error(f"output padding must be smaller than either stride or dilation, but got {shown}")
     whole = spread_sizes(sizes, kernel, stride, dilation, output_padding)
     made = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
-    if any(n < 1 for n in made):
+    if by_onednn:
+        if any(n < 0 for n in made):
+            raise shape_error("could not construct a memory descriptor using a format tag")
+    elif any(n < 1 for n in made):
         before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
         raise shape_error(
             f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "
