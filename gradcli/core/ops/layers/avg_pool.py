@@ -84,7 +84,18 @@ def _avg_transposed(grad: Array, x: Array, *how: Any) -> Array:
 def _record(rank: int) -> Pair:
     attrs = "kernel_size stride padding ceil_mode count_include_pad divisor_override"
     call = f"F.avg_pool{rank}d({{}}, {attrs.replace(' ', ', ').replace('stride', 'stride or None')})"
-    return linear_pair(f"AvgPool{rank}D", _avg, _avg_transposed, attrs, call, rank)
+
+    def wide(kernel: Sizes, stride: Sizes, padding: Sizes, *how: Any) -> tuple[Any, ...]:
+        return *(pooling_checks.spread(sizes, rank) for sizes in (kernel, stride, padding)), *how
+
+    return linear_pair(
+        f"AvgPool{rank}D",
+        lambda x, *how: _avg(x, *wide(*how)),
+        lambda grad, x, *how: _avg_transposed(grad, x, *wide(*how)),
+        attrs,
+        call,
+        rank,
+    )
 
 
 #: by the number of dimensions; PyTorch pools rows as images of height 1
@@ -108,7 +119,8 @@ def _avg_of_images(rank: int) -> Callable[..., Any]:
         if rank == 3:
             refuse_half("avg_pool3d_out_frame", input.dtype)
         pooling_checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,))
-        return AVG[rank].forward(input, kernel, step, border, ceil_mode, count_include_pad, divisor_override)
+        kept = pooling_checks.as_kept(rank, kernel_size, stride, padding)
+        return AVG[rank].forward(input, *kept, ceil_mode, count_include_pad, divisor_override)
 
     return run
 
@@ -238,14 +250,14 @@ def _lp_function(rank: int, sample: Sample) -> Function:
     return PythonFunction(_lp(rank), f"lp_pool{rank}d", "The p-norm of each window.", unchecked=True, samples=(sample,))
 
 
-_SLIDING = "Tensor input, ints1 kernel_size, ints1? stride=None, ints1 padding=0, bool ceil_mode=False, bool count_include_pad=True"
+_SLIDING = "Tensor input, ints{0} kernel_size, ints{0}? stride=None, ints{0} padding=0, bool ceil_mode=False, bool count_include_pad=True"
 _EVENLY = "The mean of each of so many windows that cover everything."
 
 
 def _function(rank: int, *samples: Sample) -> Function:
     return Function(
         f"avg_pool{rank}d",
-        (f"{_SLIDING}, int? divisor_override=None", _avg_of_images(rank)),
+        (f"{_SLIDING.format(rank)}, int? divisor_override=None", _avg_of_images(rank)),
         doc="The mean of each window.",
         ops=AVG[rank],
         samples=samples,
@@ -257,7 +269,7 @@ def _function(rank: int, *samples: Sample) -> Function:
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "avg_pool1d",
-        (_SLIDING, _avg_of_rows),
+        (_SLIDING.format(1), _avg_of_rows),
         doc="The mean of each window.",
         ops=AVG[2],
         samples=(Sample("F.avg_pool1d(x, 2)", lambda x: x.reshape(1, 3, 2).mean(-1), x=ROW),),

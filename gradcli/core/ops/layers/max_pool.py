@@ -20,9 +20,9 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.boolean_dispatch import Dispatched, DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
@@ -90,16 +90,6 @@ def pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, 
     return pair.forward(input, *how, watched(indices)), indices
 
 
-def _chosen(run: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """The maxima of `run`, which has `count` parameters, and the places too where the next argument asks for them."""
-
-    def chosen(*values: Any) -> Any:
-        made = run(*values[:count])
-        return made if len(values) > count and values[count] else made[0]
-
-    return chosen
-
-
 # --- sliding windows ---
 
 
@@ -119,7 +109,8 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
         pooling_checks.check_rank(input, rank)
         pooling_checks.check_windows(input, *sizes, ceil_mode)
         pooling_checks.check_dtype(name, input, _WHOLE)
-        return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *sizes, ceil_mode)
+        kept = pooling_checks.as_kept(rank, kernel_size, stride, padding, dilation)
+        return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *kept, ceil_mode)
 
     return run
 
@@ -163,12 +154,12 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
     return pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
 
 
-def _adaptive_of_images(rank: int) -> Callable[..., Any]:
+def _adaptive_of_images(rank: int, places: bool) -> Callable[..., Any]:
     run_kernel = kernel(f"adaptive_max_pool{rank}d", "Tensor input, ints1 output_size", lambda *args: _adaptive(rank, *args))
 
     def run(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         made = run_kernel(input, pooling_checks.with_defaults(output_size, input))
-        return made if is_true(return_indices) else made[0]
+        return made if places else made[0]
 
     return run
 
@@ -187,9 +178,12 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 
 
-_SLIDING = "Tensor input, ints1 kernel_size, ints1? stride=None, ints1 padding=0, ints1 dilation=1, bool ceil_mode=False"
+_SLIDING = "Tensor input, ints{0} kernel_size, ints{0}? stride=None, ints{0} padding=0, ints{0} dilation=1, bool ceil_mode=False"
 _WITH_PLACES = "The largest element of each window, and where it is."
 _EVENLY = "The largest element of each of so many windows that cover everything."
+
+
+_ROWS_EVENLY = "Tensor input, ints1 output_size, any return_indices=False"
 
 
 def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
@@ -197,29 +191,25 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     run = _max_of_rows if rank == 1 else _max_of_images(rank)
     with_places = _places_of_rows if rank == 1 else run
     doc = "The largest element of each window."
+    sliding = _SLIDING.format(rank)
     shared: dict[str, Any] = {"ops": MAX[max(rank, 2)], "method": False}
     inner = {"namespace": "torch.nn.functional", **shared}
-    wanting = f"{_SLIDING}, bool return_indices=False"
+    wanting = f"{sliding}, any return_indices=False"
+    reads = "is_cuda" if rank == 3 else ""
+    places = Dispatched(named, (wanting, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, reads=reads, **inner)
     found = (
-        Function(
-            name,
-            (wanting, lambda *args: with_places(*args[:6]) if args[6] else run(*args[:6])[0]),
-            doc=doc,
-            samples=samples,
-            python=f"_{name}",
-            **inner,
-        ),
-        Function(name, (_SLIDING, _chosen(run, 6)), doc=doc, **shared),
-        Function(named, (wanting, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, **inner),
+        Dispatched(name, (wanting, lambda *args: run(*args[:6])[0]), doc=doc, samples=samples, python=f"_{name}", other=places, **inner),
+        Function(name, (sliding, lambda *args: run(*args)[0]), doc=doc, **shared),
+        places,
     )
-    return found if rank > 1 else (*found, Function(named, (_SLIDING, with_places), doc=_WITH_PLACES, **shared))
+    return found if rank > 1 else (*found, Function(named, (sliding, with_places), doc=_WITH_PLACES, **shared))
 
 
 def _adaptive_function(rank: int, *samples: Sample) -> Function:
     name = f"adaptive_max_pool{rank}d"
-    return PythonFunction(
-        _adaptive_of_images(rank), name, _EVENLY, ops=ADAPTIVE_MAX[rank], samples=samples, unchecked=True, python=f"_{name}"
-    )
+    places = PythonFunction(_adaptive_of_images(rank, True), f"{name}_with_indices", _WITH_PLACES, unchecked=True)
+    shared: dict[str, Any] = {"ops": ADAPTIVE_MAX[rank], "samples": samples, "unchecked": True, "python": f"_{name}"}
+    return DispatchedPython(_adaptive_of_images(rank, False), name, _EVENLY, other=places, **shared)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -231,15 +221,21 @@ FUNCTIONS: tuple[Function, ...] = (
         Sample("F.max_pool2d(x, 2, dilation=2)", None, x=IMAGE),
     ),
     *_functions(3, Sample("F.max_pool3d(x, 2)", lambda x: x.max((1, 2, 3), keepdims=True), x=VOLUME)),
-    Function(
+    Dispatched(
         "adaptive_max_pool1d",
-        ("Tensor input, ints1 output_size, any return_indices=False", _chosen(_adaptive_of_rows, 2)),
+        (_ROWS_EVENLY, lambda *args: _adaptive_of_rows(*args[:2])[0]),
         doc=_EVENLY,
         ops=ADAPTIVE_MAX[2],
         samples=(Sample("F.adaptive_max_pool1d(x, 4)", None, x=ROW),),
+        python="_adaptive_max_pool1d",
+        other=Function(
+            "adaptive_max_pool1d",
+            (_ROWS_EVENLY, lambda *args: _adaptive_of_rows(*args[:2])),
+            doc=_WITH_PLACES,
+            python="adaptive_max_pool1d_with_indices",
+        ),
         namespace="torch.nn.functional",
         method=False,
-        python="_adaptive_max_pool1d",
     ),
     Function(
         "adaptive_max_pool1d",

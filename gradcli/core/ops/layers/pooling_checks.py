@@ -57,6 +57,16 @@ def _numbers(value: Any) -> Sizes:
     return (value,) if isinstance(value, int) else () if value is None else tuple(value)
 
 
+def as_kept(rank: int, *values: Any) -> tuple[Sizes, ...]:
+    """The values as a node keeps them: a number as often as there are dimensions, a tuple as it is, () for None."""
+    return tuple((value,) * rank if isinstance(value, int) else _numbers(value) for value in values)
+
+
+def spread(sizes: Sizes, rank: int) -> Sizes:
+    """The numbers, a single one for all dimensions."""
+    return sizes * rank if len(sizes) == 1 else sizes
+
+
 def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     """Kernel, stride, padding and dilation, where a single number stands for all dimensions."""
     many = f"or a tuple of {_WORDS[rank]} ints"
@@ -73,7 +83,7 @@ def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilat
     for text, value in zip(texts, map(_numbers, (kernel, stride, padding, dilation)), strict=True):
         if len(value) not in ((0, 1, rank) if text.startswith("stride") else (1, rank)):
             raise runtime_error(f"{name}: {text}")
-        found.append(value * rank if len(value) == 1 else value)
+        found.append(spread(value, rank))
     return found[0], found[1], found[2], found[3]
 
 

@@ -14,8 +14,9 @@ from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import size
+from gradcli.core.ops.checks import size, with_method
 from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.boolean_dispatch import DispatchedPython
 from gradcli.core.ops.layers.max_pool import pooled, records_of_maxima
 from gradcli.core.ops.layers.samples import IMAGE, VOLUME
 from gradcli.core.random import generator
@@ -132,15 +133,16 @@ def _pool(rank: int, always: bool) -> Callable[..., Any]:
             if rank == 2 and isinstance(output_ratio, (int, float)):
                 raise ProgramError("TypeError", f"object of type '{language.type_name(output_ratio)}' has no len()")
             ratios = _sizes(output_ratio, rank)
+            with_method(input, "size")
             if rank == 2 and len(ratios) > 2:
                 raise ProgramError("ValueError", f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
             output_size = tuple(int(size(input, d - rank) * ratios[d]) for d in range(rank))
         if _random_samples is None:
-            batch = 1 if input.array.ndim == rank + 1 else size(input, 0)
+            batch = 1 if with_method(input, "dim").array.ndim == rank + 1 else size(input, 0)
             values = generator.default.uniform((batch, size(input, -rank - 1), rank), input.dtype)
             _random_samples = Tensor(values, input.dtype)
         made = run_kernel(input, *(_each(given, rank) for given in (kernel_size, output_size)), _random_samples)
-        return made if return_indices or always else made[0]
+        return made if always else made[0]
 
     return run
 
@@ -150,10 +152,9 @@ _DOC = "The largest element of each of so many windows, whose places are random.
 
 def _functions(rank: int, *samples: Sample) -> tuple[PythonFunction, ...]:
     name = f"fractional_max_pool{rank}d"
-    return (
-        PythonFunction(_pool(rank, False), name, _DOC, ops=FRACTIONAL[rank], samples=samples, reads="dim", python=f"_{name}"),
-        PythonFunction(_pool(rank, True), f"{name}_with_indices", _DOC, reads="dim"),
-    )
+    places = PythonFunction(_pool(rank, True), f"{name}_with_indices", _DOC, unchecked=True)
+    shared: dict[str, Any] = {"ops": FRACTIONAL[rank], "samples": samples, "unchecked": True, "python": f"_{name}"}
+    return DispatchedPython(_pool(rank, False), name, _DOC, other=places, **shared), places
 
 
 FUNCTIONS = (

@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
+from gradcli.core.ops.operators import calculated, iterate, ordered
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
@@ -57,26 +60,39 @@ def _record(rank: int) -> Op:
 UNPOOL = {rank: _record(rank) for rank in (2, 3)}
 
 
-def _check(input: Tensor, indices: Tensor, rank: int) -> None:
+def _check(input: Tensor, indices: Tensor, rank: int, sizes: Sizes, stride: Sizes, padding: Sizes) -> None:
     if indices.dtype is not dtypes.int64:
         have = f" but got: {indices.dtype.torch_name}" if rank == 2 else ""
         raise runtime_error(f"elements in indices should be type int64{have}")
+    if rank == 2:
+        _check_count("output_size", sizes, 2)
     if input.array.ndim not in (rank + 1, rank + 2):
         have = f"{rank + 1}d or {rank + 2}d Tensor, but got a tensor with {input.array.ndim} dimensions."
         raise shape_error(f"Input to max_unpooling{rank}d should be a {have}")
+    if rank == 3:
+        for name, values in (("output_size", sizes), ("stride", stride), ("padding", padding)):
+            _check_count(name, values, 3)
     if indices.array.shape != input.array.shape:
         shapes = f"({list(input.array.shape)}) but got indices tensor with shape: {list(indices.array.shape)}"
         raise shape_error(f"Expected shape of indices to be same as that of the input tensor {shapes}")
     pooling_checks.check_not_empty(f"max_unpooling{rank}d_forward_out_cpu", input)
 
 
-def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: tuple[int, ...], stride: Sizes = ()) -> Any:
-    _check(input, indices, rank)
+def _check_count(name: str, values: Sizes, rank: int) -> None:
+    if len(values) != rank:
+        what = "three elements (depth, height, width)" if rank == 3 else "two elements (height, width)"
+        got = "got" if name == "output_size" else "got:"
+        raise shape_error(f"There should be exactly {what} in {name}, but {got} {len(values)} elements.")
+
+
+def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: Sizes, stride: Sizes = (), padding: Sizes = ()) -> Any:
+    """`max_unpool2d` or, with stride and padding, `max_unpool3d` of a batch or a single image."""
+    _check(input, indices, rank, sizes, stride, padding)
     if any(s <= 0 for s in stride):
         raise runtime_error(f"strides should be greater than zero, but got stride: {list(stride)}")
-    if input.array.size:
-        pooling_checks.check_dtype(f"max_unpool{rank}d", input)
     room = math.prod(sizes)
+    if input.array.size and room:
+        pooling_checks.check_dtype(f"max_unpool{rank}d", input)
     wrong = indices.array[(indices.array < 0) | (indices.array >= room)]
     if wrong.size and room:
         volumes = "x".join(map(str, sizes))
@@ -85,53 +101,74 @@ def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: tuple[int, ...],
     return UNPOOL[rank](input, sizes, watched(indices))
 
 
-def _many(value: Any, rank: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * rank
+def _many(value: Any, rank: int) -> tuple[Any, ...]:
+    """What PyTorch's modules make of a number or of anything that can be iterated."""
+    if isinstance(value, (list, tuple, str, dict)):
+        return tuple(value)
+    return tuple(iterate(value)) if type(value) is Tensor else (value,) * rank
 
 
-def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Sizes:
-    """The sizes that are wanted, or those that pooling without a remainder came from. ValueError for sizes it cannot come from."""
+def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Any:
+    """The sizes that are wanted, or those that pooling without a remainder came from.
+
+    Raises ValueError for sizes it cannot come from, IndexError where there are too few numbers, TypeError for tensors as numbers.
+    """
     rank = len(kernel)
-    usual = [(shape[d - rank] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(rank)]
+    usual = []
+    for d in range(rank):
+        if rank - d > len(shape) or d >= min(len(stride), len(padding)):
+            raise shape_error("tuple index out of range", "IndexError")
+        whole = calculated(calculated(calculated(shape[d - rank], "-", 1), "*", stride[d]), "+", kernel[d])
+        usual.append(calculated(whole, "-", calculated(2, "*", padding[d])))
     if wanted is None:
         return _not_negative(tuple(usual))
-    sizes = wanted[2:] if len(wanted) == rank + 2 else wanted
-    if len(sizes) != rank:
-        have = f"{rank} or {rank + 2} elements, but it has a length of '{len(sizes)}'"
+    sizes = language.item(wanted, slice(2, None)) if language.length(wanted) == rank + 2 else wanted
+    if language.length(sizes) != rank:
+        have = f"{rank} or {rank + 2} elements, but it has a length of '{language.length(sizes)}'"
         raise ProgramError("ValueError", f"output_size should be a sequence containing {have}")
-    for d, (size, n, s) in enumerate(zip(sizes, usual, stride, strict=True)):
-        if not n - s < size < n + s:
-            text = f'invalid output_size "{formatted(sizes)}" (dim {d} must be between {n - s} and {n + s})'
+    sizes = _many(sizes, rank)
+    for d, (size, n, s) in enumerate(zip(sizes, usual, stride, strict=False)):
+        low, high = calculated(n, "-", s), calculated(n, "+", s)
+        if not (ordered(low, "<", size) and ordered(size, "<", high)):
+            text = f'invalid output_size "{formatted(wanted)}" (dim {d} must be between {formatted(low)} and {formatted(high)})'
             raise ProgramError("ValueError", text)
     return _not_negative(tuple(sizes))
 
 
-def _not_negative(sizes: Sizes) -> Sizes:
+def _not_negative(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     for d, size in enumerate(sizes):
-        if size < 0:
-            text = f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]={size}"
+        if type(size) is Tensor:
+            raise ProgramError(
+                "TypeError",
+                "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all elements "
+                "are true.",
+            )
+        if ordered(size, "<", 0):
+            text = f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]={formatted(size)}"
             raise ProgramError("ValueError", text)
     return sizes
 
 
 def _unpool(rank: int) -> Callable[..., Any]:
     parameters = "Tensor input, Tensor indices, ints output_size" + (", ints stride, ints padding" if rank == 3 else "")
-    of_images = kernel(f"max_unpool{max(rank, 2)}d", parameters, lambda *given: _unpooled(max(rank, 2), *given[:4]))
+    of_images = kernel(f"max_unpool{max(rank, 2)}d", parameters, lambda *given: _unpooled(max(rank, 2), *given))
 
     def run(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-        window, border = _many(kernel_size, rank), _many(padding, rank)
-        step = window if stride is None else _many(stride, rank)
-        sizes = _output_size(input.array.shape, window, step, border, output_size)
+        window, step = _many(kernel_size, rank), None if stride is None else _many(stride, rank)
+        step, border = window if step is None else step, _many(padding, rank)
+        sizes = _output_size(with_method(input, "size").array.shape, window, step, border, output_size)
         if rank > 1:
             return of_images(input, indices, sizes, *((step, border) if rank == 3 else ()))
-        return squeeze_dim(of_images(unsqueeze(input, -1), unsqueeze(indices, -1), (*sizes, 1)), -1)
+        return squeeze_dim(of_images(unsqueeze(input, -1), unsqueeze(with_method(indices, "unsqueeze"), -1), (*sizes, 1)), -1)
 
     return run
 
 
 def _function(rank: int, sample: str, x: Any) -> PythonFunction:
     doc = "Maxima back at their places, and zeros elsewhere."
-    return PythonFunction(_unpool(rank), f"max_unpool{rank}d", doc, ops=(UNPOOL[max(rank, 2)],), samples=(Sample(sample, None, x=x),))
+    return PythonFunction(
+        _unpool(rank), f"max_unpool{rank}d", doc, ops=(UNPOOL[max(rank, 2)],), samples=(Sample(sample, None, x=x),), unchecked=True
+    )
 
 
 FUNCTIONS = (
