@@ -83,7 +83,10 @@ def check_arguments(
         takes = f"{most} positional argument{'' if most == 1 else 's'}"
         if required != most:
             takes = f"from {required} to {most} positional arguments"
-        raise ProgramError("TypeError", f"{name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+        given, named = f"{len(args)}", sum(key in kwargs for key in keyword_only or ())
+        if named:
+            given += f" positional argument{'' if len(args) == 1 else 's'} (and {named} keyword-only argument{'' if named == 1 else 's'})"
+        raise ProgramError("TypeError", f"{name}() takes {takes} but {given} {'was' if len(args) == 1 and not named else 'were'} given")
     missing = [n for n in names[len(args) : required] if n not in kwargs]
     if missing:
         raise ProgramError(

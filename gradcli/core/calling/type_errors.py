@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcli.core.calling.signature import language
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 
 
@@ -45,7 +46,9 @@ def not_callable(value: object) -> ProgramError:
 
 
 def unsupported_operands(symbol: str, a: object, b: object) -> ProgramError:
-    """The TypeError for `a symbol b`; for `**` the message names `pow()` too."""
+    """The TypeError for `a symbol b`; for `**` the message names `pow()` too. A sequence times a value is repeated in Python."""
+    if symbol == "*" and isinstance(b, (str, list, tuple)) and type(a) is Tensor:
+        return ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
     names = (symbol, language.type_name(a), language.type_name(b))
     shown = "** or pow()" if symbol == "**" else symbol
     text = f"unsupported operand type(s) for {shown}: '{names[1]}' and '{names[2]}'"

@@ -29,7 +29,7 @@ from gradcli.core.ops.loss.loss_reduction import (
 )
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.rules import check_no_gradient, moves
-from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.broadcasting import broadcast_shapes, expand
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -135,8 +135,8 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
     if pos_weight is not None:
         log = kept(kept(kept(kept(pos_weight - 1) * target) + 1) * log)
     values = np.asarray(kept(kept(kept(1 - target) * x) - log), np.result_type(x, target))
-    # the first operation of PyTorch's is one on the target
-    return reduced_array(memory_format.like_operands(kept(_weighted(values, weight)), (target, x)), reduction)
+    # the first operation of PyTorch's is `1 - target`, into whose result the others write
+    return reduced_array(memory_format.like_operands(kept(_weighted(values, weight)), (memory_format.NUMBER, target)), reduction)
 
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
@@ -188,8 +188,17 @@ def binary_cross_entropy(
             "ValueError",
         )
     if weight is not None:
-        weight = expand(weight, common_shape([target.array.shape, with_method(weight, "size").array.shape]))
+        weight = expand(weight, broadcast_shapes([target.shape, with_method(weight, "size").shape]))
     return _BINARY_CROSS_ENTROPY(input, target, weight, checked)
+
+
+def _check_probabilities(x: Array, target: Array) -> None:
+    """Raise RuntimeError for the first element of both that is not between 0 and 1."""
+    wrong = [~((values >= 0) & (values <= 1)).ravel() for values in (x, target)]
+    found = wrong[0] | wrong[1]
+    if found.any():
+        name = "input" if wrong[0][found.argmax()] else "target"
+        raise runtime_error(f"all elements of {name} should be between 0 and 1")
 
 
 def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Any:
@@ -198,11 +207,11 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, redu
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
     require_floating("binary_cross_entropy", input.dtype)
-    for name, tensor in (("input", input), ("target", target)):
-        if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
-            raise runtime_error(f"all elements of {name} should be between 0 and 1")
+    _check_probabilities(input.array, target.array)
     if moves(weight):
         raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    if weight is not None:
+        check_into(input.array, weight.array)
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return BCE(input, target, factor, reduction)
 
@@ -233,8 +242,6 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     """`torch.binary_cross_entropy_with_logits`, whose input and weight may be of any shape that broadcasts to that of the target."""
     check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     require_floating("log_sigmoid_cpu", input.dtype)
-    if moves(weight, pos_weight):
-        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if pos_weight is not None:
         check_into(input.array, np.broadcast_to(False, common_shape([pos_weight.array.shape, target.array.shape])))
     check_into(target.array, input.array)
@@ -242,6 +249,8 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
     if weight is not None:
         check_into(target.array, weight.array)
+    if moves(weight, pos_weight):
+        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     factor = None if weight is None else weight.array
     return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction, target.dtype)
 

@@ -57,17 +57,25 @@ def _weighted(x: Array, target: Array, weight: Array | None, ignore_index: int) 
 
 def _forward(x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
     axis = _class_axis(x.ndim)
+    if not axis:
+        target = target.reshape(())
     classes, each = _weighted(x, target, weight, ignore_index)
     chosen = np.take_along_axis(x, np.expand_dims(classes, axis), axis).squeeze(axis)
     values = np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype)
-    if reduction == "none":
+    if reduction == "none" and axis:
         return values
     added = total(values)
+    if not axis:  # PyTorch subtracts from 0, and the result has no -0
+        added = added + x.dtype.type(0)
     return added / total(each) if reduction == "mean" else added
 
 
 def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
     axis = _class_axis(x.ndim)
+    if not axis:
+        if target.shape not in ((), x.shape):
+            raise shape_error(f"size mismatch (got input: {list(x.shape)}, target: {list(target.shape)})")
+        target = target.reshape(())
     classes, each = _weighted(x, target, weight, ignore_index)
     if reduction == "mean":
         each = np.asarray(each / total(each))
@@ -136,8 +144,7 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
     if rank <= 2:
         check_no_gradient("nll_loss_forward", weight=weight)
         _check_flat(input, target, weight)
-        indices = watched(target) if rank == 2 else watched(target).reshape(())
-        return NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)  # type: ignore[no-any-return]
+        return NLL(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)  # type: ignore[no-any-return]
     return _spatial(input, target, weight, reduction, ignore_index)
 
 

@@ -54,7 +54,7 @@ def _losses(x: Array, targets: Labels, lengths: Lengths, blank: int) -> Array:
     made = np.empty(len(targets), x.dtype)
     for b, (labels, steps) in enumerate(zip(targets, lengths, strict=True)):
         if not steps:
-            made[b] = np.inf if labels else 0
+            made[b] = np.inf if labels else -0.0
             continue
         last = _sums(x[:steps, b], _padded(labels, blank), blank)[-1]
         made[b] = -np.logaddexp.reduce(last[-2:])
@@ -169,7 +169,6 @@ def _of_lengths(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Leng
     single = log_probs.array.ndim != 3
     if single:
         log_probs = unsqueeze(log_probs, 1)
-        targets = targets if targets.array.ndim != 1 else Tensor(targets.array[None], targets.dtype)
     labels = _checked(log_probs, targets, given, wanted, blank)
     losses: Tensor = CTC(log_probs, labels, given, blank, zero)
     if zero:

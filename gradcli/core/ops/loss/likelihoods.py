@@ -21,6 +21,7 @@ from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, redu
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -101,10 +102,12 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     var = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
         raise ProgramError("ValueError", f"{reduction} is not valid")
-    if not var.dtype.is_floating_point:
-        raise runtime_error(f"result type Float can't be cast to the desired output type {var.dtype.c_name}")
     held = CLONE(var)
-    np.maximum(held.array, held.array.dtype.type(eps), out=held.array)
+    with_gradients, state.enabled = state.enabled, False
+    try:
+        catalog.method("clamp_").method(held, (), {"min": eps})
+    finally:
+        state.enabled = with_gradients
     loss = 0.5 * (LOG(held) + (input - target) ** 2 / held)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

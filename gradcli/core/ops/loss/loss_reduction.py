@@ -62,8 +62,8 @@ def reduction_number(size_average: object, reduce: object, reduction: str) -> in
 
 
 def reduction_word(number: int) -> str:
-    """The name of a reduction that is given as a number."""
-    return _NUMBERS.get(number, "none")
+    """The name of a reduction that is given as a number; a number that has none, and stands for "none", as a text."""
+    return _NUMBERS.get(number, str(number) if number else "none")
 
 
 # --- in records ---
@@ -75,7 +75,7 @@ W = "w = 1 if weight is None else weight; "
 
 def reduced_array(values: Array, reduction: str) -> Any:
     """The losses of the elements reduced, in the order of PyTorch's sums."""
-    if reduction == "none":
+    if reduction not in ("mean", "sum"):
         return values
     added = total(values)
     return added / values.dtype.type(values.size) if reduction == "mean" else added

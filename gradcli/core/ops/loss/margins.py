@@ -89,8 +89,8 @@ def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
     if moves(target):
         raise no_forward_derivative("soft_margin_loss_backward")
     check_no_gradient("soft_margin_loss", target=target)
-    if target.dtype is dtypes.bool_:
-        catalog.function("neg")(target)  # raises the error of `-target`
+    if input.dtype is dtypes.bool_:
+        catalog.function("neg")(input)  # raises the error of `-target`, which is made like the input
     check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
         raise result_dtype_error("Float", input.dtype)
@@ -304,7 +304,7 @@ def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> An
     if target.array.shape != shape:
         raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     _refuse_empty("multilabel_margin_loss", input, reduction)
-    if target.array.size and not (target.array.min() >= -1 and target.array.max() < (shape or (1,))[-1]):
+    if target.array.size and not (target.array.min() > -2 and target.array.max() < (shape or (1,))[-1]):
         raise runtime_error("argument #2 'target' is out of range")
     if input.array.size:
         _check_kernel("multilabel_margin_loss_forward_out_frame", input)

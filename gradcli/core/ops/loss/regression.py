@@ -190,11 +190,15 @@ class _LossLikeInput(_DifferenceLoss):
     dtype_of: Callable[[DType, DType], DType] = staticmethod(lambda input, target: input)
 
 
-def _two_dtypes(found: str, expected: str) -> Any:
-    raise runtime_error(f"Found dtype {found} but expected {expected}")
+def _two_dtypes(found: str, expected: str) -> ProgramError:
+    return runtime_error(f"Found dtype {found} but expected {expected}")
 
 
-_REFUSED = Rule(_two_dtypes, "")
+def _refuse_two_dtypes(found: str, expected: str) -> Any:
+    raise _two_dtypes(found, expected)
+
+
+_REFUSED = Rule(_refuse_two_dtypes, "")
 #: of tensors of two dtypes, for which there is no derivative
 _HUBER_OF_TWO = _LossLikeInput(
     "HuberLossBackward0",
@@ -210,11 +214,13 @@ _HUBER_OF_TWO = _LossLikeInput(
 def _huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float) -> Any:
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
+    if target.dtype.category > input.dtype.category:
+        raise runtime_error(f"result type {target.dtype.torch_name} can't be cast to the desired output type {input.dtype.torch_name}")
     _check_floating("huber_cpu", input, target)
     if input.dtype is target.dtype:
         return HUBER(input, target, reduction, delta)
-    if not input.dtype.is_floating_point:
-        raise runtime_error(f"result type {target.dtype.torch_name} can't be cast to the desired output type {input.dtype.torch_name}")
+    if moves(input, target):
+        raise _two_dtypes(input.dtype.torch_name, target.dtype.torch_name)
     return _HUBER_OF_TWO(input, target, reduction, delta, target.dtype.torch_name, input.dtype.torch_name)
 
 
