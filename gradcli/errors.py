@@ -41,6 +41,7 @@ class Code(Enum):
     INFERENCE_TENSOR_SAVED = auto()
     # shapes and dtypes
     SHAPE = auto()  # sizes, shapes or dimensions that are wrong or do not fit together
+    OUT_OF_RANGE = auto()  # a position in an index that the dimension does not have
     BROADCAST = auto()  # shapes that do not broadcast
     MATRIX_PRODUCT = auto()  # the inner sizes of a matrix product differ
     INVALID_VIEW_SIZE = auto()  # a shape that a tensor of this size cannot have

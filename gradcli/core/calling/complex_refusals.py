@@ -104,7 +104,6 @@ KERNELS = {
     "threshold": "threshold_cpu",
     "_unique2": "unique",
     "unique": "unique",
-    "unique_consecutive": "unique",
     "unique_dim": "unique_dim",
     "xlogy": "xlogy_cpu",
 }

@@ -275,8 +275,9 @@ class InplaceFunction:
                     return _in_place().apply_apart(tensor, operands, compute, self.of.overlap)
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
-            late = error.code in _LATE or (error.code is Code.NO_KERNEL and self.of.overlap)
-            if late or (error.code is Code.BROADCAST and self.of.overlap is not None):
+            overlap = self.of.overlap
+            late = error.code in _LATE or (error.code is Code.NO_KERNEL and overlap)
+            if overlap != "any" and (late or (error.code is Code.BROADCAST and overlap is not None)):
                 raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
             raise
 

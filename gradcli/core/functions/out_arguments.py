@@ -306,6 +306,8 @@ def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, te
             operands = [t for t in tensors if not any(t is into for into in outs)]
             kept = operands[:1] if name.startswith(("scatter", "index")) else operands
             _check_first(name, outs, dtypes.result_type(tuple(kept)), tensors)
+        if error.code is Code.OUT_OF_RANGE and type(out) is Tensor:  # kernels look at positions after all else
+            check_dtype(name, out, values[0].dtype, tensors)
         raise
     if name in _GRAPH_LATE:
         check_no_graph(name, tensors, known)

@@ -11,7 +11,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, Step, TupleExpr
 
 _MOST = 4
-_ABOUT_SHAPES = (Code.SHAPE, Code.BROADCAST, Code.MATRIX_PRODUCT, Code.INVALID_VIEW_SIZE)
+_ABOUT_SHAPES = (Code.SHAPE, Code.OUT_OF_RANGE, Code.BROADCAST, Code.MATRIX_PRODUCT, Code.INVALID_VIEW_SIZE)
 
 
 def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:

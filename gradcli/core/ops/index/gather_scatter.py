@@ -20,7 +20,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def places_along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
@@ -142,15 +142,22 @@ def out_of_range(index: Array, length: int, least: int = 0) -> int | None:
     return None
 
 
+def out_of_bounds(text: str, kind: str = "RuntimeError") -> ProgramError:
+    """The error of a kernel for a position that a dimension does not have, after those about shapes and dtypes."""
+    return ProgramError(kind, text, code=Code.OUT_OF_RANGE)
+
+
 def _check_reduce(reduce: str | None) -> None:
     if reduce not in (None, "add", "multiply"):
         raise runtime_error("reduce argument must be either add or multiply.")
 
 
-def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None, reduce: str | None = None) -> None:
+def check_gather(
+    name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None, check_more: Callable[[], None] = lambda: None
+) -> None:
     """Raise PyTorch's errors for an index (and a source) of another rank, dtype or size, and for positions out of range.
 
-    `reduce` is that of `scatter`.
+    `check_more` is called before the positions are looked at.
     """
     at = wrap_dim(dim, input.array.ndim)
     if index.array.size and index.dtype not in (dtypes.int64, dtypes.int32):
@@ -159,7 +166,7 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
         raise runtime_error(f"{name}(): Expected self.dtype to be equal to src.dtype")
     have, want = input.array.shape or (1,), index.array.shape or (1,)
     if not index.array.size:
-        return _check_reduce(reduce)
+        return check_more()
     other = "input" if name == "gather" else "self"
     if len(have) != len(want):
         raise shape_error(f"Index tensor must have the same number of dimensions as {other} tensor")
@@ -185,10 +192,10 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
             )
     elif not small:
         raise shape_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
-    _check_reduce(reduce)
+    check_more()
     bad = out_of_range(index.array, have[at])
     if bad is not None:
-        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
+        raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
 
 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
@@ -241,7 +248,7 @@ def _scatter_with_reduce_(input: Tensor, dim: int, index: Tensor, src: Operand, 
     check_no_tangent("aten::scatter_", input, src)
     if tensor is not None:
         warnings.emit(_DEPRECATED, once="scatter")
-    check_gather("scatter", input, dim, index, tensor, reduce)
+    check_gather("scatter", input, dim, index, tensor, lambda: _check_reduce(reduce))
     values = wrap(np.asarray(_number(src, input.dtype, index), input.dtype.np)) if tensor is None else tensor
     return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 

@@ -260,6 +260,24 @@ def check_masks(tensor: Tensor, indices: Indices) -> None:
             dim += 1
 
 
+def _together(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that positions of these shapes broadcast to. Raises IndexError where there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = ", ".join(str(list(shape)) for shape in shapes)
+        raise shape_error(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}", "IndexError") from None
+
+
+def check_together(indices: Indices) -> None:
+    """Raise IndexError for indices that do not broadcast together, each mask as the positions of its elements along each dimension."""
+    shapes: list[tuple[int, ...]] = []
+    for index in indices:
+        if index is not None:
+            shapes += [(int(np.count_nonzero(index)),)] * index.ndim if index.dtype.kind == "b" else [index.shape]
+    _together(shapes)
+
+
 def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
     """The shape of the result. Raises IndexError for masks of another shape, shapes that do not broadcast, and positions of nothing."""
     shape = tensor.array.shape
@@ -279,11 +297,7 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
             flat.append(index.shape)
             lengths.append(shape[dim])
             dim += 1
-    try:
-        common = np.broadcast_shapes(*flat)
-    except ValueError:
-        shapes = ", ".join(str(list(s)) for s in flat)
-        raise shape_error(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}", "IndexError") from None
+    common = _together(flat)
     if 0 in lengths and 0 not in common:
         raise shape_error("index is out of bounds for dimension with size 0", "IndexError")
     return _result_shape(shape, indices, common)

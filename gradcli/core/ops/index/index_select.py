@@ -14,7 +14,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.index.gather_scatter import out_of_range
+from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -135,14 +135,14 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     if not rank and index.array.size > 1:
         raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
-    if rank and not input.array.shape[at] and index.array.size:
+    if rank > 1 and not input.array.shape[at] and index.array.size:
         raise shape_error("index_select(): self indexing axis dim should be positive")
     length = input.array.shape[at] if rank else 1
     bad = out_of_range(index.array, length)
     if bad is not None:
         if at:
-            raise shape_error(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
-        raise ProgramError("IndexError", "index out of range in self")
+            raise out_of_bounds(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
+        raise out_of_bounds("index out of range in self", "IndexError")
     limits.check_elements(input.array.size // max(length, 1) * index.array.size, input.dtype.itemsize)
     return INDEX_SELECT(input, dim, watched(index))  # type: ignore[no-any-return]
 
@@ -186,9 +186,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
     if bad is not None:
-        if len(have) != 2 and (at or len(have) == 1):
-            raise ProgramError("IndexError", "index out of range in self")
-        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}")
+        if len(have) < 2 or (at and len(have) > 2):
+            raise out_of_bounds("index out of range in self", "IndexError")
+        raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")
     if not input.dtype.is_differentiable:
         alpha = scalar_of(alpha, input.dtype)
     return INDEX_ADD(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
@@ -261,7 +261,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
     if bad is not None:
-        raise shape_error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
+        raise out_of_bounds(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     return INDEX_COPY(input, source, dim, watched(index))  # type: ignore[no-any-return]
 
 

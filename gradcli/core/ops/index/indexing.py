@@ -27,6 +27,7 @@ from gradcli.core.ops.index.index_reading import (
     check_indices,
     check_masks,
     check_ranges,
+    check_together,
     index_array,
     select_at,
     slice_at,
@@ -249,17 +250,21 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     _check_bytes([i for i in items if type(i) in (Tensor, list)], value, False)
     shape = value.array.shape
     short = _without_leading_ones(shape)
+    _warn_of_sharing(target)
     index_put_(target, indices, VIEW(value, short) if short != shape else value, False)
+
+
+def _warn_of_sharing(tensor: Tensor) -> None:
+    if shares_places(tensor.array):
+        warnings.emit(expanded("index_put_"))
 
 
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
     check_writable(tensor, values.requires_grad)
     key = _key(tensor, indices)
-    if shares_places(tensor.array):
-        warnings.emit(expanded("index_put_"))
-        if unique(key) and values.array.size == 1:
-            warnings.emit(expanded("masked_fill_"))
+    if shares_places(tensor.array) and unique(key) and values.array.size == 1:
+        warnings.emit(expanded("masked_fill_"))
     shape = check_indices(tensor, indices)
     if not (unique(key) and values.array.size == 1):
         for operand in (values, *(wrap(i) for i in indices if i is not None and np.may_share_memory(i, tensor.array))):
@@ -313,12 +318,14 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
     ready = tuple(None if i is None else index_array(i) for i in indices)
     check_masks(tensor, ready)
     if spanned(ready) > tensor.array.ndim:
+        check_together(ready)
         raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})", "IndexError")
     return ready
 
 
 def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
     check_writable(tensor, values.requires_grad)
+    _warn_of_sharing(tensor)
     ready = _given(tensor, indices)
     _check_bytes(indices, values, accumulate)
     return index_put_(tensor, ready, values, accumulate)

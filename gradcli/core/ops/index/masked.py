@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
@@ -55,7 +56,7 @@ def _masked_fill_(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
         raise shape_error(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if mask.dtype is not dtypes.bool_:
         raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
-    check_broadcast((mask.array, input.array))
+    check_broadcast((input.array, mask.array))
     if type(value) is Tensor:
         return MASKED_FILL_TENSOR(input, value, watched(mask))  # type: ignore[no-any-return]
     return MASKED_FILL(input, watched(mask), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
@@ -155,12 +156,17 @@ def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in their order, where `mask` is True; the shapes of input and mask broadcast."""
     shape = common_shape([mask.array.shape, input.array.shape])
-    if mask.dtype is not dtypes.bool_:
-        raise runtime_error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
     if input.dtype is not source.dtype:
         raise runtime_error(
             f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
         )
+    if mask.dtype is dtypes.uint8:
+        warnings.emit(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype "
+            "torch.bool instead. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:2335.)"
+        )
+    if mask.dtype is not dtypes.bool_:
+        raise runtime_error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
     if source.array.size < np.count_nonzero(np.broadcast_to(mask.array, shape)):
         raise runtime_error("Number of elements of source < number of ones in mask")
     return MASKED_SCATTER(input, source, watched(mask))  # type: ignore[no-any-return]

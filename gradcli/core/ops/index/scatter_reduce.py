@@ -15,10 +15,18 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
-from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_ADD, SCATTER_NUMBER, check_gather, places_along, source_gradient
+from gradcli.core.ops.index.gather_scatter import (
+    GATHER,
+    SCATTER_ADD,
+    SCATTER_NUMBER,
+    check_gather,
+    out_of_bounds,
+    places_along,
+    source_gradient,
+)
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import check_no_tangent, moves
+from gradcli.core.ops.rules import check_no_tangent, moves, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -132,27 +140,57 @@ def _own_gradient(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, 
 
 
 def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    return _source_gradient(xp, grad, input, src, out, dim, index, reduce, include_self)
+
+
+def _source_gradient(
+    xp: Any,
+    grad: Any,
+    input: Any,
+    src: Any,
+    out: Any,
+    dim: int,
+    index: Array,
+    reduce: str,
+    include_self: bool,
+    by_index: bool = False,
+) -> Any:
+    """The gradient of src; `by_index` says that the index was one of slices."""
     x, values = xp.plain(input), xp.plain(src)
     if reduce in ("sum", "mean"):
         gathered = source_gradient(xp, grad, dim, index, values.shape, "ScatterReduceBackward0")
         return gathered if reduce == "sum" else xp.call(DIV, gathered, _at(_counts(x.shape, dim, index, include_self, x.dtype), dim, index))
     _check_comparable(values, index)
     if reduce == "prod":
-        return _product_rule(xp, grad, input, src, out, dim, index, include_self)
+        return _product_rule(xp, grad, input, src, out, dim, index, include_self, by_index)
     shared, _, mask = _even(xp, grad, input, src, out, dim, index)
     return scalars.times_data(xp, xp.call(GATHER, shared, dim, index), mask)
 
 
-def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool) -> Any:
+def _twice(what: str, name: str) -> Op:
+    """The record of a gradient of products with several zeros, which PyTorch does not differentiate."""
+    error = runtime_error(
+        f"{what}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same position in self"
+    )
+    return Op("Error", lambda x: x, "input", full_name="torch::autograd::Error", input=refused(lambda: error))
+
+
+#: by whether the index is one of slices
+TWICE = {True: _twice("index_reduce", "source"), False: _twice("scatter_reduce", "src")}
+
+
+def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool, by_index: bool) -> Any:
     """For each element of src the product of the others: the product divided by it; for a single zero the product without it."""
     x, zeros = xp.plain(input), xp.plain(src) == 0
     count = np.zeros_like(x)
     _put(count, np.add, dim, index, _cut(np.asarray(zeros), index).astype(x.dtype))
     single = (_at(count, dim, index) == 1) & zeros
+    several = bool((_at(count, dim, index) > 1).any())
     ones = xp.call(MASKED_FILL, src, zeros, 1)
     without = xp.call(SCATTER_REDUCE, input, ones, dim, index, "prod", include_self)
     others = xp.call(GATHER, grad * without, dim, index)
-    return xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
+    made = xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
+    return xp.call(TWICE[by_index], made) if several else made
 
 
 _TIES = "best.scatter_add(dim, index, (src == out.gather(dim, index)).type_as(grad))"
@@ -216,17 +254,26 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
     `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
     """
-    check_gather("scatter", input, dim, index, src)
-    if reduce not in _REDUCERS:
-        raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    _check_scattered(input, dim, index, src, reduce)
     if reduce == "mean" and input.dtype is dtypes.bool_:
-        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", input.dtype)
+        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean" if index.array.size else "div_floor_cpu", input.dtype)
     return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
+
+
+def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> None:
+    """Raise PyTorch's errors for arguments of `scatter_reduce`."""
+
+    def check_reduce() -> None:
+        if reduce not in _REDUCERS:
+            raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+
+    check_gather("scatter", input, dim, index, src, check_reduce)
 
 
 def _scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
     """The new values of `scatter_reduce_`. RuntimeError for products in forward mode, where PyTorch has no tangent to write."""
     if reduce == "prod" and moves(input):
+        _check_scattered(input, dim, index, src, reduce)
         raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #1 'src'")
     return scatter_reduce(input, dim, index, src, reduce, include_self)
 
@@ -244,6 +291,8 @@ def _spread(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
 def _index_self_rule(xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
     places = _spread(index, dim, xp.plain(source).shape)
     grad = _own_gradient(xp, grad, input, source, out, dim, places, reduce, include_self)
+    if not include_self and index.dtype != np.int64:
+        raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
     return grad if include_self else xp.call(INDEX_FILL, grad, dim, index, 0)
 
 
@@ -251,7 +300,7 @@ def _index_source_rule(
     xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool
 ) -> Any:
     places = _spread(index, dim, xp.plain(source).shape)
-    return _src_rule(xp, grad, input, source, out, dim, places, reduce, include_self)
+    return _source_gradient(xp, grad, input, source, out, dim, places, reduce, include_self, True)
 
 
 _AT = "at = index.view([-1 if d == dim % input.dim() else 1 for d in range(input.dim())]).expand(source.shape); "
@@ -305,7 +354,7 @@ def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
         once="index_reduce",
     )
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
-        raise ProgramError("IndexError", "index out of range in self")
+        raise out_of_bounds("index out of range in self", "IndexError")
     if input.dtype is dtypes.bool_ and not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)
     if input.dtype is dtypes.bool_ and len(a) == 1:

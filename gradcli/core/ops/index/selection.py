@@ -52,9 +52,9 @@ class Selection(Op):
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x, dim = args[0], args[1]
+        at = wrap_dim(dim, x.array.ndim)
         if x.dtype.is_special:
             self.check_real((x,))
-        at = wrap_dim(dim, x.array.ndim)
         keepdim = "keepdim" not in self.attrs or args[2]
         rest = args[3:] if "keepdim" in self.attrs else args[2:]
         array = x.array if x.array.ndim else x.array.reshape(1)

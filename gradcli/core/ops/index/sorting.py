@@ -122,7 +122,7 @@ def has_ties(x: Array, dim: int) -> bool:
     return bool((np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any())
 
 
-def _top_of_row(row: Array, k: int, largest: bool) -> list[int]:
+def _top_of_row(row: Array, k: int, largest: bool, ordered: bool) -> list[int]:
     less, greater = comparisons(row)
     before = greater if largest else less
     order = list(range(len(row)))
@@ -130,7 +130,8 @@ def _top_of_row(row: Array, k: int, largest: bool) -> list[int]:
         selection.partial_sort(order, 0, k, len(row), before)
     else:
         selection.nth_element(order, k - 1, before)
-        selection.sort(order, 0, k - 1, before)
+        if ordered:
+            selection.sort(order, 0, k - 1, before)
     return order[:k]
 
 
@@ -138,8 +139,8 @@ def _topk(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> tuple[Arr
     check_sorting(x)
     if k == 0 or not x.size:
         return of_nothing(x, dim, k)
-    if has_ties(x, dim):
-        index = rows(x, dim, k, lambda row: _top_of_row(row, k, largest))
+    if has_ties(x, dim) or (not ordered and x.shape[dim] <= _EMULATED):
+        index = rows(x, dim, k, lambda row: _top_of_row(row, k, largest, ordered))
     else:
         index = np.take(_order(x, dim, largest), range(k), dim)
     return np.take_along_axis(x, index, dim), index

@@ -11,7 +11,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
-from gradcli.core.ops.index.gather_scatter import gather, out_of_range
+from gradcli.core.ops.index.gather_scatter import gather, out_of_bounds, out_of_range
 from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
@@ -78,7 +78,7 @@ def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
         raise ProgramError("IndexError", f"{name}(): {does} an empty tensor")
     bad = out_of_range(index.array, count, -count)
     if bad is not None:
-        raise ProgramError("IndexError", f"out of range: tried to access index {bad} on a tensor of {count} elements.")
+        raise out_of_bounds(f"out of range: tried to access index {bad} on a tensor of {count} elements.", "IndexError")
     return watched(index)
 
 

@@ -26,6 +26,8 @@ def _in_slices(values: Array, dim: int | None) -> Array:
     """The values in memory slice by slice along `dim`."""
     if dim is None:
         return np.ascontiguousarray(values)
+    if not values.size:
+        return memory_format.contiguous(np.ascontiguousarray(values))
     return np.moveaxis(memory_format.contiguous(np.ascontiguousarray(np.moveaxis(values, dim, 0))), 0, dim)
 
 
