@@ -151,6 +151,7 @@ _OPERATORS = {
     "linalg_solve": "_linalg_solve_ex",
     "linalg_svdvals": "_linalg_svd",
     "linalg_vecdot": "sum",
+    "linear": "linear",
     "lu_solve": "linalg_lu_solve",
     "msort": "sort",
     "multiply": "mul",

@@ -21,7 +21,7 @@ from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.layers.dropout import drop
+from gradcli.core.ops.layers.dropout import check_probability, drop
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import not_differentiable
@@ -164,6 +164,7 @@ def scaled_dot_product_attention(
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
     if query.array.ndim == 4 and not query.dtype.is_differentiable:
+        check_probability(max(dropout_p, 0))
         raise scalar_type_error(dtypes.float32, query.dtype)
     # PyTorch's kernel takes rows in one piece
     alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))

@@ -20,6 +20,7 @@ from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.reduce.sum_mean import mean_dtype
 from gradcli.core.ops.rules import check_no_gradient, moves
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
@@ -43,9 +44,12 @@ def _in_rows(x: Array) -> bool:
 
 
 def _scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, rows: bool) -> Array:
-    """`(x - mean) * rstd * weight + bias`, as PyTorch computes it: in rows with one factor and one shift for each channel."""
+    """`(x - mean) * rstd * weight + bias`, as PyTorch computes it: in rows with one factor and one shift for each channel.
+
+    `rows` says that the input and the statistics are laid out for it; weight and bias have to be contiguous, too.
+    """
     shape = _channels(x)[1]
-    if not rows:
+    if not rows or not all(p is None or p.flags.c_contiguous for p in (weight, bias)):
         normal = (x - mean) * rstd
         normal = normal if weight is None else normal * weight.reshape(shape)
         return np.array(normal + (x.dtype.type(0) if bias is None else bias.reshape(shape)), order="C")
@@ -241,7 +245,7 @@ def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
 
 
 def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float) -> Array:
-    rows = _in_rows(x)
+    rows = _in_rows(x) and mean.flags.c_contiguous and var.flags.c_contiguous
 
     def run(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array) -> Array:
         return _scaled(x, *_fixed(x, mean, var, eps), weight, bias, rows)
@@ -323,6 +327,13 @@ def _empty(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     return out
 
 
+def _check_dtype(input: Tensor, parameters: list[Tensor], training: bool) -> None:
+    """Raise the errors of PyTorch's kernel, and of the mean that it takes before, for dtypes that are not floating."""
+    if training and not _in_rows(input.array) and (not parameters or parameters[0].dtype is input.dtype):
+        mean_dtype(input, None)
+    require_floating("batch_norm", input.dtype)
+
+
 def _batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -346,7 +357,7 @@ def _batch_norm(
             raise runtime_error(f"{name} must be defined in evaluation mode")
     check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     size(input, 1)
-    require_floating("batch_norm", input.dtype)
+    _check_dtype(input, [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None], training)
     for _, tensor in tensors:
         if tensor is not None and tensor.array.ndim != 1:
             raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")

@@ -249,12 +249,12 @@ def convolution(
         shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
         return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
     check_not_empty(input.array.shape)
-    check_dtypes(input, weight, transposed, gaps)
     check_kernel(kernel, gaps)
     if transposed:
         onednn = by_onednn(input, weight, steps, gaps, extra, groups)
         check_channels(weight, onednn)
         check_output(sizes, kernel, steps, border, gaps, extra, onednn)
+    check_dtypes(input, weight, transposed, gaps)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 

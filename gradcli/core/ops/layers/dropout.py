@@ -29,13 +29,18 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 _ALPHA = 1.7580993408473766
 
 
+def check_probability(p: float) -> None:
+    """Raise RuntimeError for p outside [0, 1]."""
+    if not 0.0 <= p <= 1.0:
+        raise runtime_error(f"dropout probability has to be between 0 and 1, but got {p:g}")
+
+
 def drop(input: Tensor, p: float, train: bool, channels: bool = False, alpha: bool = False, in_place: bool = False) -> Any:
     """All kinds of dropout; with `channels` the second dimension is dropped as a whole.
 
     Raises RuntimeError for p outside [0, 1], for a dtype that is not floating, and for channels of less than two dimensions.
     """
-    if not 0.0 <= p <= 1.0:
-        raise runtime_error(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    check_probability(p)
     if not train or p == 0 or not input.array.size:
         return input
     factor, shift = _noise(input, p, channels, alpha)

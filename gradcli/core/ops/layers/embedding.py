@@ -155,10 +155,9 @@ RENORM = kernel("embedding_renorm_", "Tensor input, Tensor indices, float max_no
 def check_indices(function: str, indices: Tensor, position: int = 1, name: str = "indices") -> None:
     """Raise RuntimeError for what is no whole number of 32 or 64 bits."""
     if indices.dtype not in (dtypes.int64, dtypes.int32):
-        kind = f"torch.{indices.dtype.torch_name}Tensor" if indices.dtype is not dtypes.bool_ else "CPUBoolType"
         raise runtime_error(
-            f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: Long, Int; but got {kind} "
-            f"instead (while checking arguments for {function})"
+            f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: Long, Int; but got "
+            f"{indices.dtype.tensor_name} instead (while checking arguments for {function})"
         )
 
 
@@ -190,9 +189,7 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
         raise runtime_error("one_hot is only applicable to index tensor of type LongTensor.")
     indices = input.array
     if not indices.size and num_classes <= 0:
-        if num_classes == -1:
-            raise runtime_error("Can not infer total number of classes from empty tensor.")
-        raise runtime_error("num_classes should be positive")
+        raise runtime_error("Can not infer total number of classes from empty tensor.")
     if indices.size and indices.min() < 0:
         raise runtime_error("Class values must be non-negative.")
     if num_classes == -1:

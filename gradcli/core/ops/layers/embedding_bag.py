@@ -14,12 +14,13 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import with_method
+from gradcli.core.kernels.memory_format import element_strides
+from gradcli.core.ops.checks import not_implemented, with_method
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
-from gradcli.core.ops.rules import ZERO, not_differentiable
+from gradcli.core.ops.rules import ZERO, moves, not_differentiable
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -199,6 +200,8 @@ def _two_dimensional(input: Tensor, offsets: Any, per_sample_weights: Any) -> tu
     rows, columns = input.array.shape
     if not columns:
         raise runtime_error("step must be nonzero")
+    if input.dtype is dtypes.bool_ or input.dtype.is_complex:
+        raise not_implemented("arange_cpu", input.dtype)
     starts = Tensor(np.arange(0, rows * columns, columns, dtype=input.array.dtype), input.dtype)
     weights = per_sample_weights if per_sample_weights is None else reshape(per_sample_weights, (-1,))
     return reshape(input, (-1,)), starts, weights
@@ -266,14 +269,12 @@ def embedding_bag(
     return _EMBEDDING_BAG(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
 
 
-def _check_types(weight: Tensor, indices: Tensor, offsets: Tensor) -> None:
-    for name, tensor in (("indices", indices), ("offsets", offsets)):
-        check_indices("embedding_bag", tensor, 1, name)
+def _check_types(weight: Tensor, indices: Tensor) -> None:
+    check_indices("embedding_bag", indices)
     if not weight.dtype.is_floating_point:
-        kind = f"torch.{weight.dtype.torch_name}Tensor" if weight.dtype is not dtypes.bool_ else "CPUBoolType"
         raise runtime_error(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
-            f"{kind} instead (while checking arguments for embedding_bag)"
+            f"{weight.dtype.tensor_name} instead (while checking arguments for embedding_bag)"
         )
 
 
@@ -314,13 +315,19 @@ def _embedding_bag(
     rows, width = weight.array.shape
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise runtime_error(f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}")
+    if moves(weight, indices, per_sample_weights):
+        raise no_forward_derivative("_embedding_bag")
     if sparse or scale_grad_by_freq:
         raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
-    _check_types(weight, indices, offsets)
+    both = dtypes.promote(indices.dtype, offsets.dtype)
+    indices, offsets = (Tensor(t.array.astype(both.np), both) for t in (indices, offsets))
+    _check_types(weight, indices)
     bags, count = _bags(indices, offsets, include_last_offset)
+    # PyTorch has another kernel for tables of single or half precision whose rows lie in one piece
+    simple = weight.dtype is not dtypes.float64 and element_strides(weight.array)[1] == 1 and padding_idx is None
     for at, index in enumerate(indices.array.tolist()):
         if not 0 <= index < rows:
-            if mode == "max":
+            if mode == "max" or not simple:
                 raise runtime_error(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {index}")
             raise runtime_error(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
     limits.check_elements(max(indices.array.size, count) * width, weight.dtype.itemsize)

@@ -187,6 +187,13 @@ def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corn
     raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
 
 
+def _in_channels_last(x: Array, mode: str) -> bool:
+    """Whether PyTorch takes its kernel for channels last; the layout of images of one channel is that, too."""
+    rank = x.ndim - 2
+    fits = mode != "bicubic" if rank == 2 else x.shape[1] > 3
+    return rank > 1 and fits and (x.shape[1] == 1 or np.moveaxis(x, 1, -1).flags.c_contiguous)
+
+
 def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corners: Any) -> Any:
     """The image of the sizes `wanted`, after the checks of the mode and the shape."""
     rank = input.array.ndim - 2
@@ -209,7 +216,7 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
         raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) {joined}output ({after})")
     kind = "nearest" if "nearest" in mode else "cubic" if mode == "bicubic" else "linear"
     name = f"compute_indices_weights_{kind}"
-    if rank > 1 and shape[1] == 1 and mode != "trilinear":  # the layout of images of one channel is that of channels last, too
+    if _in_channels_last(input.array, mode):
         name = f"upsample_{mode.removesuffix('-exact')}{rank}d_channels_last"
     bytes_taken = input.dtype is dtypes.uint8 and (kind == "nearest" or rank == 2)
     if bytes_taken and kind != "nearest":

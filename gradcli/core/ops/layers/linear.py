@@ -33,7 +33,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
     if rank == 2:
         return addmm(bias, input, transposed)
-    if not input.array.flags.c_contiguous or bias.array.ndim != 1:
+    if not input.array.flags.c_contiguous or bias.array.ndim != 1 or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
         check_into(made.array, bias.array)
         return made + bias

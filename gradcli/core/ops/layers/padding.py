@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import language, scalar_of
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.in_place import copy_
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, resampling
@@ -79,10 +79,10 @@ REPLICATE = {rank: _border("Replication", "replicate", resampling.repeated, rank
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """`F.pad`. Raises RuntimeError, TypeError or NotImplementedError for numbers, modes and ranks that do not fit."""
-    sizes = _numbers(pad)
-    if isinstance(value, (list, tuple, str)):
-        raise ProgramError("TypeError", f"pad(): argument 'value' (position 4) must be float, not {language.type_name(value)}")
-    value = value.item() if type(value) is Tensor else value
+    return _PAD(input, pad, mode, value)
+
+
+def _padded(input: Tensor, sizes: Sizes, mode: str, value: Any) -> Any:
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ProgramError("NotImplementedError", f"Unrecognised padding mode {formatted(mode)}")
     if len(sizes) % 2:
@@ -109,17 +109,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
     return _circular(input, sizes) if mode == "circular" else _repeating(input, sizes, mode)
 
 
-def _numbers(pad: Any) -> Sizes:
-    """The numbers as a tuple. Raises TypeError for other values."""
-    if not isinstance(pad, (list, tuple)):
-        raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {language.type_name(pad)}")
-    for at, n in enumerate(pad):
-        if type(n) is not int:
-            kind = language.type_name(n)
-            raise ProgramError(
-                "TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {kind} at pos {at}"
-            )
-    return tuple(pad)
+_PAD = kernel("pad", "Tensor input, ints pad, str mode='constant', float? value=None", _padded)
 
 
 def _count(input: Tensor, sizes: Sizes) -> int:
@@ -208,7 +198,7 @@ def _constant_pad_nd(input: Tensor, padding: Sizes, value: Any) -> Any:
             f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(padding)}while the "
             f"input has {rank}dimensions."
         )
-    return pad(input, padding, "constant", value)
+    return _padded(input, padding, "constant", value)
 
 
 _RECORDS = [op for pairs in (REFLECT, REPLICATE) for pair in pairs.values() for op in pair]
@@ -219,7 +209,7 @@ FUNCTIONS: tuple[Function, ...] = (
         pad,
         "pad",
         "A border around the last dimensions, or rows and columns cut off.",
-        checked_as="pad",
+        unchecked=True,
         ops=(PAD, *_RECORDS),
         samples=(
             Sample("F.pad(x, (1, 2))", lambda x: _numpy(x, "constant"), x=ROWS),

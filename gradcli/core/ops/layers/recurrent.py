@@ -82,12 +82,14 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
     """Raise RuntimeError for sizes that do not fit."""
     if gates == 1:  # the other cells look at the input first
         _check_weights(w_ih, w_hh, gates)
+    width = size(w_hh, 1)
     if size(w_ih, 1) != size(input, 1):
         raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")
+    if gates == 4:
+        _check_weights(w_ih, w_hh, gates)
     for number, hidden in enumerate(state):
         if size(input, 0) != size(hidden, 0):
             raise shape_error(f"Input batch size {size(input, 0)} doesn't match hidden{number} batch size {size(hidden, 0)}")
-        width = size(w_hh, 1)
         if size(hidden, 1) != width:
             raise shape_error(f"hidden{number} has inconsistent hidden_size: got {size(hidden, 1)}, expected {width}")
     _check_weights(w_ih, w_hh, gates)
@@ -157,20 +159,24 @@ def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
 
+def _check_pieces(have: int, each: int, pieces: int) -> None:
+    """Raise RuntimeError where there are not `each` of all weights for every piece that oneDNN computes."""
+    if have % each:
+        raise runtime_error(f"MatrixRef: ArrayRef size {have} not divisible by stride {each}")
+    if have < pieces * each:
+        raise runtime_error(f"ArrayRef: invalid slice, N = {have}; M = {each}; size = {have}")
+
+
 def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool, gru: bool) -> None:
     """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    batch = input.array.shape[0 if how.batch_first else 1]
-    for state in states:
-        _check_batch(batch, state, (4 if lstm else 1) * state.array.shape[2], lstm and input.dtype is not dtypes.float64)
-    rows = (4 if lstm else 3) * states[-1].array.shape[2]
-    if (lstm or gru) and any(weight.array.ndim != 2 or weight.array.shape[0] != rows for weight in params[:2]):
-        # PyTorch reads beyond them
-        raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
+    whole = lstm and input.dtype is not dtypes.float64
     each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
     directions = 2 if how.bidirectional else 1
+    if whole and states[0].array.shape[2] == states[1].array.shape[2]:
+        _check_pieces(len(params), each, how.num_layers * directions)
     if len(params) % each:
         raise runtime_error("got an incorrect number of RNN parameters")
     if how.bidirectional and (len(params) // each % 2 or states[0].array.shape[0] % 2):
@@ -179,6 +185,13 @@ def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: 
         raise runtime_error("Expected more hidden states in stacked_rnn")
     if how.num_layers * directions != len(params) // each:
         raise runtime_error("Expected more weights in stacked_rnn")
+    batch = input.array.shape[0 if how.batch_first else 1]
+    for state in states:
+        _check_batch(batch, state, (4 if lstm else 1) * state.array.shape[2], whole)
+    rows = (4 if lstm else 3) * states[-1].array.shape[2]
+    if (lstm or gru) and any(weight.array.ndim != 2 or weight.array.shape[0] != rows for weight in params[:2]):
+        # PyTorch reads beyond them
+        raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
 
 
 def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings) -> tuple[Any, State]:

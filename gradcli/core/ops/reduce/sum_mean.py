@@ -108,7 +108,8 @@ MEAN_DIM = _Mean(
 )
 
 
-def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
+def mean_dtype(x: Tensor, dtype: DType | None) -> DType:
+    """The dtype of a mean: the input's, or the one that is asked for. Raises RuntimeError for one that is not floating or complex."""
     wanted, kind = (x.dtype, "Input") if dtype is None else (dtype, "Optional")
     if not wanted.is_differentiable:
         raise runtime_error(
@@ -121,12 +122,12 @@ def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The mean along dimensions; None and () are all of them."""
-    return MEAN_DIM(input, dim, keepdim, _mean_dtype(input, dtype))  # type: ignore[no-any-return]
+    return MEAN_DIM(input, dim, keepdim, mean_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
 def mean_all(input: Tensor, dtype: DType | None = None) -> Tensor:
     """The mean of all elements."""
-    return MEAN(input, _mean_dtype(input, dtype))  # type: ignore[no-any-return]
+    return MEAN(input, mean_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
 NANSUM = Typed(
