@@ -47,7 +47,7 @@ def not_callable(value: object) -> ProgramError:
 
 def unsupported_operands(symbol: str, a: object, b: object) -> ProgramError:
     """The TypeError for `a symbol b`; for `**` the message names `pow()` too. A sequence times a value is repeated in Python."""
-    if symbol == "*" and isinstance(b, (str, list, tuple)) and type(a) is Tensor:
+    if symbol == "*" and any(type(one) is Tensor and isinstance(other, (str, list, tuple)) for one, other in ((a, b), (b, a))):
         return ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
     names = (symbol, language.type_name(a), language.type_name(b))
     shown = "** or pow()" if symbol == "**" else symbol

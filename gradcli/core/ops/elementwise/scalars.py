@@ -7,6 +7,8 @@ from typing import Any
 from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.add_multiply import ADD_NUMBER, MUL, MUL_NUMBER, SUB, SUB_NUMBER
 from gradcli.core.ops.elementwise.divide_remainder import DIV_NUMBER
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
 
 
 def plus(xp: Any, x: Any, number: float) -> Any:
@@ -36,4 +38,6 @@ def from_number(xp: Any, number: float, x: Any) -> Any:
 
 def times_data(xp: Any, x: Any, data: Array) -> Any:
     """`x` times an array that no gradient flows to, such as a mask or a count."""
+    if type(x) is Tensor and x.dtype is dtypes.bfloat16:  # whose numbers are stored in single precision
+        return xp.call(MUL, x, Tensor(data, x.dtype))
     return xp.call(MUL, x, data)

@@ -304,22 +304,28 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
 
 
 def check_ranges(tensor: Tensor, indices: Indices) -> None:
-    """Raise IndexError for positions out of range; of a tensor without elements, and beside an empty index, PyTorch looks at none."""
+    """Raise IndexError for the first position out of range, in the order of the elements of the result.
+
+    Of a tensor without elements, and beside an empty index, PyTorch looks at none.
+    """
     dim = 0
     if not tensor.array.size or any(index is not None and not index.size for index in indices):
         return
+    found: list[tuple[Array, int, int]] = []
     for index in indices:
-        if index is None or index.dtype.kind != "b":
-            if index is not None:
-                _check_range(index, dim, tensor.array.shape[dim])
-            dim += 1
-        else:
-            dim += index.ndim
-
-
-def _check_range(index: Array, dim: int, length: int) -> None:
-    if index.size and (index.min() < -length or index.max() >= length):
-        bad = index[(index < -length) | (index >= length)].flat[0]
+        if index is not None and index.dtype.kind != "b":
+            length = tensor.array.shape[dim]
+            if index.min() < -length or index.max() >= length:
+                found.append((index, dim, length))
+        dim += index.ndim if index is not None and index.dtype.kind == "b" else 1
+    if found:
+        shape = np.broadcast_shapes(*(i.nonzero()[0].shape if i.dtype.kind == "b" else i.shape for i in indices if i is not None))
+        firsts = []
+        for index, dim, length in found:
+            wide = np.broadcast_to(index, shape).ravel()
+            place = int(np.argmax((wide < -length) | (wide >= length)))
+            firsts.append((place, dim, int(wide[place]), length))
+        _, dim, bad, length = min(firsts)
         raise shape_error(f"index {bad} is out of bounds for dimension {dim} with size {length}", "IndexError")
 
 

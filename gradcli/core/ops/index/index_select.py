@@ -186,7 +186,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
     if bad is not None:
-        if len(have) < 2 or (at and len(have) > 2):
+        if len(have) < 2 or (at and len(have) > 2) or index.dtype is not dtypes.int64 or alpha != 1:
             raise out_of_bounds("index out of range in self", "IndexError")
         raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")
     if not input.dtype.is_differentiable:

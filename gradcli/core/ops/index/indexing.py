@@ -20,6 +20,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
@@ -319,7 +320,7 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
     check_masks(tensor, ready)
     if spanned(ready) > tensor.array.ndim:
         check_together(ready)
-        raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})", "IndexError")
+        wrap_dim(tensor.array.ndim, tensor.array.ndim)  # raises the error of a dimension that there is not
     return ready
 
 

@@ -41,6 +41,10 @@ def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     return wrap(made)
 
 
+def _class(value: object) -> str:
+    return "<class 'torch.Tensor'>" if type(value) is Tensor else language.type_repr(value)
+
+
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of elements that are counted row by row in a tensor of the given shape, a tensor for each dimension."""
     if type(indices) is not Tensor:
@@ -48,11 +52,11 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     if indices.dtype.is_floating_point or indices.dtype is dtypes.bool_:
         raise ProgramError("TypeError", f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, str, Sequence)):
-        raise ProgramError("TypeError", f"expected 'shape' to be int or sequence of ints, but got <class '{language.type_name(shape)}'>")
+        raise ProgramError("TypeError", f"expected 'shape' to be int or sequence of ints, but got {_class(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in sizes:
         if not isinstance(n, int):
-            raise ProgramError("TypeError", f"expected 'shape' sequence to only contain ints, but got <class '{language.type_name(n)}'>")
+            raise ProgramError("TypeError", f"expected 'shape' sequence to only contain ints, but got {_class(n)}")
     if any(n < 0 for n in sizes):
         raise shape_error(f"'shape' cannot have negative values, but got {formatted(sizes)}", "ValueError")
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)

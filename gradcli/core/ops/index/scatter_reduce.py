@@ -11,6 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, broadcast_error, without_jvp
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
@@ -336,11 +337,16 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     `reduce` is "mean", "prod", "amax" or "amin"; without `include_self` the slices of input do not take part.
     """
     check_no_tangent("index_reduce", input, source)
-    return _index_reduce_(input, dim, index, source, reduce, include_self)
+    return _index_reduced(input, dim, index, source, reduce, include_self, False)
 
 
 def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Any:
-    """The new values of `index_reduce_`. Raises PyTorch's errors."""
+    """The new values of `index_reduce_`."""
+    return _index_reduced(input, dim, index, source, reduce, include_self, True)
+
+
+def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, in_place: bool) -> Any:
+    """The new values. Raises PyTorch's errors, among them that of a tensor that is written in place and whose elements share memory."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise runtime_error(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     at = wrap_dim(dim, input.array.ndim)
@@ -348,6 +354,8 @@ def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
     check_index_and_source("index_reduce", input, at, index, source)
     if (a[:at] + a[at + 1 :] if a else a) != (values[:at] + values[at + 1 :] if a and values else values):
         raise different_slices(input, source)
+    if in_place:
+        check_memory(input)
     warnings.emit(
         "index_reduce() is in beta and the API may change at any time. (Triggered internally at "
         "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",

@@ -184,7 +184,7 @@ ADAPTIVE_AVG = {rank: _adaptive_record(rank) for rank in (2, 3)}
 
 def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     name = f"adaptive_avg_pool{rank}d"
-    wanted = tuple(output_size) * (rank if len(output_size) == 1 else 1)
+    wanted = tuple(output_size)
     pooling_checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
         shown = ", ".join(map(str, wanted))
@@ -198,7 +198,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
 
 
 _ADAPTIVE = {
-    rank: kernel(f"adaptive_avg_pool{rank}d", "Tensor input, ints1 output_size", lambda *args, rank=rank: _adaptive(rank, *args))
+    rank: kernel(f"adaptive_avg_pool{rank}d", f"Tensor input, ints{rank} output_size", lambda *args, rank=rank: _adaptive(rank, *args))
     for rank in (2, 3)
 }
 

@@ -25,6 +25,7 @@ from gradcli.core.ops.layers.convolution_checks import (
     check_dtypes,
     check_kernel,
     check_not_empty,
+    check_onednn,
     check_output,
     check_settings,
     check_shapes,
@@ -242,19 +243,21 @@ def convolution(
     if not transposed:
         check_sizes(sizes, kernel, border, gaps)
     check_bias(input, bias)
+    shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
     if 0 in input.array.shape[:2]:
         factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
         input = to_dtype(input, dtypes.result_type((input, factor)))
         attrs = (stride, padding, dilation, transposed, output_padding, groups)
-        shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
         return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
     check_not_empty(input.array.shape)
-    check_kernel(kernel, gaps)
-    if transposed:
-        onednn = by_onednn(input, weight, steps, gaps, extra, groups)
-        check_channels(weight, onednn)
-        check_output(sizes, kernel, steps, border, gaps, extra, onednn)
-    check_dtypes(input, weight, transposed, gaps)
+    if by_onednn(input, weight, steps, gaps, transposed, extra, groups):
+        check_onednn(input, weight, gaps, transposed, shape[2:])
+    else:
+        check_kernel(kernel, gaps, transposed)
+        if transposed:
+            check_channels(weight)
+            check_output(sizes, shape[2:], steps, gaps, extra)
+        check_dtypes(input, weight, transposed, gaps)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 

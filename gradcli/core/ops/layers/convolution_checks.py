@@ -14,6 +14,8 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
+_WORDS = ("depth", "height", "width")
+
 
 def checked_count(name: str, value: Sizes, rank: int) -> Sizes:
     """One number for each dimension; a single number stands for all. Raises RuntimeError for another count."""
@@ -85,16 +87,11 @@ def check_not_empty(shape: Sequence[int]) -> None:
         raise shape_error(f"Only zero batch or zero channel inputs are supported, but got input shape: {shown}")
 
 
-def check_channels(weight: Tensor, by_onednn: bool) -> None:
+def check_channels(weight: Tensor) -> None:
     """Raise RuntimeError for a transposed convolution without channels of the result."""
     shape = list(weight.array.shape)
     if shape[1]:
         return
-    if by_onednn:
-        raise shape_error(
-            "could not create a primitive descriptor for the deconvolution forward propagation primitive. Run workload with environment "
-            "variable ONEDNN_VERBOSE=all to get additional diagnostic information."
-        )
     shape[2:2] = [1] * (4 - len(shape))
     if len(shape) == 5:
         raise shape_error(
@@ -106,27 +103,30 @@ def check_channels(weight: Tensor, by_onednn: bool) -> None:
 
 def check_dtypes(input: Tensor, weight: Tensor, transposed: bool, dilation: Sizes) -> None:
     """Raise RuntimeError for dtypes that differ, NotImplementedError for those that PyTorch's kernel has not."""
+    if not input.dtype.is_floating_point and input.dtype is not dtypes.int64:
+        refuse_complex("convolution", input.dtype)
+        volumes = len(dilation) == 3
+        if transposed:
+            raise not_implemented(f"slow_conv_transpose{3 if volumes else 2}d_out_cpu", input.dtype)
+        if any(d > 1 for d in dilation):
+            raise not_implemented("slow_conv_dilated<>", input.dtype)
+        refuse_bool("compute_columns3d" if volumes else "slow_conv2d_cpu", input.dtype)
     if weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
-    if input.dtype.is_floating_point or input.dtype is dtypes.int64:
-        return
-    refuse_complex("convolution", input.dtype)
-    volumes = len(dilation) == 3
-    if transposed:
-        raise not_implemented(f"slow_conv_transpose{3 if volumes else 2}d_out_cpu", input.dtype)
-    if any(d > 1 for d in dilation):
-        raise not_implemented("slow_conv_dilated<>", input.dtype)
-    refuse_bool("compute_columns3d" if volumes else "slow_conv2d_cpu", input.dtype)
 
 
-def check_kernel(kernel: Sizes, dilation: Sizes) -> None:
+def check_kernel(kernel: Sizes, dilation: Sizes, transposed: bool) -> None:
     """Raise RuntimeError for a size of 0."""
     if 0 in kernel:
         height, width = kernel if len(kernel) == 2 else (1, kernel[-1])
         shown = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
         raise shape_error(f"kernel size should be greater than zero, but got{shown}")
     if 0 in dilation:
-        raise runtime_error(f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
+        shown: object = [1, *dilation][-max(len(dilation), 2) :]
+        if transposed:
+            named = zip(_WORDS[-max(len(dilation), 2) :], (1, *dilation)[-max(len(dilation), 2) :], strict=True)
+            shown = ", ".join(f"dilation_{word}: {d}" for word, d in named)
+        raise runtime_error(f"dilation should be greater than zero, but got {shown}")
 
 
 def check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:
@@ -146,9 +146,9 @@ def spread_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, ou
     return tuple((n - 1) * s + d * (k - 1) + extra + 1 for n, k, s, d, extra in each)
 
 
-def by_onednn(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, output_padding: Sizes, groups: int) -> bool:
-    """Whether PyTorch computes a transposed convolution by oneDNN, in one thread."""
-    if any(extra >= s for extra, s in zip(output_padding, stride, strict=True)):
+def by_onednn(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int) -> bool:
+    """Whether PyTorch computes a convolution by oneDNN, in one thread."""
+    if transposed and any(extra >= s for extra, s in zip(output_padding, stride, strict=True)):
         return False
     if input.dtype is dtypes.bfloat16:
         return True
@@ -159,22 +159,34 @@ def by_onednn(input: Tensor, weight: Tensor, stride: Sizes, dilation: Sizes, out
     return input.dtype is dtypes.float32 and not small and (groups > 1 or large)
 
 
-def check_output(
-    sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes, by_onednn: bool
-) -> None:
-    """Raise RuntimeError where the output of a transposed convolution is padded by more than a step, or empty; oneDNN takes empty ones."""
+def check_onednn(input: Tensor, weight: Tensor, dilation: Sizes, transposed: bool, made: Sizes) -> None:
+    """Raise RuntimeError for what oneDNN does not compute; `made` are the sizes of the result, which may be 0."""
+    if weight.dtype is not input.dtype:
+        raise runtime_error(
+            f"Input type ({input.dtype.tensor_name}) and weight type ({weight.dtype.tensor_name}) should be the same or input should be a "
+            "MKLDNN tensor and weight is a dense tensor"
+        )
+    if transposed and any(n < 0 for n in made):
+        raise shape_error("could not construct a memory descriptor using a format tag")
+    if 0 in dilation and (len(dilation) == 3 or not transposed):
+        raise runtime_error("dimensions are invalid" if transposed else "non-positive dilation is not supported")
+    if 0 in (*weight.array.shape[1:], *dilation):
+        kind = "deconvolution" if transposed else "convolution"
+        raise shape_error(
+            f"could not create a primitive descriptor for the {kind} forward propagation primitive. Run workload with environment variable "
+            "ONEDNN_VERBOSE=all to get additional diagnostic information."
+        )
+
+
+def check_output(sizes: Sizes, made: Sizes, stride: Sizes, dilation: Sizes, output_padding: Sizes) -> None:
+    """Raise RuntimeError where the output of a transposed convolution is empty, or padded by more than a step; `made` are its sizes."""
     if any(extra >= s and extra >= d for extra, s, d in zip(output_padding, stride, dilation, strict=True)):
         named = (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
-        words = {1: ("height", "width"), 2: ("height", "width"), 3: ("depth", "height", "width")}[len(kernel)]
+        words = _WORDS[-max(len(sizes), 2) :]
         fill = {"output_padding": 0, "stride": 1, "dilation": 1}
         shown = " ".join(f"{n}_{w}: {v}" for n, given in named for w, v in zip(words, (fill[n], *given)[-len(words) :], strict=True))
         raise runtime_error(f"output padding must be smaller than either stride or dilation, but got {shown}")
-    whole = spread_sizes(sizes, kernel, stride, dilation, output_padding)
-    made = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
-    if by_onednn:
-        if any(n < 0 for n in made):
-            raise shape_error("could not construct a memory descriptor using a format tag")
-    elif any(n < 1 for n in made):
+    if any(n < 1 for n in made):
         before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
         raise shape_error(
             f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -150,6 +150,29 @@ def _by_channel(xp: Any, grad: Any, weight: Any) -> Any:
     return xp.call(VIEW, xp.sum(each, 0), (grad.shape[1],))
 
 
+def _tangent(xp: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], tangents: Sequence[Any], _: Any) -> Any:
+    """The tangent in PyTorch's order of operations: that of the standardised values, times the weight, and the others' parts."""
+    input, weight, _ = inputs
+    group, eps, dtype = attrs
+    grouped = _in_groups(xp, input, group)
+    mean, rstd = (_kept(xp, part, grouped, eps, dtype) for part in (_MEAN, _DEVIATION))
+    centred = grouped - mean
+    made, to_weight, to_bias = (None if t is None else t if k else _in_groups(xp, t, group) for k, t in enumerate(tangents))
+    if made is not None:
+        count = max(made.shape[2], 1)
+        moved = made - xp.sum(made, (2,), True) / count
+        along = xp.sum(moved * centred, (2,), True) / -count
+        made = xp.reshape(moved * rstd + centred * (rstd * rstd * rstd * along), input.shape)
+        made = made if weight is None else made * _spread(xp, weight, input)
+    if to_weight is not None:
+        part = xp.reshape(centred * rstd, input.shape) * _spread(xp, to_weight, input)
+        made = part if made is None else made + part
+    if to_bias is not None:
+        part = xp.zeros_like(input) + _spread(xp, to_bias, input)
+        made = part if made is None else made + part
+    return made
+
+
 _input_rule, _weight_rule = _by_kernel(_input_gradient), _by_kernel(_weight_gradient)
 _GROUPED = (
     "w = 1 if weight is None else weight.reshape(-1, *[1 for _ in input.shape[2:]]); "
@@ -164,6 +187,7 @@ GROUP_NORM = Op(
     "input weight bias",
     "group eps dtype",
     layout="contiguous",
+    jvp=_tangent,
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
     input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
     weight=Rule(

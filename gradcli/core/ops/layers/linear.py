@@ -18,7 +18,7 @@ from gradcli.core.ops.linalg.addmm import addmm
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
-from gradcli.core.ops.shape.views import reshape, view
+from gradcli.core.ops.shape.views import infer_size, reshape, view
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -103,11 +103,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             raise shape_error(f"bilinear(): input{number} size does not match weight size: got {found[0]} but expected {found[1]}")
     if weight.array.ndim != 3:
         raise shape_error("number of dimensions must match")
-    refuse_bool("bmm", weight.dtype)
     out = weight.array.shape[0]
     if bias is not None and size(bias, 0) != out:
         raise shape_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
     rows = math.prod(first[:-1])
+    for columns in (first[-1], second[-1]):
+        infer_size((-1, columns), rows * columns)
+    if rows and out:
+        refuse_bool("bmm", weight.dtype)
     limits.check_work(rows * weight.array.size)
     limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)
     made = TRILINEAR(reshape(input1, (rows, first[-1])), weight, reshape(input2, (rows, second[-1])))

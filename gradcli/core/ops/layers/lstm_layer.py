@@ -75,11 +75,12 @@ def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> 
     for t, (i, f, g, o, before, cell, bent) in zip(reversed(order), reversed(states), strict=True):
         if grads[0] is not None:
             dh = xp.call(SELECT, grads[0], 0, t) + dh
-        dc = o * (1 - bent * bent) * dh + dc
-        parts = [g * i * (1 - i) * dc, cell * f * (1 - f) * dc, i * (1 - g * g) * dc, bent * o * (1 - o) * dh]
+        # in PyTorch's order of operations, which may overflow
+        dc = dc + dh * o * (1 - bent * bent)
+        parts = [dc * g * i * (1 - i), dc * cell * f * (1 - f), dc * i * (1 - g * g), dh * bent * o * (1 - o)]
         made[t] = xp.call(CAT, parts, 1, (h.shape[1],) * 4)
         to_weight1 = xp.matmul(xp.mT(made[t]), before) + to_weight1
-        dh, dc = xp.matmul(made[t], weight1), f * dc
+        dh, dc = xp.matmul(made[t], weight1), dc * f
     flat = xp.reshape(xp.call(STACK, made, 0), (steps * batch, weight0.shape[0]))
     bias = xp.sum(flat, (0,))
     return [xp.reshape(xp.matmul(flat, weight0), x.shape), xp.matmul(xp.mT(flat), rows), to_weight1, bias, bias, dh, dc]

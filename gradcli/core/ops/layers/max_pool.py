@@ -143,7 +143,7 @@ def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, 
 
 def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     name = f"adaptive_max_pool{rank}d"
-    wanted = tuple(output_size) * (rank if len(output_size) == 1 else 1)
+    wanted = tuple(output_size)
     pooling_checks.check_adaptive(name, rank, input)
     pooling_checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
@@ -155,7 +155,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
 
 
 def _adaptive_of_images(rank: int, places: bool) -> Callable[..., Any]:
-    run_kernel = kernel(f"adaptive_max_pool{rank}d", "Tensor input, ints1 output_size", lambda *args: _adaptive(rank, *args))
+    run_kernel = kernel(f"adaptive_max_pool{rank}d", f"Tensor input, ints{rank} output_size", lambda *args: _adaptive(rank, *args))
 
     def run(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         made = run_kernel(input, pooling_checks.with_defaults(output_size, input))

@@ -275,13 +275,18 @@ def check_gradient(name: str, grad: Array) -> None:
 
 def check_adaptive(name: str, rank: int, input: Tensor) -> None:
     """Check that there is a dimension of channels and at most one of a batch, and that only the batch is empty."""
-    shape = input.array.shape
+    shape, averaged = input.array.shape, "avg" in name
+
+    def check_sizes() -> None:
+        for at in range(len(shape) - rank if averaged and rank == 2 else 1, len(shape)):
+            if shape[at] == 0:
+                raise shape_error(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
+                    f"dimension {at} being empty",
+                )
+
+    if averaged and rank == 3:
+        check_sizes()
     if len(shape) not in (rank + 1, rank + 2):
-        raise shape_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if 'avg' in name else ':'} {list(shape)}")
-    first = len(shape) - rank if "avg" in name else 1
-    for at in range(first, len(shape)):
-        if shape[at] == 0:
-            raise shape_error(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
-                f"dimension {at} being empty",
-            )
+        raise shape_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if averaged else ':'} {list(shape)}")
+    check_sizes()

@@ -82,9 +82,11 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
     """Raise RuntimeError for sizes that do not fit."""
     if gates == 1:  # the other cells look at the input first
         _check_weights(w_ih, w_hh, gates)
-    width = size(w_hh, 1)
+    if gates == 4:
+        size(w_hh, 1)  # which LSTM cells ask for first
     if size(w_ih, 1) != size(input, 1):
         raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")
+    width = size(w_hh, 1)
     if gates == 4:
         _check_weights(w_ih, w_hh, gates)
     for number, hidden in enumerate(state):
@@ -99,9 +101,8 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
 
 
 def _check_dtype(name: str, input: Tensor) -> None:
-    """Raise NotImplementedError for bool, RuntimeError where the sigmoid of whole numbers would be written to whole numbers."""
-    refuse_bool("addmm_impl_cpu_", input.dtype)
-    if name in _GATES and not input.dtype.is_floating_point:
+    """Raise RuntimeError where the sigmoid of whole numbers would be written to whole numbers; bool has no products before."""
+    if name in _GATES and not input.dtype.is_floating_point and input.dtype is not dtypes.bool_:
         raise result_dtype_error("Float", input.dtype)
 
 
@@ -113,6 +114,7 @@ def _cell(name: str) -> Callable[..., Any]:
         if name == "lstm" and len(state) != 2:
             raise runtime_error("lstm_cell expects two hidden states")
         _check_cell(input, state, w_ih, w_hh, _GATES.get(name, 1))
+        refuse_bool("addmm_impl_cpu_", input.dtype)
         _check_dtype(name, input)
         made = _STEPS[name](linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
         return made if name == "lstm" else made[0]
@@ -159,6 +161,11 @@ def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
 
+def _by_onednn(input: Tensor) -> bool:
+    """Whether PyTorch computes an LSTM without projections of this input by oneDNN."""
+    return input.dtype.is_floating_point and input.dtype is not dtypes.float64
+
+
 def _check_pieces(have: int, each: int, pieces: int) -> None:
     """Raise RuntimeError where there are not `each` of all weights for every piece that oneDNN computes."""
     if have % each:
@@ -172,7 +179,7 @@ def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: 
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = lstm and input.dtype is not dtypes.float64
+    whole = lstm and _by_onednn(input)
     each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
     directions = 2 if how.bidirectional else 1
     if whole and states[0].array.shape[2] == states[1].array.shape[2]:
@@ -207,7 +214,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     each = (4 if how.has_biases else 2) + projected
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = name == "lstm" and not projected and input.dtype is not dtypes.float64
+    whole = name == "lstm" and not projected and _by_onednn(input)
     if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
         whole = False  # oneDNN has no derivative in this precision
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []

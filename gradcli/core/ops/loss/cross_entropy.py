@@ -246,7 +246,7 @@ def _cross_entropy_loss(
     if input.array.shape == target.array.shape:
         return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_smoothing(label_smoothing)
-    log = log_softmax(input, 1 if input.array.ndim > 1 else 0)
+    log = log_softmax(input, 0 if input.array.ndim == 1 else 1)
     loss = _likelihood(log, target, weight, reduction, ignore_index)
     if label_smoothing <= 0.0:
         return loss
@@ -267,10 +267,10 @@ def _check_smoothing(label_smoothing: float) -> None:
 
 def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
     """Cross entropy with probabilities."""
-    axis = 1 if input.array.ndim > 1 else 0
-    classes = size(input, axis if input.array.ndim else 1)
+    axis = 0 if input.array.ndim == 1 else 1
     if not target.dtype.is_floating_point:
         raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
+    classes = size(input, axis)
     if ignore_index >= 0:
         raise runtime_error("ignore_index is not supported for floating point target")
     if weight is not None and weight.array.shape != (classes,):

@@ -165,10 +165,10 @@ def _checked(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Lengths
 
 def _of_lengths(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Lengths, blank: int, reduction: int, zero: bool) -> Tensor:
     """The losses, reduced; `reduction` is 0 for none, 1 for the mean, 2 for the sum."""
-    check_no_tangent("_ctc_loss", log_probs)
     single = log_probs.array.ndim != 3
     if single:
         log_probs = unsqueeze(log_probs, 1)
+    check_no_tangent("_ctc_loss", log_probs)
     labels = _checked(log_probs, targets, given, wanted, blank)
     losses: Tensor = CTC(log_probs, labels, given, blank, zero)
     if zero:

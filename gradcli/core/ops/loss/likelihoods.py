@@ -14,6 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
@@ -109,7 +110,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     finally:
         state.enabled = with_gradients
     loss = 0.5 * (LOG(held) + (input - target) ** 2 / held)
-    if full:
+    if is_true(full):
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduced(loss, reduction)
 

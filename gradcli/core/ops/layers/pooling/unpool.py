@@ -96,7 +96,7 @@ def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: Sizes, stride: S
     wrong = indices.array[(indices.array < 0) | (indices.array >= room)]
     if wrong.size and room:
         volumes = "x".join(map(str, sizes))
-        raise runtime_error(f"Found an invalid max index: {wrong.flat[0]} (output volumes are of size {volumes})")
+        raise runtime_error(f"Found an invalid max index: {wrong.flat[-1]} (output volumes are of size {volumes})")
     limits.check_elements(math.prod(input.array.shape[: input.array.ndim - rank]) * room, input.dtype.itemsize)
     return UNPOOL[rank](input, sizes, watched(indices))
 
