@@ -135,7 +135,12 @@ _HOST_ORDER: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 
-_HOST_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_HOST_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+}
 
 #: what Python's operators do with tensors in the core's own code, where operands are tensors, numbers or scalars of numpy's
 WITHIN_CORE: dict[str, Callable[..., Any]] = {
@@ -221,7 +226,7 @@ def ordered(a: Any, symbol: str, b: Any) -> bool:
 
 
 def calculated(a: Any, symbol: str, b: Any) -> Any:
-    """`a + b`, `a - b` or `a * b` of any two arguments. Raises TypeError where one is neither a tensor nor a number."""
+    """`a + b`, `a - b`, `a * b` or `a // b` of any two arguments. Raises TypeError where one is neither a tensor nor a number."""
     if type(a) is Tensor or type(b) is Tensor or type(a) not in _NUMBERS or type(b) not in _NUMBERS:
         return BINARY[symbol](a, b)
     return _HOST_ARITHMETIC[symbol](a, b)

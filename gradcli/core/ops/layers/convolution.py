@@ -61,9 +61,10 @@ _ATTRS = " ".join(Settings._fields)
 def _settings(attrs: Any, rank: int) -> Settings:
     """The plain arguments with a number for each dimension; a node keeps them as they were given."""
     given = Settings(*attrs)
-    wide = (value * rank if len(value) == 1 else value for value in (given.stride, given.padding, given.dilation))
-    extra = given.output_padding
-    return Settings(*wide, given.transposed, extra * rank if len(extra) == 1 else extra, given.groups)
+    stride, padding, dilation, extra = (
+        value * rank if len(value) == 1 else value for value in (given.stride, given.padding, given.dilation, given.output_padding)
+    )
+    return Settings(stride, padding, dilation, given.transposed, extra, given.groups)
 
 
 def _wide(x: Array) -> Array:

@@ -20,6 +20,7 @@ from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
 from gradcli.core.ops.layers.moments import moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
+from gradcli.core.ops.operators import calculated, ordered
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import VIEW
@@ -231,8 +232,8 @@ def _functional_group_norm(
     shape = input.array.shape
     if len(shape) < 2:
         raise shape_error(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
-    sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
-    if sizes[0] * math.prod(sizes[2:]) == 1:
+    sizes = [calculated(shape[0] * shape[1], "//", num_groups), num_groups, *shape[2:]]
+    if ordered(calculated(sizes[0], "*", math.prod(sizes[2:])), "==", 1):
         raise shape_error(f"Expected more than 1 value per channel when training, got input size {formatted(sizes)}", "ValueError")
     return catalog.function("group_norm")(input, num_groups, weight, bias, eps)
 
