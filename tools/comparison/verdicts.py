@@ -156,8 +156,8 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
         mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
     for facts_of, others in ((mine, other), (other, mine)):
         if ERROR.match(facts_of.get("gradient", "")):  # then the facts that follow have nothing to be compared with
-            for name in ("gradient layout", "second"):
-                others.pop(name, None)
+            for fact in ("gradient layout", "second"):
+                others.pop(fact, None)
     scale = max((_largest(other.get(fact, "")) for fact in ("value", "gradient")), default=0.0)
     for fact in dict.fromkeys((*other, *mine)):
         a, b = harness.normalised(other.get(fact, "")), harness.normalised(mine.get(fact, ""))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
-from gradcli.core.calling.type_errors import not_ordered, unsupported_operands
+from gradcli.core.calling.type_errors import not_ordered, type_error, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
@@ -227,6 +227,12 @@ def ordered(a: Any, symbol: str, b: Any) -> bool:
 
 def calculated(a: Any, symbol: str, b: Any) -> Any:
     """`a + b`, `a - b`, `a * b` or `a // b` of any two arguments. Raises TypeError where one is neither a tensor nor a number."""
+    if symbol == "*" and type(a) is int and type(b) is str:
+        return b  # repeated; what is done with it fails, whatever its length
+    if symbol == "+" and type(a) is str:
+        if type(b) is str:
+            return a
+        raise type_error('can only concatenate str (not "{}") to str', b)
     if type(a) is Tensor or type(b) is Tensor or type(a) not in _NUMBERS or type(b) not in _NUMBERS:
         return BINARY[symbol](a, b)
     return _HOST_ARITHMETIC[symbol](a, b)

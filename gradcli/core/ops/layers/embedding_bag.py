@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_j
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.checks import not_implemented, with_method
-from gradcli.core.ops.index.index_select import index_select
+from gradcli.core.ops.index.index_select import INDEX_ADD
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
 from gradcli.core.ops.rules import ZERO, moves, not_differentiable
 from gradcli.core.ops.shape.views import reshape
@@ -42,7 +42,9 @@ BAG_BACKWARD: Op = Op(
     "indices bags rows shares",
     saved="",
     grad_output=Rule(
-        lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(BAG, grad, None, indices, bags, grad_output_shape[0], shares),
+        lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(
+            BAG, grad, None, indices, bags, grad_output_shape[0], shares, None
+        ),
         "zeros_like(grad_output).index_add(0, bags, grad[indices] * shares.unsqueeze(1))",
     ),
 )
@@ -52,21 +54,28 @@ _SAVED = (
 # --- with shares that have a gradient ---
 
 
-def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any, shares: Any) -> Any:
+def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any, shares: Any, kept: Any) -> Any:
     if per_sample_weights is None:
         return xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares)
-    return xp.call(WEIGHTED_BACKWARD, grad, per_sample_weights, indices, bags, weight_shape[0])
+    return xp.call(WEIGHTED_BACKWARD, grad, per_sample_weights, indices, bags, weight_shape[0], kept)
 
 
 def _to_samples(xp: Any, grad: Any, weight: Any, indices: Any, bags: Any) -> Any:
     return xp.sum(xp.call(_ROWS, grad, bags) * xp.call(_ROWS, weight, indices), (1,))
 
 
+def _samples_gradient(grad: Array, weight: Array, indices: Array, bags: Array, kept: Array, count: int) -> Array:
+    """The gradient of `count` weights of samples, 0 for those that are not kept."""
+    made = np.zeros(count, grad.dtype)
+    made[kept] = (grad[bags] * weight[indices]).sum(1)
+    return made
+
+
 _SAMPLES_BACKWARD = not_differentiable(
     "_embedding_bag_per_sample_weights_backward",
-    lambda grad, weight, indices, bags: (grad[bags] * weight[indices]).sum(1),
+    _samples_gradient,
     "grad weight",
-    "indices bags",
+    "indices bags kept count",
 )
 
 
@@ -85,27 +94,29 @@ _ROWS: Op = Op(
 )
 WEIGHTED_BACKWARD: Op = Op(
     "EmbeddingBagBackwardBackward0",
-    lambda grad, shares, indices, bags, rows: _moved(grad, bags, indices, rows, shares),
+    lambda grad, shares, indices, bags, rows, kept: _moved(grad, bags, indices, rows, shares[kept]),
     "grad_output per_sample_weights",
-    "indices bags rows",
+    "indices bags rows kept",
     saved="",
     grad_output=Rule(
-        lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags: xp.call(
-            BAG, grad, per_sample_weights, indices, bags, grad_output_shape[0], None
+        lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags, kept: xp.call(
+            BAG, grad, per_sample_weights, indices, bags, grad_output_shape[0], None, kept
         ),
-        "zeros_like(grad_output).index_add(0, bags, grad[indices] * per_sample_weights.unsqueeze(1))",
+        "zeros_like(grad_output).index_add(0, bags, grad[indices] * per_sample_weights[kept].unsqueeze(1))",
     ),
     per_sample_weights=Rule(
-        lambda xp, grad, grad_output, indices, bags: _to_samples(xp, grad_output, grad, indices, bags),
-        "(grad_output[bags] * grad[indices]).sum(1)",
+        lambda xp, grad, grad_output, per_sample_weights, indices, bags, kept: xp.call(
+            INDEX_ADD, xp.zeros_like(per_sample_weights), _to_samples(xp, grad_output, grad, indices, bags), 0, kept, 1
+        ),
+        "zeros_like(per_sample_weights).index_add(0, kept, (grad_output[bags] * grad[indices]).sum(1))",
     ),
 )
 
 
-def _bag(weight: Array, per_sample_weights: Array | None, indices: Array, bags: Array, count: int, shares: Array) -> Array:
-    """The rows in each bag added up, then divided by their number if they are to be averaged."""
+def _bag(weight: Array, per_sample_weights: Array | None, indices: Array, bags: Array, count: int, shares: Array, kept: Array) -> Array:
+    """The rows in each bag added up, then divided by their number if they are to be averaged; `kept` are places in per_sample_weights."""
     if per_sample_weights is not None:
-        return _moved(weight, indices, bags, count, per_sample_weights)
+        return _moved(weight, indices, bags, count, per_sample_weights[kept])
     out = np.zeros((count, weight.shape[1]), weight.dtype)
     np.add.at(out, bags, weight[indices])
     each = np.ones(count)
@@ -117,17 +128,19 @@ BAG: Op = Op(
     "EmbeddingBagBackward0",
     _bag,
     "weight per_sample_weights",
-    "indices bags count shares",
+    "indices bags count shares kept",
     jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights",
     weight=Rule(
         _to_weight,
-        "s = shares if per_sample_weights is None else per_sample_weights; "
+        "s = shares if per_sample_weights is None else per_sample_weights[kept]; "
         "zeros_like(weight).index_add(0, indices, grad[bags] * s.unsqueeze(1))",
     ),
     per_sample_weights=Rule(
-        lambda xp, grad, weight, indices, bags: xp.call(_SAMPLES_BACKWARD, grad, weight, indices, bags),
-        "(grad[bags] * weight[indices]).sum(1)",
+        lambda xp, grad, weight, indices, bags, kept, per_sample_weights_shape: xp.call(
+            _SAMPLES_BACKWARD, grad, weight, indices, bags, kept, per_sample_weights_shape[0]
+        ),
+        "zeros(per_sample_weights.shape, dtype=grad.dtype).index_add(0, kept, (grad[bags] * weight[indices]).sum(1))",
     ),
 )
 
@@ -335,12 +348,9 @@ def _embedding_bag(
     places, bags = np.array(indices.array[kept], np.int64), bags[kept]
     if mode == "max":
         return BAG_MAX(weight, None, _maxima(weight.array, places, bags, count))
-    shares = per_sample_weights
-    if shares is not None and not kept.all():
-        shares = index_select(shares, 0, Tensor(np.flatnonzero(kept), dtypes.int64))
     sizes = np.bincount(bags, minlength=count)
     each = 1 / sizes[bags] if mode == "mean" else np.ones(places.size)
-    return BAG(weight, shares, places, bags, count, each)
+    return BAG(weight, per_sample_weights, places, bags, count, each, np.flatnonzero(kept))
 
 
 _EMBEDDING_BAG = kernel(
