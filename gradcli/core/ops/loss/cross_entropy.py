@@ -296,6 +296,8 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
 
 def _along(weight: Tensor, axis: int, rank: int) -> Tensor:
     """The weights of the classes, in a shape that broadcasts along the dimension of the classes."""
+    if rank == 1:
+        return weight
     return reshape(weight, tuple(-1 if i == axis else 1 for i in range(rank)))
 
 
