@@ -26,7 +26,7 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
         made = gradient.copy() if shared else gradient
         if made.strides == array.strides:
             return made
-    strides = memory_format.converted(array)
+    strides = memory_format.of_gradient(array)
     have = memory_format.element_strides(gradient)
     if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=False)):
         return memory_format.copy_of_view(gradient) if shared else gradient

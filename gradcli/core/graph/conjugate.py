@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor.tensor import Tensor
+
+
+def _conjugate(a: Array) -> Array:
+    made = memory_format.copy_of_view(np.asarray(a))
+    made[...] = np.conjugate(a)
+    return made
+
 
 CONJ: Op = Op(
     "ConjBackward0",
-    np.conjugate,
+    _conjugate,
     "input",
-    layout="preserved",
     complex=True,
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),

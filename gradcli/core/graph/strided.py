@@ -16,15 +16,6 @@ from gradcli.core.kernels import Array
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
-def owner(array: Array) -> Array:
-    """The array that owns the memory of an array."""
-    base: Any = array
-    while base is not None:
-        array = base if isinstance(base, np.ndarray) else array
-        base = getattr(base, "base", None)  # between a strided view and its source there is an object of numpy's
-    return array
-
-
 def geometry(array: Array, base: Array) -> Geometry:
     """Where a view lies within its base."""
     size = array.itemsize

@@ -8,7 +8,6 @@ Strides are in elements here; numpy counts bytes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -35,10 +34,19 @@ def contiguous_strides(shape: Sequence[int]) -> Strides:
     return tuple(reversed(strides))
 
 
+def owner(array: Array) -> Array:
+    """The array that owns the memory of an array."""
+    base: Any = array
+    while base is not None:
+        array = base if isinstance(base, np.ndarray) else array
+        base = getattr(base, "base", None)  # between a strided view and its source there is an object of numpy's
+    return array
+
+
 def element_strides(array: Array) -> Strides:
     """The strides of an array. numpy keeps none for a new array without elements, which PyTorch lays out in row-major order."""
     strides = array.strides
-    if not array.size and not any(strides):
+    if not array.size and not any(strides) and not owner(array).size:
         return contiguous_strides(array.shape)
     size = array.itemsize
     return tuple(s // size for s in strides)
@@ -149,20 +157,20 @@ def preserved(array: Array) -> Strides:
     return strides if is_dense(shape, strides) else _dense(shape, _inner_first(shape, [strides]))
 
 
-def converted(array: Array) -> Strides:
-    """The strides of a copy in another dtype: those of a dense array, else row-major order."""
+def of_gradient(array: Array) -> Strides:
+    """The strides of the first gradient of an array: those of a dense array, else row-major order."""
     strides = element_strides(array)
     return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
 def in_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     """A copy in another dtype."""
-    return laid_out(array.astype(dtype), converted(array))
+    return laid_out(array.astype(dtype), preserved(array))
 
 
 def as_converted(array: Array) -> Array:
     """An array that lies as a copy in another dtype."""
-    strides = converted(array)
+    strides = preserved(array)
     return array if strides == element_strides(array) else empty(array.shape, strides, np.dtype(bool))
 
 
@@ -200,7 +208,7 @@ def empty(shape: tuple[int, ...], strides: Strides, dtype: np.dtype[Any]) -> Arr
     """An array, not filled, with the given strides, which are dense."""
     size = dtype.itemsize
     # numpy forgets the strides of an array without elements, unless it is a view
-    buffer = np.zeros(math.prod(n or 1 for n in shape), dtype) if 0 in shape else None
+    buffer = np.empty(0, dtype) if 0 in shape else None
     return np.ndarray(shape, dtype, buffer, 0, tuple(s * size for s in strides))
 
 
@@ -329,10 +337,10 @@ def copy(array: Array) -> Array:
 
 def copy_of_view(array: Array) -> Array:
     """A copy with the strides of the array, of a dimension that repeats its elements too."""
-    if array.flags.c_contiguous and 1 not in array.shape:
-        return array.copy()
     if not array.size:
         return copy(array)
+    if array.flags.c_contiguous and 1 not in array.shape:
+        return array.copy()
     repeated = [n > 1 and not stride for n, stride in zip(array.shape, array.strides, strict=True)]
     made = copy_with_gaps(array[tuple(slice(0, 1) if each else slice(None) for each in repeated)])
     steps = tuple(0 if each else s for each, s in zip(repeated, made.strides, strict=True))

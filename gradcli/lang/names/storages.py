@@ -15,8 +15,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_an_integer, type_error
-from gradcli.core.graph.strided import owner
 from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels.memory_format import owner
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import empty
 from gradcli.core.tensor import dtypes

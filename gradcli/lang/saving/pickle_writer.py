@@ -12,8 +12,8 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import mappings
 from gradcli.core.calling.mappings import OrderedDict, SavedState
-from gradcli.core.graph.strided import owner
 from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels.memory_format import owner
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor

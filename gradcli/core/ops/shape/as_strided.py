@@ -13,10 +13,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides
+from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, is_row_major
 from gradcli.core.ops.shape import casting
-from gradcli.core.ops.shape.layout import offset_in, owner
+from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -24,10 +24,11 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 
-def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
+def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None, in_place: bool = False) -> tuple[Any, ...]:
     """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, the tensor's own strides, and `storage_offset`.
 
-    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor.
+    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor; for negative sizes
+    with PyTorch's texts, whose `in_place` form has another check of overflow.
     """
     array = input.array
     if len(size) != len(stride):
@@ -39,13 +40,17 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
     itemsize = input.dtype.itemsize
-    if offset < 0 and min(size, default=0) >= 0 and (0 in size or needed <= memory.size):
-        raise runtime_error(f"Tensor: invalid storage offset {offset}")
-    if min((offset, *size), default=0) < 0 or (needed > memory.size and 0 not in size):
+    if not in_place and 0 not in size and any(n < 0 < s for n, s in zip(size, stride, strict=True)):
+        raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if needed > memory.size and 0 not in size:
         raise shape_error(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
             f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
         )
+    if offset < 0:
+        raise runtime_error(f"Tensor: invalid storage offset {offset}")
+    if min(size, default=0) < 0:
+        raise runtime_error("numel: integer multiplication overflow")
     if 0 in size:
         return tuple(size), tuple(stride), 0, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
@@ -82,7 +87,7 @@ _STRIDED_INPLACE = Op(
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """`as_strided` in place: another shape and other strides for the tensor itself."""
     write_checks.check_writable(input)
-    return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset))
+    return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset, True))
 
 
 def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any, _: int | None) -> Array:

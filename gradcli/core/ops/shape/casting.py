@@ -44,12 +44,12 @@ _DISCARDED = (
 
 
 def converted(array: Array, dtype: DType) -> Array:
-    """A copy as another dtype, with the strides of a dense array and otherwise in row-major order."""
-    if array.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+    """A copy as another dtype, with the strides of `clone`."""
+    if array.size and array.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
         warnings.emit(_DISCARDED, once="complex to real")
     made = dtypes.cast(array, dtype)
     plain = array.flags.c_contiguous and array.size > 1 and 1 not in array.shape
-    return made if plain else memory_format.laid_out(made, memory_format.converted(array))
+    return made if plain else memory_format.laid_out(made, memory_format.preserved(array))
 
 
 class _ToCopy(Op):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides, inner_first, is_in
+from gradcli.core.kernels.memory_format import element_strides, inner_first, is_in, owner
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -26,18 +24,6 @@ def _dimension(input: Tensor, dim: int) -> int:
 def _stride(input: Tensor, dim: int | None) -> Any:
     strides = element_strides(input.array)
     return strides if dim is None else strides[_dimension(input, dim)]
-
-
-def owner(array: Array) -> Array:
-    """The array that owns the memory of a view."""
-    while True:
-        base: Any = array.base
-        if not isinstance(base, np.ndarray):
-            # numpy's as_strided puts an object of another class between a view and its base
-            base = getattr(base, "base", None)
-        if not isinstance(base, np.ndarray):
-            return array
-        array = base
 
 
 def offset_in(memory: Array, array: Array) -> int:
@@ -76,7 +62,11 @@ def _dim_order(input: Tensor, ambiguity_check: Any) -> tuple[int, ...]:
         return tuple(range(array.ndim))
     if array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous:
         return (0, 2, 3, 1)
-    return tuple(inner_first(array)[::-1])
+    order = inner_first(array)[::-1]
+    strides = [element_strides(array)[d] for d in order]
+    if ambiguity_check and not all(outer > inner > 0 for outer, inner in pairwise(strides)):
+        raise runtime_error("The tensor does not have unique dim order.")
+    return tuple(order)
 
 
 def _never(name: str, what: str, function: bool = False, more: str = "", python: str = "") -> Function:
