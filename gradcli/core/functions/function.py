@@ -192,13 +192,13 @@ class Function:
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
-        result = rules.computed(name, signature.implementation, values, out, tensors, bool(self.ops))
+        listed = [t for a in args[:1] if isinstance(a, (list, tuple)) for t in a]
+        result = rules.computed(name, signature.implementation, values, out, tensors, listed, bool(self.ops))
         if isinstance(out, (tuple, list)):
             rules.check_dtypes(name, out, result, tensors)
             made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))
         else:
             made = rules.write(name, out, result, tensors)
-        listed = [t for a in args[:1] if isinstance(a, (list, tuple)) for t in a]
         rules.check_no_tangent(name, [*tensors, *listed], bool(self.ops))
         return made
 

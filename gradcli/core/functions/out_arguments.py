@@ -288,14 +288,16 @@ def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]
     return in_place.apply(made, lambda _: op(*operands))
 
 
-def computed(name: str, run: Callable[..., Any], values: list[Any], out: Any, tensors: Sequence[Tensor], known: bool) -> Any:
+def computed(
+    name: str, run: Callable[..., Any], values: list[Any], out: Any, tensors: Sequence[Tensor], listed: Sequence[Any], known: bool
+) -> Any:
     """The result that is written into `out`. Raises PyTorch's errors for an `out` that does not fit, which come before others.
 
-    `tensors` are those of the call, `out` included; `known`: the function has a derivative.
+    `tensors` are those of the call, `out` included, `listed` those of a list; `known`: the function has a derivative.
     """
     _prepare(name, values)
     if name not in _GRAPH_LATE:
-        check_no_graph(name, tensors, known)
+        check_no_graph(name, [*tensors, *listed], known)
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if name in _DTYPE_FIRST:
         _check_first(name, outs, values[0].dtype, tensors)
@@ -345,6 +347,9 @@ def check_dtype(name: str, out: Tensor, dtype: DType, tensors: Sequence[Tensor],
         text = ""
     if not text and dtype.category > out.dtype.category and name != "bernoulli":  # which draws in the dtype of `out`
         text = _LOWER.get(name, "")
+        if _operator(name, tensors) in ("cat", "stack"):
+            out_name = out.dtype.torch_name
+            raise ProgramError("TypeError", f"torch.cat(): input types can't be cast to the desired output type {out_name}")
         if not text:
             raise result_dtype_error(dtype.torch_name, out.dtype)
     if text:
