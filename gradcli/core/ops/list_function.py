@@ -18,30 +18,21 @@ def check_tensors(values: Sequence[Any]) -> None:
             raise type_error(f"expected Tensor as element {i} in argument 0, but got {{}}", value)
 
 
-def unexpected_tensors(name: str) -> ProgramError:
-    """The error for the keyword `tensors` of a function that PyTorch writes in Python with `*tensors`."""
-    return ProgramError("TypeError", f"{name}() got an unexpected keyword argument 'tensors'")
-
-
 class ListFunction(Function):
     """A function whose last positional arguments are tensors, given one by one or as one list."""
 
-    __slots__ = ("lead", "takes_list", "keywords")
+    __slots__ = ("lead", "takes_list")
 
-    def __init__(self, name: str, *overloads: Overload, lead: int = 0, takes_list: bool = True, keywords: bool = True, **more: Any) -> None:
+    def __init__(self, name: str, *overloads: Overload, lead: int = 0, takes_list: bool = True, **more: Any) -> None:
         super().__init__(name, *overloads, **more)
         #: the number of arguments before the tensors
         self.lead = lead
-        #: whether arguments but `out` may be given by name
-        self.keywords = keywords
         #: whether the tensors may be one list
         self.takes_list = takes_list
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if not self.takes_list and "tensors" in kwargs:
-            raise unexpected_tensors(self.name)
-        for key in kwargs if not self.keywords else ():
-            if key != "out":
+        for key in kwargs:  # PyTorch writes these functions in Python, with `*tensors`
+            if key not in [p.name for p in self.parser.signatures[0].parameters if p.keyword_only]:
                 raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")
         rest = args[self.lead :]
         if not self.takes_list or len(rest) != 1 or not isinstance(rest[0], (list, tuple)):

@@ -210,7 +210,6 @@ FUNCTIONS: tuple[Function, ...] = (
         method=False,
         out=True,
         takes_list=False,
-        keywords=False,
     ),
     LinalgFunction(
         "multi_dot",

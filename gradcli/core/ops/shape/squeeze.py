@@ -13,7 +13,7 @@ from gradcli.core.graph.record import Rule
 from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, wrap_dim, wrap_dims
-from gradcli.core.ops.list_function import ListFunction, unexpected_tensors
+from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.views import reshape, view_and_inplace
 from gradcli.core.tensor.tensor import Tensor
 
@@ -129,20 +129,15 @@ def atleast_3d(input: Tensor) -> Tensor:
 class _AtLeast(ListFunction):
     """atleast_1d and its kin, which return a tensor for one tensor and a tuple for several."""
 
-    __slots__ = ("run",)
+    __slots__ = ()
 
     def __init__(self, name: str, run: Callable[[Tensor], Tensor], sample: Sample) -> None:
-        super().__init__(name, ("Tensors tensors", self._all), doc=run.__doc__ or "", samples=(sample,), method=False)
-        self.run = run
-
-    def _all(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        return tuple(self.run(t) for t in tensors)
+        overloads = ("Tensor input", run), ("Tensors tensors", lambda tensors: tuple(map(run, tensors)))
+        super().__init__(name, *overloads, doc=run.__doc__ or "", samples=(sample,), method=False)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if "tensors" in kwargs:
-            raise unexpected_tensors(self.name)
-        if len(args) == 1 and type(args[0]) is Tensor and not kwargs:
-            return self.run(args[0])
+        if len(args) == 1 and not isinstance(args[0], (list, tuple)) and not kwargs:
+            return self.parser.call(args, {})
         return super().__call__(*args, **kwargs)
 
 
