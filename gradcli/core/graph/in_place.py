@@ -252,9 +252,9 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
 def fill_(tensor: Tensor, value: Any) -> Tensor:
     """`tensor.fill_(value)` for a number or a 0-d tensor."""
     if type(value) is Tensor:
+        check_writable(tensor, value.requires_grad)
         if value.array.ndim:
             raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
-        check_writable(tensor, value.requires_grad)
         check_memory(tensor)
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))

@@ -139,7 +139,7 @@ def part_of(shape: tuple[int, ...], part: str) -> Any:
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 #: integers whose bits PyTorch shows as an unsigned number, as it does of dimensions
-_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "padding", "start", "end", "diagonal"})
+_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "repeats", "pad", "padding", "start", "end", "diagonal"})
 
 
 def shown_attr(name: str, value: object) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
-from gradcli.core.calling.type_errors import not_an_integer, not_callable, type_error
+from gradcli.core.calling.type_errors import not_an_integer, not_callable, not_one_element, type_error
 from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
@@ -18,12 +18,25 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _number(value: Any, input: Tensor) -> Any:
-    """A result of the function, as an element of the tensor; raises TypeError for what is no number."""
+    """A result of the function, as an element of the tensor. Raises TypeError for no number, RuntimeError for one that is too large."""
+    dtype = input.dtype
+    whole = dtype.category < 2
     if type(value) is Tensor:
+        if whole and (value.dtype.category > 1 or value.array.size != 1):
+            raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
+        if value.array.size != 1:
+            raise not_one_element()
         value = value.item()
-    if type(value) in (int, float, bool, complex):
-        return scalar_of(int(value) if not input.dtype.is_floating_point else value, input.dtype)
-    raise type_error("must be real number, not {}", value) if input.dtype.is_floating_point else not_an_integer(value)
+    allowed = (int, float, bool, complex) if dtype is dtypes.bool_ or dtype.is_complex else (int, float, bool)
+    if type(value) not in allowed:
+        raise not_an_integer(value) if whole else type_error("must be real number, not {}", value)
+    if dtype is dtypes.bool_ or dtype.is_complex:
+        return value
+    if not whole:
+        return float(value)
+    if type(value) is int and not -1 << 63 <= value < 1 << 63:
+        raise ProgramError("ValueError", "Overflow when unpacking long long")
+    return scalar_of(value, dtype, dtype.name)
 
 
 def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -> Tensor:

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, common_shape
 from gradcli.core.ops.list_function import ListFunction
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -89,9 +88,8 @@ def broadcast_shapes(shapes: Sequence[Any]) -> Size:
     """The shape that all shapes broadcast to; each is a number, a sequence or None. Raises RuntimeError where there is none."""
     tuples = [(s,) if isinstance(s, int) else s for s in shapes if s is not None]
     for shape in tuples:
-        if not isinstance(shape, (tuple, list, str)):
-            shown = shape if isinstance(shape, (float, DType)) else language.type_name(shape)
-            raise runtime_error(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shown}")
+        if not isinstance(shape, (tuple, list, str, range)):
+            raise runtime_error(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {formatted(shape)}")
     rank = max((len(t) for t in tuples), default=0)
     result = [1] * rank
     for index, shape in enumerate(tuples):

@@ -26,7 +26,7 @@ def _cat(arrays: Sequence[Array], dim: int) -> Array:
     rank = max(a.ndim for a in arrays)
     if rank > 1:
         arrays = [a for a in arrays if a.ndim == rank]
-    made = np.concatenate(arrays, axis=dim)
+    made = np.concatenate(arrays, axis=dim if rank > 1 else 0)
     if made.flags.c_contiguous:
         return made
     if all(memory_format.suggests_channels_last(a) for a in arrays):

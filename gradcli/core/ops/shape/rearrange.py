@@ -186,7 +186,9 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
     if counts.ndim == 0 or counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))
     elif counts.size != length:
-        text = f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size(0) = {length}"
+        text = (
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size({dim}) = {length}"
+        )
         raise shape_error(text)
     return index_select(input, dim, wrap(_repeated(counts, repeats, output_size)))
 

@@ -149,20 +149,25 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return SELECT(input, dim, index)  # type: ignore[no-any-return]
 
 
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A view of `length` elements of dimension `dim`, from `start` on."""
+def part(input: Tensor, dim: int, start: int, length: int) -> int:
+    """The first position of a part of dimension `dim`, counted from 0. Raises IndexError and RuntimeError for a part that is not there."""
     shape = input.array.shape
     if not shape:
         raise runtime_error("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
-        raise runtime_error("narrow(): length must be non-negative.")
     size = shape[wrap_dim(dim, len(shape))]
-    if start != size:
-        if not -size <= start < size:
-            raise ProgramError("IndexError", f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
-        start %= size
-    if start > size - length:
+    if not -size <= start <= size:
+        raise ProgramError("IndexError", f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start += size if start < 0 else 0
+    if length < 0 or start > size - length:
         raise shape_error(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return start
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A view of `length` elements of dimension `dim`, from `start` on."""
+    if input.array.ndim and length < 0:
+        raise runtime_error("narrow(): length must be non-negative.")
+    start = part(input, dim, start, length)
     return SLICE(input, dim, start, start + length, 1)  # type: ignore[no-any-return]
 
 

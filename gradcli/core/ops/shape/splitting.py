@@ -104,9 +104,9 @@ SPLIT_SIZES: Op = Op(
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the slices along a dimension, without this dimension."""
+    wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
         raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
-    wrap_dim(dim, input.array.ndim)
     if not input.array.shape[dim]:
         return ()
     limits.check_list(input.array.shape[dim])
@@ -180,8 +180,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts between given indices, or of a number of parts whose sizes differ by at most 1."""
-    if not input.array.ndim:
-        raise shape_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    _check_splittable(input)
     dim = wrap_dim(dim, input.array.ndim)
     length = input.array.shape[dim]
     if isinstance(sections, int):
@@ -198,7 +197,13 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
     return tuple(SLICE(input, dim, start, end, 1) for start, end in pairs)
 
 
+def _check_splittable(input: Tensor) -> None:
+    if not input.array.ndim:
+        raise shape_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+
+
 def _tensor_split_by(input: Tensor, positions: Tensor, dim: int) -> tuple[Tensor, ...]:
+    _check_splittable(input)
     name = "tensor_split expected tensor_indices_or_sections to"
     if positions.dtype is not dtypes.int64:
         raise runtime_error(f"{name} have dtype of long, but got {positions.dtype.torch_name}")

@@ -123,10 +123,15 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
             "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    if length < 0:
-        slicing.narrow(_plain(input), dim, start, 0)  # for the other errors, which come first
-    slicing.narrow(_plain(input), dim, start, length)
+    slicing.part(input, dim, start, length)
     return NARROW(input, dim, start, length)  # type: ignore[no-any-return]
+
+
+def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `select`."""
+    slicing.select(_plain(input), dim, index)
+    check_no_complex_gradient("select_copy", input)
+    return SELECT(input, dim, index)  # type: ignore[no-any-return]
 
 
 def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -276,7 +281,7 @@ FUNCTIONS = (
     _function(
         "select_copy",
         "Tensor input, int dim, int index",
-        _checked(slicing.select, SELECT),
+        select_copy,
         SELECT,
         of="select",
         samples=(Sample("torch.select_copy(x, 1, -1)", lambda x: x[:, -1], x=_M),),

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.overloads import Parser
+from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
@@ -16,7 +18,7 @@ from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
@@ -50,8 +52,8 @@ def view_and_inplace(name: str, overloads: tuple[int, int], forward: Callable[..
     return view, Op(f"{name}Backward{overloads[1]}", forward, "input", attrs, input=rule, complex=True)
 
 
-def infer_size(shape: Sequence[int], count: int, misfit: str = "") -> tuple[int, ...]:
-    """`shape` with its -1 computed. Raises RuntimeError if it does not fit `count` elements, with the text `misfit` if given."""
+def infer_size(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    """`shape` with its -1 computed. Raises RuntimeError if it does not fit `count` elements."""
     known = 1
     hole = -1
     for i, n in enumerate(shape):
@@ -72,7 +74,7 @@ def infer_size(shape: Sequence[int], count: int, misfit: str = "") -> tuple[int,
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
             "value and is ambiguous",
         )
-    raise runtime_error(misfit or f"shape '{list(shape)}' is invalid for input of size {count}", Code.INVALID_VIEW_SIZE)
+    raise runtime_error(f"shape '{list(shape)}' is invalid for input of size {count}", Code.INVALID_VIEW_SIZE)
 
 
 def _shares(array: Array, shape: tuple[int, ...]) -> bool:
@@ -162,11 +164,28 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = input.array.shape
     at = wrap_dim(dim, len(shape))
     if not sizes:
-        raise shape_error("unflatten: sizes must be non-empty")
+        raise shape_error(_NO_SIZES)
     if not shape:
         raise shape_error("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
-    misfit = f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({shape[at]}) in the input tensor"
-    return view(input, (*shape[:at], *infer_size(sizes, shape[at], misfit), *shape[at + 1 :]))
+    try:
+        inferred = infer_size(sizes, shape[at])
+    except ProgramError as error:
+        if error.code is not Code.INVALID_VIEW_SIZE:
+            raise shape_error(f"unflatten got an unexpected error:\n{error.message}") from None
+        misfit = f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({shape[at]}) in the input tensor"
+        raise runtime_error(misfit, Code.INVALID_VIEW_SIZE) from None
+    return view(input, (*shape[:at], *inferred, *shape[at + 1 :]))
+
+
+def _unflatten_method(input: Tensor, dim: Any, sizes: Any) -> Any:
+    """`unflatten` as PyTorch's method, which looks at the sizes before it looks at the dimension. Raises TypeError too."""
+    if type(sizes) is not Tensor and not sizes:
+        raise shape_error(_NO_SIZES)
+    return _UNFLATTEN.call((dim, sizes), {}, (input,))
+
+
+_NO_SIZES = "unflatten: sizes must be non-empty"
+_UNFLATTEN = Parser("unflatten", [Signature("Tensor input, int dim, ints sizes", unflatten).without_self()])
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -221,7 +240,7 @@ FUNCTIONS = (
     ),
     Function(
         "Tensor.unflatten",
-        ("Tensor input, int dim, ints sizes", unflatten),
+        ("Tensor input, any dim, any sizes", _unflatten_method),
         doc="One dimension made several.",
         samples=(Sample("x.unflatten(1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
         function=False,
