@@ -18,6 +18,7 @@ _BY_TYPE = {
     "Number": (float, int, bool),
     "float": (float,),
     "int": (int,),
+    "symint": (int,),
     "bool": (bool,),
     "str": (str,),
     "any": (),
@@ -106,7 +107,7 @@ class Parser:
         if signature is not self.signatures[0] and any(type(a) is Tensor and a.array.ndim == 0 for a in args):
             return  # a 0-d tensor may stand for a number in an earlier overload
         if any(
-            type(a) is Tensor and i < len(s.parameters) and s.parameters[i].type in ("Number", "float", "int")
+            type(a) is Tensor and i < len(s.parameters) and s.parameters[i].type in ("Number", "float", "int", "symint")
             for s in self.signatures[: self.signatures.index(signature)]
             for i, a in enumerate(args)
         ):

@@ -1,8 +1,8 @@
 """PyTorch's argument parsing: overloads tried in order, and its error texts (torch/csrc/utils/python_arg_parser.cpp).
 
 A signature is written as `Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None`. Types:
-Tensor, Operand (a tensor or a number), Number, float, int, bool, str, ints (`ints1`: also one int; `ints2`, `ints3`: which is repeated),
-Tensors, dtype, Generator, any. `?` admits None.
+Tensor, Operand (a tensor or a number), Number, float, int (`symint`: also a tensor of one integer in any rank), bool, str, ints (`ints1`:
+also one int; `ints2`, `ints3`: which is repeated), Tensors, dtype, Generator, any. `?` admits None.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 _SHOWN = {
     "Operand": "Tensor",
+    "symint": "int",
     "ints": "tuple of ints",
     "floats": "tuple of floats",
     "scalars": "tuple of Scalars",
@@ -163,7 +164,7 @@ class Parameter:
     def convert(self, value: Any, function: str) -> Any:
         """What the implementation of `function` receives."""
         kind = self.type
-        if kind in ("Number", "float", "int") and type(value) is Tensor:
+        if kind in ("Number", "float", "int", "symint") and type(value) is Tensor:
             value = value.item()
         if kind == "float" and type(value) is not float:
             return float(value)
@@ -219,6 +220,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Number": _is_number,
     "float": lambda v: type(v) is not complex and _is_number(v),
     "int": _is_int,
+    "symint": _is_index,
     "bool": lambda v: type(v) is bool,
     "str": lambda v: type(v) is str,
     "ints": _is_ints,

@@ -42,8 +42,9 @@ _MEDIAN_INDICES = (
     "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
     "(while checking arguments for median)"
 )
-#: copies of views, which PyTorch gives a node without a derivative where they write into `out`
+#: copies, of views above all, which PyTorch gives a node without a derivative where they write into `out`
 _VIEW_COPIES = (
+    "conj_physical",
     *("diag", "slice_scatter", "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy"),
     *("select_copy", "slice_copy", "squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
     *("view_as_complex_copy", "view_as_real_copy", "view_copy"),
@@ -65,6 +66,7 @@ _STRICT: dict[str, str] = {
     **dict.fromkeys(("searchsorted", "bucketize"), _SEARCH),
     "special_round": _SAME,
     "hardshrink": _SAME,
+    "conj_physical": _SAME,
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "linear": _EXACT,
     "linalg_solve_triangular": "expected scalar type {result} but found {out}",
@@ -125,11 +127,6 @@ _LOWER: dict[str, str] = {
     "orgqr": f"torch.{_CASTABLE.format(dotted='linalg.householder_product', field='result', result='{result}', out='{out}')}",
     **dict.fromkeys(("max", "min"), _CAN_CAST),
     **dict.fromkeys(("logsumexp", "special_logsumexp"), "logsumexp(): Expected floating point type for result tensor, but got: {out}"),
-    **{
-        f"{name}{more}": f"{name}{more and 'n'} expects a complex output tensor, but got {{out}}"
-        for name in ("fft", "ifft", "rfft", "ihfft")
-        for more in ("", "2", "n")
-    },
     "ldexp": "ldexp can't be cast to the desired output type {out}",
 }
 #: the operators that functions hand `out` to, where they are others
@@ -154,6 +151,7 @@ _OPERATORS = {
     "linear": "linear",
     "lu_solve": "linalg_lu_solve",
     "msort": "sort",
+    "normal": "normal",
     "multiply": "mul",
     "nanmean": "nansum",
     "orgqr": "linalg_householder_product",
@@ -231,11 +229,22 @@ def _prepare(name: str, values: list[Any]) -> None:
         values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
 
 
-def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool) -> None:
+def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool, out: Any) -> None:
     """Raise PyTorch's error where an argument, `out` among them, requires a gradient. `known`: the function has a derivative."""
+    if name == "multinomial" and tensors[0].dtype.is_floating_point and type(out) is Tensor and out.dtype is not dtypes.int64:
+        raise runtime_error(_STRICT[name].format(out=out.dtype.torch_name))
     product = name in ("matmul", "linalg_matmul")
-    if (product or _follows(name, known)) and state.enabled and any(t.requires_grad for t in tensors):
-        raise _no_graph("matmul" if product else _operator(name, tensors))
+    if name in _VIEW_COPIES:
+        _check_copy(f"aten::{_operator(name, tensors)}", tensors, out)
+    elif (product or _follows(name, known)) and state.enabled and any(t.requires_grad for t in tensors):
+        raise no_graph("matmul" if product else _operator(name, tensors))
+
+
+def _check_copy(operator: str, tensors: Sequence[Tensor], out: Any) -> None:
+    if state.enabled and type(out) is Tensor and out.requires_grad:
+        raise no_graph(operator)
+    if state.dual is not None and any(state.dual.tangent_of(t) is not None for t in tensors):
+        raise ProgramError("NotImplementedError", f"Trying to use forward AD with {operator} that does not support it.")
 
 
 def _level(name: str, known: bool) -> ForwardLevel | None:
@@ -265,7 +274,8 @@ def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
         )
 
 
-def _no_graph(operator: str) -> ProgramError:
+def no_graph(operator: str) -> ProgramError:
+    """PyTorch's error of an operator that writes into `out` while a gradient is wanted."""
     return runtime_error(
         f"{operator}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )
@@ -278,13 +288,14 @@ def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]
     def refuse(*_: Any) -> Any:
         raise error
 
-    made = in_place.write_out(out, Tensor(result.array, result.dtype))
+    made = in_place.write_out(out, Tensor(memory_format.copy(result.array), result.dtype))
     if not any(t.requires_grad or (state.dual is not None and state.dual.tangent_of(t) is not None) for t in tensors):
         return made
     operands = [t for t in tensors if t is not out]
     names = [f"operand{i}" for i in range(len(operands))]
     rules: Any = dict.fromkeys(names, Rule(refuse, ""))
-    op = Op("NotImplemented", lambda *_: result.array, " ".join(names), full_name="torch::autograd::NotImplemented", jvp=refuse, **rules)
+    kind: Any = {"full_name": "torch::autograd::NotImplemented", "jvp": refuse, "complex": True}
+    op = Op("NotImplemented", lambda *_: result.array, " ".join(names), **kind, **rules)
     return in_place.apply(made, lambda _: op(*operands))
 
 
@@ -297,7 +308,7 @@ def computed(
     """
     _prepare(name, values)
     if name not in _GRAPH_LATE:
-        check_no_graph(name, [*tensors, *listed], known)
+        check_no_graph(name, [*tensors, *listed], known, out)
     outs = out if isinstance(out, (tuple, list)) else (out,)
     if name in _DTYPE_FIRST:
         _check_first(name, outs, values[0].dtype, tensors)
@@ -313,7 +324,7 @@ def computed(
             check_dtype(name, out, values[0].dtype, tensors)
         raise
     if name in _GRAPH_LATE:
-        check_no_graph(name, tensors, known)
+        check_no_graph(name, tensors, known, out)
     return result
 
 
@@ -387,7 +398,7 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
         made.requires_grad = True
         return made
     if result.requires_grad and name not in _COPIED and name not in _UNTRACKED:
-        raise _no_graph(_operator(name, ()))
+        raise no_graph(_operator(name, ()))
     laid = result
     unfit = result.dtype is not out.dtype or (out.array.size > 0 and out.array.shape != result.array.shape)
     if name in _ROW_MAJOR or (name in _BY_COLUMNS and unfit):

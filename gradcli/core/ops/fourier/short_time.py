@@ -6,10 +6,13 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.calling.overloads import Parser
+from gradcli.core.calling.signature import Signature
+from gradcli.core.calling.type_errors import not_one_element, type_error, unsupported_operands
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels.memory_format import element_strides
-from gradcli.core.ops.checks import check_size, wrap_dim
+from gradcli.core.ops.checks import check_size, with_method, wrap_dim
 from gradcli.core.ops.fourier.records import C2C, C2R, R2C
 from gradcli.core.ops.shape.as_strided import as_strided
 from gradcli.core.ops.shape.slicing import SLICE, UNFOLD_BACK
@@ -78,23 +81,27 @@ def _half_only(half: bool | None, *tensors: Tensor | None) -> bool:
     return not whole if half is None else half
 
 
-def _extended(input: Tensor, n_fft: int, pad_mode: str) -> Tensor:
-    """The signal with half a window more at both ends."""
-    shape = input.array.shape
+def _extended(input: Any, n_fft: Any, pad_mode: Any) -> Tensor:
+    """The signal with half a window more at both ends. Raises AttributeError, TypeError and RuntimeError."""
+    shape = with_method(input, "dim").array.shape
+    if type(n_fft) not in (int, float, bool, Tensor):
+        raise unsupported_operands("//", n_fft, 0)
+    if type(n_fft) is Tensor and n_fft.array.size != 1:
+        raise not_one_element()
+    pad = int(n_fft.item() if type(n_fft) is Tensor else n_fft) // 2
     wide = _method("view", input, (*(1,) * (3 - len(shape)), *shape))
-    pad = int(n_fft // 2)
+    if type(pad_mode) is not str:
+        raise type_error("pad(): argument 'mode' (position 3) must be str, not {}", pad_mode)
     wide = catalog.function("nn.functional.pad")(wide, [pad, pad], pad_mode)
     return _method("view", wide, wide.array.shape[3 - len(shape) :])
 
 
 def stft(
-    input: Tensor,
+    x: Tensor,
     n_fft: int,
     hop_length: int | None,
     win_length: int | None,
     window: Tensor | None,
-    center: bool,
-    pad_mode: str,
     normalized: bool,
     onesided: bool | None,
     return_complex: bool | None,
@@ -104,9 +111,6 @@ def stft(
 
     Raises RuntimeError for sizes that do not fit, LimitError for results that are too large.
     """
-    if center and align_to_window is not None:
-        raise runtime_error("stft align_to_window should only be set when center = false")
-    x = _extended(input, n_fft, pad_mode) if center else input
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     options = {"normalized": normalized, "onesided": onesided, "return_complex": return_complex, "align_to_window": align_to_window}
@@ -123,8 +127,9 @@ def stft(
         warnings.emit(_PARTS, once="stft of parts")
     _check_signal(call, x, n_fft, hop, width, window)
     half = _half_only(onesided, x, window)
-    x = _method("unsqueeze", x, 0) if input.array.ndim == 1 else x
-    if align_to_window and not center:
+    single = x.array.ndim == 1
+    x = _method("unsqueeze", x, 0) if single else x
+    if align_to_window:
         x = catalog.function("nn.functional.pad")(x, ((n_fft - width) // 2, n_fft - width - (n_fft - width) // 2))
     frames = _windows_of(x, n_fft, hop)
     if window is not None or width < n_fft:
@@ -134,8 +139,21 @@ def stft(
         raise runtime_error(f"MKL FFT doesn't support tensors of type: {frames.dtype.torch_name}")
     made: Tensor = C2C(frames, (2,), int(normalized), True) if frames.dtype.is_complex else R2C(frames, (2,), int(normalized), half)
     made = _method("transpose_", made, 1, 2)
-    made = _method("squeeze_", made, 0) if input.array.ndim == 1 else made
+    made = _method("squeeze_", made, 0) if single else made
     return made if whole else catalog.function("view_as_real")(made)
+
+
+def _of_signal(input: Any, n_fft: Any, hop: Any, width: Any, window: Any, center: Any, pad_mode: Any, *more: Any) -> Tensor:
+    """`torch.stft`, which PyTorch writes in Python: the signal is extended before the other arguments are looked at."""
+    if center:
+        if more[-1] is not None:
+            raise runtime_error("stft align_to_window should only be set when center = false")
+        input = _extended(input, n_fft, pad_mode)
+    return _STFT.call((input, n_fft, hop, width, window, *more), {})  # type: ignore[no-any-return]
+
+
+def _centred_already(*_: Any) -> Tensor:
+    raise runtime_error("stft with `onesided` for `pad_mode` is not part of gradcli")
 
 
 def _check_signal(call: str, x: Tensor, n_fft: int, hop: int, width: int, window: Tensor | None) -> None:
@@ -145,7 +163,7 @@ def _check_signal(call: str, x: Tensor, n_fft: int, hop: int, width: int, window
         raise runtime_error(f"{call}: expected a 1D or 2D tensor")
     size = x.array.shape[-1]
     if not 0 < n_fft <= size:
-        raise runtime_error(f"{call}: expected 0 < n_fft < {size}, but got n_fft={n_fft}")
+        raise runtime_error(f"{call}: expected 0 < n_fft < {size}, but got n_fft={width}")  # sic
     if hop <= 0:
         raise runtime_error(f"{call}: expected hop_length > 0, but got hop_length={hop}")
     if not 0 < width <= n_fft:
@@ -176,10 +194,10 @@ def istft(
     return_complex: bool,
 ) -> Tensor:
     """The signal whose `stft` is nearest to the input, (batch, frequencies, windows). Raises RuntimeError, LimitError."""
-    if not input.dtype.is_complex:
-        raise runtime_error("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
     if window is None:
         warnings.emit(_NO_WINDOW_BACK, once="istft without window")
+    if not input.dtype.is_complex:
+        raise runtime_error("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     options = {"center": center, "normalized": normalized, "onesided": onesided, "length": length, "return_complex": return_complex}
@@ -259,27 +277,49 @@ def _check_spectrum(call: str, x: Tensor, n_fft: int, hop: int, width: int, wind
     return half
 
 
-_START = "Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+_SIZES = "Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+_FORM = "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None"
+_STFT = Parser(
+    "stft",
+    [Signature(f'{_SIZES}bool center=True, str pad_mode="reflect", {_FORM}', _centred_already), Signature(f"{_SIZES}{_FORM}", stft)],
+)
+_BACK = f"{_SIZES}bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False"
+_ISTFT = Parser("istft", [Signature(_BACK, istft)])
+#: both in Python
+_ANY = "Tensor input, any n_fft, any hop_length=None, any win_length=None, any window=None, any center=True, "
+_ANY_FORM = 'any pad_mode="reflect", any normalized=False, any onesided=None, any return_complex=None, any align_to_window=None'
 _X: Any = [0.5, -1.5, 2.0, 0.25, 1.0, -0.75]
 
 FUNCTIONS = (
     Function(
         "stft",
-        (
-            f'{_START}str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, '
-            "bool? align_to_window=None",
-            stft,
-        ),
+        (f"{_ANY}{_ANY_FORM}".replace("Tensor", "any", 1), _of_signal),
         doc="Fourier transforms of windows of a signal.",
         ops=(R2C, C2C),
         samples=(Sample("torch.view_as_real(torch.stft(x, 4, 2, window=torch.hann_window(4), return_complex=True))", None, x=_X),),
+        method=False,
         python="stft",
     ),
     Function(
+        "Tensor.stft",
+        (f"{_ANY}{_ANY_FORM}", _of_signal),
+        doc="Fourier transforms of windows of a signal.",
+        function=False,
+        python="Tensor.stft",
+    ),
+    Function(
         "istft",
-        (f"{_START}bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False", istft),
+        (_BACK, istft),
         doc="The signal of which stft gives the transforms of windows.",
         ops=(C2R, C2C),
         samples=(Sample("torch.istft(torch.complex(x.reshape(3, 2), y), 4, 1)", None, x=_X, y=[[0.5, 1.0], [0.25, -1.0], [1.5, 0.5]]),),
+        method=False,
+    ),
+    Function(
+        "Tensor.istft",
+        (f"{_ANY}any normalized=False, any onesided=None, any length=None, any return_complex=False", lambda *args: _ISTFT.call(args, {})),
+        doc="The signal of which stft gives the transforms of windows.",
+        function=False,
+        python="Tensor.istft",
     ),
 )

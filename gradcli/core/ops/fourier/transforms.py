@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op
-from gradcli.core.ops.checks import check_size, wrap_dim
+from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim
 from gradcli.core.ops.create.leaf import making
 from gradcli.core.ops.fourier.fourier_function import FourierFunction
 from gradcli.core.ops.fourier.records import C2C, C2R, PADDED, R2C
@@ -187,13 +187,14 @@ def _hfftn(input: Tensor, s: Sizes, dim: Sizes, norm: Norm) -> Tensor:
 
 
 def _ihfftn(input: Tensor, s: Sizes, dim: Sizes, norm: Norm) -> Tensor:
-    if input.dtype.is_complex:
-        raise runtime_error(f"Only supports floating-point dtypes, but found: {input.dtype.torch_name}")
     sizes, dims = _shape_and_dims(input, s, dim)
     if not dims:
         raise runtime_error("ihfftn must transform at least one axis")
+    x: Tensor = _resized(_promoted(input, False), dims, sizes)
     code = _normalization(norm, False)
-    x: Tensor = R2C(_resized(_promoted(input, False), dims, sizes), (dims[-1],), code, True)
+    if x.dtype.is_complex:
+        raise runtime_error(f"Only supports floating-point dtypes, but found: {x.dtype.torch_name}")
+    x = R2C(x, (dims[-1],), code, True)
     if len(dims) == 1:
         return conj(x)
     return C2C(catalog.function("conj_physical")(x), tuple(dims[:-1]), code, False)  # type: ignore[no-any-return]
@@ -205,11 +206,13 @@ def _ihfftn(input: Tensor, s: Sizes, dim: Sizes, norm: Norm) -> Tensor:
 def _frequencies(name: str, half: bool) -> Callable[..., Any]:
     def run(n: int, d: float, dtype: DType | None) -> tuple[Any, DType]:
         wanted = dtype or dtypes.get_default()
-        if not wanted.is_differentiable:
-            raise runtime_error(f"{name} requires a floating point or complex dtype")
         count = int(n / 2) + 1 if half else n
+        if not wanted.is_differentiable and (half or count >= 0):
+            raise runtime_error(f"{name} requires a floating point or complex dtype")
         if count < 0:
             raise runtime_error(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        if wanted.is_complex:
+            raise not_implemented("arange_cpu", wanted)
         check_size((count,), wanted.itemsize)
         steps = np.arange(count)
         if not half:
@@ -232,7 +235,7 @@ def _shift(direction: int) -> Callable[[Tensor, Sizes], Tensor]:
     return run
 
 
-_ONE = "Tensor input, int? n=None, int dim=-1, str? norm=None"
+_ONE = "Tensor input, symint? n=None, int dim=-1, str? norm=None"
 _TWO = "Tensor input, ints1? s=None, ints1 dim={-2,-1}, str? norm=None"
 _MANY = "Tensor input, ints1? s=None, ints1? dim=None, str? norm=None"
 _X = [0.5, -1.5, 2.0, 0.25]
