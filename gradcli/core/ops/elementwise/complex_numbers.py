@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place, strided
+from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
@@ -19,6 +19,8 @@ from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.rules import UNCHANGED, zeros_as
+from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -35,10 +37,14 @@ def _numbers(a: Array) -> Array:
     """Pairs of real numbers, side by side in memory, as complex ones in the same memory."""
     a = np.asarray(a)
     kind = np.dtype(np.complex64 if a.itemsize == 4 else np.complex128)
-    if not a.size:
-        return np.zeros(a.shape[:-1], kind)
-    a = a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
-    return np.asarray(a.view(kind)[..., 0])
+    a = memory_format.spelled_out(a) if not a.size or a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
+    made = np.asarray(a.view(kind)[..., 0])
+    strides = tuple(s // 2 * kind.itemsize for s in memory_format.element_strides(a)[:-1])
+    return as_strided(made, made.shape, strides, writeable=made.flags.writeable)
+
+
+def _paired(xp: Any, grad: Any) -> Any:
+    return xp.call(VIEW_AS_COMPLEX, grad if xp.plain(grad).flags.c_contiguous else xp.call(CONTIGUOUS, grad))
 
 
 CONJ_PHYSICAL: Op = Op(
@@ -54,7 +60,7 @@ VIEW_AS_REAL: Op = Op(
     _pairs,
     "input",
     view=True,
-    input=Rule(lambda xp, grad: xp.call(VIEW_AS_COMPLEX, grad), "view_as_complex(grad)"),
+    input=Rule(_paired, "view_as_complex(grad.contiguous())"),
 )
 VIEW_AS_COMPLEX: Op = Op(
     "ViewAsComplexBackward0",
@@ -141,14 +147,12 @@ def _view_as_complex(input: Tensor) -> Tensor:
     dtypes.complex_of(input.dtype)
     if input.array.shape[-1] != 2:
         raise runtime_error("Tensor must have a last dimension of size 2")
-    size = input.array.itemsize
-    if not input.array.size:
-        return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
-    if input.array.strides[-1] != size:
+    *strides, last = memory_format.element_strides(input.array)
+    if last != 1:
         raise runtime_error("Tensor must have a last dimension with stride 1")
-    if any(stride % (2 * size) and n > 1 for n, stride in zip(input.array.shape[:-1], input.array.strides[:-1], strict=True)):
+    if any(n != 1 and stride % 2 for n, stride in zip(input.array.shape, strides, strict=False)):
         raise runtime_error("Tensor must have a stride divisible by 2 for all but last dimension")
-    if strided.geometry(input.array, strided.owner(input.array))[2] % 2:
+    if offset_in(memory_format.owner(input.array), input.array) % 2:
         raise runtime_error("Tensor must have a storage_offset divisible by 2")
     return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
 
@@ -265,10 +269,10 @@ _X = [1.0, -2.0]
 
 
 def _same(
-    name: str, doc: str, *samples: Sample, run: Callable[[Tensor], Any] = lambda t: t, ops: tuple[Op, ...] = (), method: bool = True
+    name: str, doc: str, *samples: Sample, run: Callable[[Tensor], Any] = lambda t: t, ops: tuple[Op, ...] = (), **more: bool
 ) -> Function:
     samples = samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),)
-    return Function(name, ("Tensor input", run), doc=doc, ops=ops, method=method, samples=samples)
+    return Function(name, ("Tensor input", run), doc=doc, ops=ops, samples=samples, **more)
 
 
 FUNCTIONS = (
@@ -292,6 +296,7 @@ FUNCTIONS = (
         Sample("torch.conj_physical(torch.complex(x, y)).imag", lambda x, y: -y, x=_X, y=[0.5, 3.0]),
         run=_conj_physical,
         ops=(CONJ_PHYSICAL,),
+        out=True,
     ),
     Function(
         "conj_physical_",
