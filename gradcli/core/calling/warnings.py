@@ -38,3 +38,16 @@ def set_sink(new: Sink | None) -> Sink:
     old = sink
     sink = _ignore if new is None else new
     return old
+
+
+_REQUIRES_GRAD = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first. (Triggered internally at "
+    "/__w/pytorch/pytorch/torch/csrc/autograd/generated/python_variable_methods.cpp:822.)"
+)
+
+
+def of_scalar(requires_grad: bool) -> None:
+    """Warn once of a tensor that becomes a Python number, if it requires a gradient."""
+    if requires_grad:
+        emit(_REQUIRES_GRAD, once="scalar")

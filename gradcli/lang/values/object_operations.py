@@ -111,13 +111,6 @@ def collect(value: Value, message: str = "'{}' object is not iterable") -> list[
 # --- numbers --------------------------------------------------------------------------------------
 
 
-_REQUIRES_GRAD = (
-    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-    "Consider using tensor.detach() first. (Triggered internally at "
-    "/__w/pytorch/pytorch/torch/csrc/autograd/generated/python_variable_methods.cpp:822.)"
-)
-
-
 def to_number(value: Value) -> int | float:
     """The number in a tensor of one element, for functions that take real numbers. PyTorch warns once if the tensor requires grad.
 
@@ -138,8 +131,7 @@ def item_of(tensor: Tensor) -> Value:
     """The number in a tensor of one element, real or complex. PyTorch warns once if the tensor requires grad. Raises ValueError."""
     if tensor.array.size != 1:
         raise not_one_element()
-    if tensor.requires_grad:
-        warnings.emit(_REQUIRES_GRAD, once="scalar")
+    warnings.of_scalar(tensor.requires_grad)
     return tensor.item()
 
 

@@ -58,6 +58,7 @@ def _new_filled(value: Any) -> Overload:
 
 def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.scalar_dtype(fill_value)
+    check_sizes(size, wanted)
     return _constant("", size, scalar_of(fill_value, wanted), wanted)
 
 

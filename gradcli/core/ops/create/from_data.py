@@ -129,6 +129,7 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
 def _scalar(element: Any, dtype: DType) -> Any:
     """The number that an element stands for. Raises TypeError or ValueError for what is not a number."""
     if type(element) is Tensor:
+        warnings.of_scalar(element.requires_grad and dtype.is_floating_point)
         if element.array.size != 1 and dtype.is_floating_point:
             raise not_one_element()
         if element.array.size != 1:
@@ -245,6 +246,8 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
     """`torch.tensor`: a copy of the data as a leaf. Raises the errors of `from_data`."""
     if type(data) is Tensor:
         warnings.emit(_COPIED.format("torch.tensor"))
+    if pin_memory and dtype is not None:
+        raise cannot_pin()
     made = from_data(data, dtype)
     if pin_memory:
         raise cannot_pin()

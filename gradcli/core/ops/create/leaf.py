@@ -16,7 +16,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 #: the options of functions that take the shape of a tensor
@@ -54,7 +54,12 @@ def making(
         *own, dtype, layout, _device, pin_memory, requires_grad = values
         if pin_memory and not (whole or late):
             raise cannot_pin()
-        made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
+        try:
+            made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
+        except ProgramError as error:
+            if pin_memory and error.code is Code.NO_KERNEL:  # a kernel runs after the memory is there
+                raise cannot_pin() from None
+            raise
         if pin_memory:
             raise cannot_pin()
         return leaf(*made, requires_grad)

@@ -12,7 +12,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_memory, shares_places
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO, moves
 from gradcli.core.ops.shape.broadcasting import expanded_shape
@@ -40,6 +40,17 @@ def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     return in_place.write_part(tensor, op, (), (), write)
 
 
+def _integers_into(grad_fn: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
+    """The implementation of an overload of random_, which looks at the memory before it looks at the parameters."""
+    fill = _filling(grad_fn, draw)
+
+    def run(input: Tensor, *given: Any) -> Tensor:
+        check_memory(input)
+        return fill(input, *given)
+
+    return run
+
+
 def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Callable[..., Tensor]:
     """The implementation of a method; `draw` gets a generator, a shape, a dtype and the arguments of the call.
 
@@ -50,6 +61,8 @@ def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Call
     def run(input: Tensor, *given: Any) -> Tensor:
         *own, named = given
         if input.dtype.is_complex and kernel and input.array.size:
+            draw(source(named), (0,), input.dtype.real, *own)  # which raises the errors of the parameters
+            check_memory(input)
             raise not_implemented(kernel, input.dtype)
         return _fill(input, op, lambda shape: draw(source(named), shape, input.dtype, *own))
 
@@ -80,6 +93,8 @@ def _uniform(input: Tensor, low: float, high: float, given: Generator | None) ->
 
 def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> Tensor:
     check_deviation(std)
+    if input.array.size and not input.dtype.is_complex:
+        require_floating("normal_kernel_cpu", input.dtype)
     contiguous = input.array.flags.c_contiguous
     return _fill(input, _NORMAL, lambda shape: normal(shape, input.dtype, given, mean, std, contiguous))
 
@@ -87,6 +102,7 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
     if input.array.size:
         if input.dtype.is_complex:
+            check_memory(input)
             raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
         expanded_shape(p, input.array.shape)
 
@@ -118,9 +134,9 @@ FUNCTIONS = (
     _method(
         "random_",
         "Fill with random integers.",
-        ("", _filling("RandomBackward2", lambda generator, shape, dtype: generator.random_full(shape, dtype))),
-        ("int from, int? to, ", _filling("RandomBackward0", _integers)),
-        ("int to, ", _filling("RandomBackward1", lambda generator, shape, dtype, to: _integers(generator, shape, dtype, 0, to))),
+        ("", _integers_into("RandomBackward2", lambda generator, shape, dtype: generator.random_full(shape, dtype))),
+        ("int from, int? to, ", _integers_into("RandomBackward0", _integers)),
+        ("int to, ", _integers_into("RandomBackward1", lambda generator, shape, dtype, to: _integers(generator, shape, dtype, 0, to))),
     ),
     _method(
         "bernoulli_",

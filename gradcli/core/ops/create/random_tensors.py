@@ -184,6 +184,8 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
             raise runtime_error("normal expects all elements of std >= 0.0")
         if type(mean) is Tensor:
             check_broadcast([mean.array, std.array])
+        else:
+            scalar_of(mean, std.dtype)
     means, stds = (np.asarray(v.array) if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
     made = leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
     if type(mean) is Tensor and type(std) is Tensor:
@@ -199,6 +201,8 @@ def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | Non
 
 
 def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
+    if input.dtype.is_complex and input.array.size:
+        raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
     return recorded(_BERNOULLI, leaf(source(given).bernoulli(np.asarray(input.array), input.array.shape, input.dtype), input.dtype), input)
 
 
