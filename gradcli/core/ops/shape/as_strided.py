@@ -40,6 +40,8 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
     itemsize = input.dtype.itemsize
+    if offset < 0:
+        raise runtime_error(f"Tensor: invalid storage offset {offset}")
     if not in_place and 0 not in size and any(n < 0 < s for n, s in zip(size, stride, strict=True)):
         raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if needed > memory.size and 0 not in size:
@@ -47,10 +49,10 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
             f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
         )
-    if offset < 0:
-        raise runtime_error(f"Tensor: invalid storage offset {offset}")
     if min(size, default=0) < 0:
-        raise runtime_error("numel: integer multiplication overflow")
+        raise runtime_error("a tensor of a negative size is not part of gradcli" if 0 in size else "numel: integer multiplication overflow")
+    if max(stride, default=0) * itemsize >= 1 << 63:
+        raise runtime_error("strides of 2**63 bytes are not part of gradcli")
     if 0 in size:
         return tuple(size), tuple(stride), 0, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
