@@ -191,10 +191,12 @@ def verdict(found: list[Difference]) -> str:
 def facts(out: str) -> dict[str, str]:
     """The text of each fact; a name that comes twice is numbered.
 
-    After the first sentence of an error about a missing kernel PyTorch lists what is installed, which is left out.
+    After the first sentence of an error about a missing kernel PyTorch lists what is installed, and after some others the frames of its
+    own code, which is left out.
     """
     made: dict[str, str] = {}
     out = re.sub(r"(Could not run 'aten::\S+' with arguments from the '\w+' backend\.).*", r"\1", out, flags=re.DOTALL)
+    out = re.sub(r"\nException raised from .*?(?=\n## |\Z)", "", out, flags=re.DOTALL)
     for part in ("\n" + out).split("\n## ")[1:]:
         name, _, text = part.partition("\n")
         made[name if name not in made else f"{name} {len(made)}"] = text.rstrip("\n")
