@@ -51,6 +51,8 @@ def seen(array: Array, view: Geometry) -> Array:
     """The array's own memory with the given geometry; the caller has checked that it lies within."""
     shape, strides, offset = view
     step = array.itemsize
+    if not array.size and 0 in shape:  # numpy keeps strides 0 of no elements in a view of some elements
+        array, offset = np.zeros(1, array.dtype), 0
     start = array.reshape(-1) if array.ndim == 0 else array
     flat = np.lib.stride_tricks.as_strided(
         start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable

@@ -102,14 +102,19 @@ def shares_places(array: Array) -> bool:
     return bool(array.size) and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 
 
+def shared_places() -> ProgramError:
+    """PyTorch's error for a write to a tensor whose elements share memory."""
+    return runtime_error(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+        "Please clone() the tensor before performing the operation.",
+    )
+
+
 def check_memory(tensor: Tensor) -> None:
     """Raise RuntimeError where elements of the tensor share memory."""
     array = tensor.array
     if shares_places(array):
-        raise runtime_error(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation.",
-        )
+        raise shared_places()
     if tensor.view is not None and tensor.view.source == "AsStrided" and not separate((array.shape, element_strides(array), 0)):
         raise runtime_error("an in-place operation on a tensor whose elements overlap is not part of gradcli")
 

@@ -362,7 +362,8 @@ def copy_with_gaps(array: Array) -> Array:
 
 def spelled_out(array: Array) -> Array:
     """An array without elements with the strides that PyTorch's has, for its views; any other array as it is."""
-    return array if array.size else empty(array.shape, element_strides(array), array.dtype)
+    known = array.size or any(array.strides) or owner(array).size
+    return array if known else empty(array.shape, element_strides(array), array.dtype)
 
 
 # --- what the argument `memory_format` of a call asks for ---

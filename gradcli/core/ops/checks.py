@@ -75,6 +75,13 @@ def check_size(shape: Sequence[int], itemsize: int) -> None:
     limits.check_elements(math.prod(shape), itemsize)
 
 
+def check_not_negative(shape: Sequence[int]) -> None:
+    """Raise PyTorch's error of a view of this shape where a size is negative; with a size 0 too PyTorch makes the view."""
+    if min(shape, default=0) < 0:
+        text = "a tensor of a negative size is not part of gradcli" if 0 in shape else "numel: integer multiplication overflow"
+        raise runtime_error(text)
+
+
 def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all shapes broadcast to. Raises RuntimeError where there is none, for the first shape that does not fit."""
     shape: tuple[int, ...] = ()

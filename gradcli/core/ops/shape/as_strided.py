@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
-from gradcli.core.ops.checks import Number, is_row_major
+from gradcli.core.ops.checks import Number, check_not_negative, is_row_major
 from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
@@ -49,8 +49,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
             f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
         )
-    if min(size, default=0) < 0:
-        raise runtime_error("a tensor of a negative size is not part of gradcli" if 0 in size else "numel: integer multiplication overflow")
+    check_not_negative(size)
     if max(stride, default=0) * itemsize >= 1 << 63:
         raise runtime_error("strides of 2**63 bytes are not part of gradcli")
     if 0 in size:
@@ -146,6 +145,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
         text = f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
         raise shape_error(text)
     limits.check_elements(input.array.size, input.dtype.itemsize)
+    if any(n > 1 and not s for n, s in zip(size, stride, strict=True)):
+        raise write_checks.shared_places()
     # a differentiable source is converted as it is written, so that its gradient comes back in its own dtype
     kept = src.dtype is input.dtype or (src.dtype.is_differentiable and input.dtype.is_differentiable)
     values = src if kept else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)

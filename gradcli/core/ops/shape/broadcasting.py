@@ -13,7 +13,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_rank, common_shape
+from gradcli.core.ops.checks import check_not_negative, check_rank, common_shape
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import formatted
@@ -57,7 +57,7 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
     for i in range(len(size) - 1, -1, -1):
         n = size[i]
         if i < lead:
-            if n < 0:
+            if n == -1 and have:
                 raise shape_error(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
             continue
         old = have[i - lead]
@@ -68,6 +68,7 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
                 f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}.  "
                 f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}",
             )
+    check_not_negative(shape)
     return tuple(shape)
 
 
