@@ -161,7 +161,7 @@ def _bounds(item: slice) -> tuple[int, int, int]:
 
 
 def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
-    """The view of one position of dimension `dim`. Raises IndexError, which calls the dimension `place`."""
+    """The view of one position of dimension `dim`. Raises IndexError, which calls the dimension `place`, that of the item in the index."""
     # after a second ellipsis `dim` may be behind the last dimension
     length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
     if not -length <= index < length:
@@ -195,18 +195,14 @@ def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
     result = tensor
     dim = 0
     found: list[Array | None] = []
-    places = 0
-    for item in items:
+    for place, item in enumerate(items):
         if is_number(item):
-            result = select_at(result, dim, int(item.item()) if type(item) is Tensor else item, places)
-            places += 1
+            result = select_at(result, dim, int(item.item()) if type(item) is Tensor else item, place)
         elif isinstance(item, slice):
             result = slice_at(result, dim, item, False)
             dim += 1
-            places += 1
         elif item is Ellipsis:
             dim += rank - specified
-            places += rank - specified
         elif item is None:
             result = UNSQUEEZE(result, dim)
             dim += 1
@@ -214,7 +210,6 @@ def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
             result, array = _advanced(result, dim, item)
             found += [None] * (dim - spanned(found)) + [array]
             dim += max(array.ndim, 1) if array.dtype.kind == "b" else 1
-            places += _consumed(item)
     return result, tuple(found)
 
 
@@ -306,27 +301,33 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
 def check_ranges(tensor: Tensor, indices: Indices) -> None:
     """Raise IndexError for the first position out of range, in the order of the elements of the result.
 
-    Of a tensor without elements, and beside an empty index, PyTorch looks at none.
+    Of a tensor without elements, and beside an empty index, PyTorch looks at none. The error has the number of the index among those that
+    are no slice, where a mask counts as one for each of its dimensions.
     """
-    dim = 0
     if not tensor.array.size or any(index is not None and not index.size for index in indices):
         return
+    dim = number = 0
     found: list[tuple[Array, int, int]] = []
     for index in indices:
-        if index is not None and index.dtype.kind != "b":
+        if index is None:
+            dim += 1
+            continue
+        mask = index.dtype.kind == "b"
+        if not mask:
             length = tensor.array.shape[dim]
             if index.min() < -length or index.max() >= length:
-                found.append((index, dim, length))
-        dim += index.ndim if index is not None and index.dtype.kind == "b" else 1
+                found.append((index, number, length))
+        dim += index.ndim if mask else 1
+        number += index.ndim if mask else 1
     if found:
         shape = np.broadcast_shapes(*(i.nonzero()[0].shape if i.dtype.kind == "b" else i.shape for i in indices if i is not None))
         firsts = []
-        for index, dim, length in found:
+        for index, number, length in found:
             wide = np.broadcast_to(index, shape).ravel()
             place = int(np.argmax((wide < -length) | (wide >= length)))
-            firsts.append((place, dim, int(wide[place]), length))
-        _, dim, bad, length = min(firsts)
-        raise shape_error(f"index {bad} is out of bounds for dimension {dim} with size {length}", "IndexError")
+            firsts.append((place, number, int(wide[place]), length))
+        _, number, bad, length = min(firsts)
+        raise shape_error(f"index {bad} is out of bounds for dimension {number} with size {length}", "IndexError")
 
 
 def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, ...]) -> tuple[int, ...]:

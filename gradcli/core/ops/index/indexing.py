@@ -64,7 +64,7 @@ def _gather(a: Array, indices: Key) -> Array:
     """The chosen elements, laid out as PyTorch walks the tensor and the positions."""
     made = a[indices]
     if a.flags.c_contiguous or made.ndim < 2:
-        return np.ascontiguousarray(made)
+        return memory_format.contiguous(np.ascontiguousarray(made))
     _, whole, _, _, walked = _walk(a, (), indices)
     strides, step = [0] * len(whole), 1
     for d in reversed(walked):
