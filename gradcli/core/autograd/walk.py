@@ -142,17 +142,19 @@ class Walk:
         if have != shape:
             _check_shape(have, shape, (node, number), source)
         if self.traced:
+            if value.dtype.is_complex and not dtype.is_complex:
+                value = namespaces.traced.real(value)
             if value.array.shape != shape:
                 value = namespaces.traced.sum_to(value, shape)
             if value.dtype is not dtype:
-                if value.dtype.is_complex and not dtype.is_complex:
-                    value = namespaces.traced.real(value)
                 value = namespaces.traced.cast(value, dtype)
         else:
+            if value.dtype.kind == "c" and not dtype.is_complex:
+                value = value.real
             if value.shape != shape:
                 value = namespaces.numeric.sum_to(value, shape)
             if value.dtype is not dtype.np:
-                value = (value if dtype.is_complex else value.real).astype(dtype.np)
+                value = value.astype(dtype.np)
         buffers = self.buffers
         known = buffers.get(node)
         if outputs is not None:

@@ -61,7 +61,7 @@ class Parser:
         tensors = [t for t in args if type(t) is Tensor]
         kinds = [dtypes.result_type(tuple(tensors))] if any(t.dtype.is_complex for t in tensors) else []
         kinds += [t.dtype for t in flat if type(t) is Tensor and t.dtype.is_complex]
-        kinds += [dtypes.scalar_dtype(t) for t in flat if type(t) is complex]
+        kinds += [dtypes.result_type((*tensors, t)) for t in flat if type(t) is complex]
         kinds += [t for t in flat if type(t) is dtypes.DType and t.is_complex]
         if not kinds or (isinstance(error, GradcliError) and getattr(error, "code", None) is not Code.NO_KERNEL):
             return error

@@ -454,7 +454,7 @@ def wrapped(value: int, dtype: DType) -> Any:
     return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
 
 
-_C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}
+_C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
 
 
 def _overflow(dtype: DType, name: str) -> ProgramError:

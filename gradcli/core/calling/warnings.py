@@ -25,6 +25,15 @@ def emit(message: str, category: str = "UserWarning", once: str = "") -> None:
     sink(category, message)
 
 
+def imaginary_discarded() -> None:
+    """Warn, once, of a complex tensor that is written to or converted to a real one."""
+    emit(
+        "Casting complex values to real discards the imaginary part (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/Copy.cpp:307.)",
+        once="complex to real",
+    )
+
+
 def set_given(new: set[str]) -> set[str]:
     """Let a session remember in `new` what it was told once; returns the set that was there."""
     global given

@@ -39,6 +39,8 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 def _store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
     if isinstance(values, (np.ndarray, blocks.Deferred)) and (values.dtype is not array.dtype or dtype is dtypes.bfloat16):
+        if values.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+            warnings.imaginary_discarded()
         values = dtypes.cast(np.asarray(values), dtype)
     elif dtype.itemsize == 2 and dtype.is_floating_point:
         values = dtypes.cast(np.asarray(values, np.float32), dtype)
@@ -121,6 +123,8 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     if state.dual is not None and result.dtype.is_floating_point:  # truth values leave a tangent as it is
         state.dual.write(tensor, state.dual.tangent_of(result))
     if node is not None:
+        if node.dtype is not tensor.dtype and node.outputs is None:
+            node.dtype, node.plain = tensor.dtype, False
         _rename_outputs(node, tensor)
         set_history(tensor, node)
     return node
@@ -149,7 +153,7 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
     others = [t for t in operands if type(t) is Tensor]
     # the first one only: others are factors of the operand
     counted = operands if operator.startswith(("bitwise", "clamp")) else operands[:1] if error.code is Code.AFTER_CHECKS else ()
-    result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool))))
+    result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool, complex))))
     if error.code is Code.RESULT_DTYPE:
         result = dtypes.get_default() if operator == "mvlgamma" else result
         text = "" if others and operator != "ldexp" else _OWN_TEXTS.get(operator, "")
@@ -163,7 +167,8 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
         return error
     except ProgramError as first:
         return first
-    return result_dtype_error(result.torch_name, tensor.dtype) if result.category > tensor.dtype.category else error
+    compares = operator in ("lt", "le", "gt", "ge")
+    return result_dtype_error(result.torch_name, tensor.dtype) if result.category > tensor.dtype.category and not compares else error
 
 
 def _alias(tensor: Tensor) -> Tensor:
@@ -193,6 +198,7 @@ def _rename_outputs(node: Any, tensor: Tensor) -> None:
     """A node that keeps its output keeps the written tensor, at the version after the write."""
     for kept in getattr(node, "kept_out", None) or ():
         kept.array = tensor.array
+        kept.dtype = tensor.dtype
         kept.version = tensor.counter()
         kept.expected = kept.version.count
 

@@ -260,9 +260,11 @@ def like_operands(result: Array, operands: Sequence[Array]) -> Array:
 
 
 def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
-    """The comparison of two arrays or numbers, laid out as PyTorch's, which decides how a gradient chosen by it lies."""
-    operands = np.asarray(x), np.asarray(y)
-    return like_operands(np.asarray(compare(*operands)), operands)
+    """The comparison of two arrays or numbers, laid out as PyTorch's, which decides how a gradient chosen by it lies.
+
+    A number is compared in the dtype of the array.
+    """
+    return like_operands(np.asarray(compare(x, y)), (np.asarray(x), np.asarray(y)))
 
 
 def where(condition: Any, x: Any, y: Any) -> Array:

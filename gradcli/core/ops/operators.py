@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.signature import wrapped
 from gradcli.core.calling.type_errors import not_ordered, type_error, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
@@ -51,7 +51,7 @@ def _tensor_like(a: Any, b: Any) -> Tensor:
     if type(a) is Tensor:
         return a
     dtype = dtypes.result_type((a, b))
-    return Tensor(dtypes.cast(np.asarray(scalar_of(a, dtype)), dtype), dtype)
+    return Tensor(dtypes.cast(np.asarray(wrapped(a, dtype) if dtype.category == 1 else a), dtype), dtype)
 
 
 def _matmul(a: Any, b: Any) -> Any:

@@ -70,7 +70,8 @@ def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
 def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -> Tensor:
     if input.dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", input.dtype)
-    return op(input, *(scalar_of(number, input.dtype) for number in (threshold, value)))
+    dtype = dtypes.float32 if input.dtype.is_floating_point and input.dtype.itemsize == 2 else input.dtype
+    return op(input, *(scalar_of(number, dtype) for number in (threshold, value)))
 
 
 # --- hardtanh ---
@@ -97,7 +98,7 @@ def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
         raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if input.dtype is dtypes.bool_:
         raise runtime_error("Bool inputs not supported for hardtanh")
-    if not input.dtype.is_floating_point:
+    if not input.dtype.is_complex:
         min_val, max_val = scalar_of(min_val, input.dtype), scalar_of(max_val, input.dtype)
     out: Tensor = HARDTANH(input, min_val, max_val)
     out.array = memory_format.laid_out(out.array, memory_format.preserved(input.array))

@@ -174,7 +174,7 @@ MUL = Pointwise(
 )
 MUL_NUMBER: Pointwise = Pointwise(
     "MulBackward1",
-    np.multiply,
+    lambda a, other: np.multiply(a, _factor(other, a) if type(other) is int else other),
     "input",
     "other",
     kind="number",
@@ -222,7 +222,7 @@ LERP_TENSOR = Pointwise(
 
 def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype."""
-    if type(alpha) is int:
+    if type(alpha) is int and alpha.bit_length() < 16:
         return
     dtype = dtypes.result_type((a, b))
     text = ""
@@ -235,6 +235,8 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     if text:
         check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
         raise runtime_error(text, Code.AFTER_CHECKS)
+    if dtype.is_floating_point:
+        scalar_of(alpha, dtype)
 
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import Operand, refuse_complex
+from gradcli.core.ops.checks import Operand
 from gradcli.core.ops.rules import ZERO
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -75,11 +77,13 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which of `elements` occur in `test_elements`; with `invert`, which do not."""
     for x in (elements, test_elements):
-        if type(x) is Tensor:
-            refuse_complex("isin", x.dtype)
+        if type(x) is Tensor and (x.dtype.is_complex or x.dtype is dtypes.bool_):
+            raise runtime_error(f"Unsupported input type encountered for isin(): {x.dtype.torch_name}")
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
+    common = dtypes.result_type((elements, test_elements)).np
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")
+    left, right = left.astype(common), right.astype(common)
     if right.size >= int(10.0 * left.size**0.145) and assume_unique:
         return wrap(_by_sorting(left, right, invert))
     if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
@@ -107,7 +111,20 @@ def _logical(name: str, forward: np.ufunc) -> Function:
         check_fit(a.array, b.array)
         return wrap(memory_format.like_operands(forward(a.array, b.array), (a.array, b.array)))
 
-    return Function(f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", inplace=True, out=True)
+    def write(a: Tensor, b: Tensor) -> Tensor:
+        made = run(a, b)
+        _warn_of_complex(a, b, made)
+        return made
+
+    return Function(f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=True)
+
+
+def _warn_of_complex(written: Tensor, other: Operand, made: Tensor) -> None:
+    """Warn where a comparison with complex numbers is written into a real tensor, which PyTorch converts to complex and back."""
+    if made.array.shape != written.array.shape:
+        return  # an error follows
+    if not written.dtype.is_complex and written.dtype is not dtypes.bool_ and dtypes.result_type((written, other)).is_complex:
+        warnings.imaginary_discarded()
 
 
 _TENSORS, _BY_NUMBER = "Tensor input, Tensor other", "Tensor input, Number other"
@@ -129,6 +146,7 @@ def _writing(op: Pointwise) -> tuple[Overload, ...]:
     def run(a: Tensor, b: Operand) -> Tensor:
         record = tensor if type(b) is Tensor else number
         made = Tensor(op(a, b).array.astype(a.dtype.np), a.dtype)
+        _warn_of_complex(a, b, made)
         if state.enabled:
             record.record(made, (a, b), ())
         if state.dual is not None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
@@ -143,13 +145,23 @@ FMOD = Pointwise(
     input=UNCHANGED,
     other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "trunc"), "-grad * trunc(input / other)"),
 )
+
+
+def _addcdiv_rule(xp: Any, grad: Any, tensor2: Any, value: Any) -> Any:
+    divisor = xp.plain(tensor2).dtype
+    if divisor.kind in "iub":  # PyTorch divides a tensor like the divisor, filled with the value, in place
+        raise result_dtype_error(dtypes.get_default().torch_name, dtypes.of(divisor))
+    scalar_of(value, dtypes.of(divisor))
+    return grad * xp.call(DIV, value, tensor2)
+
+
 ADDCDIV = Pointwise(
     "AddcdivBackward0",
     lambda a, x, y, value: a + value * (x / y),
     "input tensor1 tensor2",
     "value",
     input=UNCHANGED,
-    tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(DIV, value, tensor2), "grad * value / tensor2"),
+    tensor1=Rule(_addcdiv_rule, "grad * value / tensor2"),
     tensor2=Rule(
         lambda xp, grad, tensor1, tensor2, value: -grad * (xp.call(MUL_NUMBER, tensor1, value) / (tensor2 * tensor2)),
         "-grad * value * tensor1 / tensor2**2",

@@ -57,9 +57,11 @@ def _ldexp_rule(xp: Any, grad: Any, other: Any) -> Any:
     if type(other) is Tensor and other.requires_grad:
         return grad * xp.call(POW_NUMBER, other, 2)
     power, dtype = xp.plain(other), xp.plain(grad).dtype
-    scale = np.exp2(np.asarray(power, dtype))
-    if power.dtype.kind in "iu":  # powers of integers are integers here: 2**-1 is 0
-        scale = np.where(power < 0, np.zeros((), dtype), scale)
+    if power.dtype.kind in "iu":  # powers of integers are integers here, of the same size: 2**-1 is 0
+        bits = np.clip(power.astype(np.int64), 0, 63)
+        scale = np.where((power < 0) | (power > 63), 0, np.left_shift(np.int64(1), bits)).astype(power.dtype).astype(dtype)
+    else:
+        scale = np.exp2(np.asarray(power, dtype))
     return scalars.times_data(xp, grad, scale)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import wrapped
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Op, Rule
@@ -18,6 +18,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
 from gradcli.core.ops.index.masked import FILLED, MASKED_FILL
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error
@@ -70,8 +71,15 @@ def _joined(ufunc: Any, first: Any, second: Any) -> Any:
     return ufunc(first, second, out=first)
 
 
+def _held(bound: Any, dtype: DType) -> Any:
+    """A bound that is a number, as a comparison with a tensor of this dtype takes it."""
+    return dtypes.stored(np.asarray(bound, np.float32), dtype)[()] if dtype is dtypes.bfloat16 and type(bound) is float else bound
+
+
 _CLAMP_RULE = Rule(
-    lambda xp, grad, input, min, max: xp.where(_within(xp, input, min, max), grad, 0.0),
+    lambda xp, grad, input, input_dtype, min, max: xp.where(
+        _within(xp, input, _held(min, input_dtype), _held(max, input_dtype)), grad, 0.0
+    ),
     "where((min is None or input >= min) & (max is None or input <= max), grad, 0)",
     "the gradient passes at the bounds themselves",
 )
@@ -146,9 +154,16 @@ def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
     if min is None and max is None:
         raise runtime_error("torch.clamp: At least one of 'min' or 'max' must not be None")
     if type(min) is Tensor or type(max) is Tensor:
+        refuse_complex("clamp", input.dtype)
+        bounds = [v for v in (min, max) if type(v) is Tensor]
+        dtype = dtypes.result_type((input, *bounds))
+        if dtype.is_complex:
+            check_broadcast([t.array for t in (input, *bounds)])
+            raise not_implemented("maximum_cpu" if max is None else "minimum_cpu" if min is None else "clamp_cpu", dtype, Code.AFTER_CHECKS)
         if type(min) is Tensor and type(max) is Tensor:
-            check_broadcast([t.array for t in (input, min, max)])
-            refuse_bool("clamp_cpu", dtypes.result_type((input, min, max)))
+            if dtype is dtypes.bool_:
+                check_broadcast([t.array for t in (input, min, max)])
+            refuse_bool("clamp_cpu", dtype)
         return CLAMP_TENSORS(input, min, max)
     kernel = "clamp_max_scalar_cpu" if min is None else "clamp_min_scalar_cpu" if max is None else "clamp_scalar_cpu"
     refuse_bool(kernel, dtypes.result_type([v for v in (input, min, max) if v is not None]))
@@ -166,7 +181,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         "bound",
         saved=f"self {name.lower()}=bound",
         input=Rule(
-            lambda xp, grad, input, bound: xp.where(compared(inside, xp.plain(input), bound), grad, 0.0),
+            lambda xp, grad, input, input_dtype, bound: xp.where(compared(inside, xp.plain(input), _held(bound, input_dtype)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",
             note,
         ),
@@ -210,7 +225,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
         refuse_bool(f"{name}_scalar_cpu", dtype)
         if dtype is not x.dtype:
             x = Tensor(memory_format.in_dtype(x.array, dtype.np), dtype)
-        return number(x, wrapped(bound, dtype) if type(bound) is int else bound)
+        return number(x, scalar_of(bound, dtype))
 
     bound = name.removeprefix("clamp_")
     return Function(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
@@ -25,13 +26,35 @@ def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     zero = memory_format.compared(np.equal, xp.plain(exponent), 0)
     if xp.plain(exponent).dtype.kind == "b":
         raise no_difference(True, 1)  # the derivative subtracts 1 from the exponent
-    return xp.where(zero, 0.0, grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
+    lower = scalars.minus(xp, exponent, 1)
+    if xp.plain(lower).dtype.kind == "c":
+        return xp.where(zero, 0.0, grad * (exponent * xp.call(POW_TENSOR, _complex_base(xp, input, lower), lower)))
+    return xp.where(zero, 0.0, grad * (exponent * input**lower))
+
+
+def _complex_base(xp: Any, input: Any, like: Any) -> Any:
+    """The base of a complex power. A real one becomes the conjugate of a complex number, as the other values of these rules are."""
+    if xp.plain(input).dtype.kind == "c":
+        return input
+    dtype = like.dtype if type(like) is Tensor else dtypes.of(like.dtype)
+    return xp.call(CONJ, xp.cast(input, dtype))
+
+
+def _not_negative(exponent: Any) -> Any:
+    """Where a power of 0 is constant: at real exponents from 0 on."""
+    return (np.real(exponent) >= 0) & (np.imag(exponent) == 0)
 
 
 def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
     # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
     base, power = xp.plain(input), xp.plain(exponent)
-    flat = (base == 0) & (np.real(power) >= 0)
+    flat = (base == 0) & _not_negative(power)
+    if xp.plain(out).dtype.kind == "c":
+        input = _complex_base(xp, input, out)
+    elif type(out) is Tensor:
+        input = xp.cast(input, dtypes.result_type((input, exponent)))
+    elif base.dtype.kind in "iub":
+        input = xp.cast(input, dtypes.of(out.dtype))
     return grad * xp.where(flat, xp.zeros_like(out), out * xp.log(input))
 
 
@@ -39,7 +62,7 @@ def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> 
     if type(base) is bool:
         raise runtime_error("the gradient of a power of a bool is not part of gradcli")
     if base == 0:
-        return grad * xp.where(np.real(xp.plain(exponent)) >= 0, xp.zeros_like(out), out * float("-inf"))
+        return grad * xp.where(_not_negative(xp.plain(exponent)), xp.zeros_like(out), out * float("-inf"))
     if xp.plain(out).dtype.kind == "c":
         return grad * scalars.times(xp, out, complex(np.log(complex(base))))  # type: ignore[arg-type]
     return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))
@@ -112,6 +135,9 @@ def _to_number(rounded: Callable[[float], float]) -> Pointwise:
         # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
         if exponent == 0:
             return xp.zeros_like(grad)
+        if type(exponent) is complex and xp.plain(input).dtype.kind != "c":
+            own = input.dtype if type(input) is Tensor else dtypes.of(input.dtype)
+            input = xp.call(CONJ, xp.cast(input, dtypes.complex_of(own)))
         if type(input) is not Tensor and exponent == 2:
             return grad * (input * 2)
         return grad * scalars.times(xp, xp.call(record, input, exponent - 1), exponent)
@@ -188,19 +214,12 @@ def rpow(a: Tensor, b: Number) -> Tensor:
     return POW_NUMBER(a, b)
 
 
-def _double(x: Any) -> Any:
-    if type(x) is not Tensor:
-        return x if type(x) is complex else float(x)
-    return traced.cast(x, dtypes.complex128 if x.dtype.is_complex else dtypes.float64)
-
-
-def float_power(input: Any, exponent: Operand) -> Tensor:
+def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision; one of both may be a number."""
-    if type(input) is not Tensor:
-        return rpow(_double(exponent), _double(input))
-    if input.dtype.is_complex and type(exponent) is not Tensor:
-        exponent = complex(exponent)
-    return pow(_double(input), _double(exponent))
+    wide = any(x.dtype.is_complex if type(x) is Tensor else type(x) is complex for x in (input, exponent))
+    dtype, number = (dtypes.complex128, complex) if wide else (dtypes.float64, float)
+    base, power = (traced.cast(x, dtype) if type(x) is Tensor else number(x) for x in (input, exponent))
+    return pow(base, power)
 
 
 def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:

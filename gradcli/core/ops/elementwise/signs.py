@@ -15,7 +15,6 @@ from gradcli.core.ops.elementwise.complex_signs import DIRECTION, SIZE
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, zero
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
 
@@ -89,7 +88,8 @@ HEAVISIDE, HEAVISIDE_INPLACE = (
 def heaviside(input: Tensor, values: Tensor, record: Op = HEAVISIDE) -> Tensor:
     """0 below 0, 1 above 0, `values` at 0; both tensors have one dtype."""
     check_no_tangent(f"aten::heaviside{'_' if record is HEAVISIDE_INPLACE else ''}", input, values)
-    refuse_complex("heaviside", dtypes.result_type((input, values)))
+    if input.dtype.is_complex or values.dtype.is_complex:
+        raise runtime_error("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
         raise runtime_error("heaviside is not yet implemented for tensors with different dtypes.")
     return record(input, values)  # type: ignore[no-any-return]

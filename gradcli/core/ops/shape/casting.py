@@ -37,16 +37,10 @@ def _copied(array: Array, strides: Sequence[int]) -> Array:
     return made
 
 
-_DISCARDED = (
-    "Casting complex values to real discards the imaginary part (Triggered internally at "
-    "/__w/pytorch/pytorch/aten/src/ATen/native/Copy.cpp:307.)"
-)
-
-
 def converted(array: Array, dtype: DType) -> Array:
     """A copy as another dtype, with the strides of `clone`."""
     if array.size and array.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
-        warnings.emit(_DISCARDED, once="complex to real")
+        warnings.imaginary_discarded()
     made = dtypes.cast(array, dtype)
     plain = array.flags.c_contiguous and array.size > 1 and 1 not in array.shape
     return made if plain else memory_format.laid_out(made, memory_format.preserved(array))
