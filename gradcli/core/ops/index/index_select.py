@@ -32,6 +32,8 @@ def _index_select(a: Array, dim: int, index: Array) -> Array:
 
 def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
     made = np.array(a)
+    if not made.size:
+        return made
     source = source if alpha == 1 else source * alpha
     if made.ndim:
         np.add.at(
@@ -45,6 +47,8 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> A
 
 
 def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
+    if 0 in grad.shape:
+        _check_selected(tuple(grad.shape), wrap_dim(dim, len(grad.shape)), index)
     return xp.broadcast_to(xp.call(INDEX_SELECT, grad, dim, index), source_shape)
 
 
@@ -82,7 +86,7 @@ INDEX_ADD: Op = Op(
 
 def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
     made = np.array(a)
-    if index.size:
+    if index.size and made.size:
         made[_at(dim, index, made.ndim)] = value
     return made
 
@@ -125,6 +129,18 @@ INDEX_COPY: Op = Op(
 )
 
 
+def _check_selected(shape: tuple[int, ...], at: int, index: Array) -> None:
+    """Raise the errors of `index_select` for positions out of range."""
+    if len(shape) > 1 and not shape[at] and index.size:
+        raise shape_error("index_select(): self indexing axis dim should be positive")
+    length = shape[at] if shape else 1
+    bad = out_of_range(index, length)
+    if bad is not None:
+        if at or (len(shape) > 1 and 0 in shape):
+            raise out_of_bounds(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
+        raise out_of_bounds("index out of range in self", "IndexError")
+
+
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of dimension `dim` that `index`, a vector, lists."""
     rank = input.array.ndim
@@ -135,14 +151,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     if not rank and index.array.size > 1:
         raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
-    if rank > 1 and not input.array.shape[at] and index.array.size:
-        raise shape_error("index_select(): self indexing axis dim should be positive")
     length = input.array.shape[at] if rank else 1
-    bad = out_of_range(index.array, length)
-    if bad is not None:
-        if at:
-            raise out_of_bounds(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
-        raise out_of_bounds("index out of range in self", "IndexError")
+    _check_selected(input.array.shape, at, index.array)
     limits.check_elements(input.array.size // max(length, 1) * index.array.size, input.dtype.itemsize)
     return INDEX_SELECT(input, dim, watched(index))  # type: ignore[no-any-return]
 
@@ -185,7 +195,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         raise different_slices(input, source)
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
-    if bad is not None:
+    if bad is not None and (len(have) < 2 or input.array.size):  # in nothing PyTorch adds nothing
         if len(have) < 2 or (at and len(have) > 2) or index.dtype is not dtypes.int64 or alpha != 1:
             raise out_of_bounds("index out of range in self", "IndexError")
         raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")
@@ -220,7 +230,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     if rank and not input.array.size:
         _check_storage(input, at, index.array.size)
     bad = out_of_range(index.array, length, -length)
-    if bad is not None:
+    if bad is not None and input.array.size:
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
@@ -259,8 +269,10 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         text = f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({count})"
         raise shape_error(text, "IndexError")
     length = have[at] if have else 1
+    if have and not input.array.size:
+        _check_storage(input, at, index.array.size)
     bad = out_of_range(index.array, length)
-    if bad is not None:
+    if bad is not None and input.array.size:
         raise out_of_bounds(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     return INDEX_COPY(input, source, dim, watched(index))  # type: ignore[no-any-return]
 

@@ -30,7 +30,7 @@ from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import check_no_tangent, moves, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
@@ -361,6 +361,8 @@ def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
         "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",
         once="index_reduce",
     )
+    if len(a) > 1 and index.array.size and not a[at]:
+        raise shape_error(f"select(): index 0 out of range for tensor of size {list(a)} at dimension {at}", "IndexError")
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
         raise out_of_bounds("index out of range in self", "IndexError")
     if input.dtype is dtypes.bool_ and not include_self:
