@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
-from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, atleast_1d, atleast_2d, atleast_3d
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -27,10 +27,10 @@ def _cat(arrays: Sequence[Array], dim: int) -> Array:
     if rank > 1:
         arrays = [a for a in arrays if a.ndim == rank]
     made = np.concatenate(arrays, axis=dim if rank > 1 else 0)
+    if rank > 3 and all(memory_format.suggests_channels_last(a) for a in arrays):
+        return memory_format.laid_out(made, memory_format.channels_last_strides(made.shape))
     if made.flags.c_contiguous:
         return made
-    if all(memory_format.suggests_channels_last(a) for a in arrays):
-        return memory_format.of_images(made, *arrays)
     # PyTorch's result is in row-major order, while numpy keeps the order in memory that the parts have
     return np.ascontiguousarray(made)
 
@@ -60,8 +60,13 @@ CAT: Op = Op(
 
 
 def _stack(arrays: Sequence[Array], dim: int) -> Array:
-    check_rank(arrays[0].ndim + 1)
-    return np.ascontiguousarray(np.stack(arrays, axis=dim))
+    rank = arrays[0].ndim
+    check_rank(rank + 1)
+    dim %= rank + 1
+    if dim == rank:
+        return _cat([UNSQUEEZE.forward(a, dim) for a in arrays], dim)
+    whole = _cat(arrays, dim)
+    return memory_format.as_viewed(whole, whole.reshape(*whole.shape[:dim], len(arrays), *arrays[0].shape[dim:]))
 
 
 def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
