@@ -198,6 +198,8 @@ _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_fact
 def _operator(name: str, tensors: Sequence[Tensor]) -> str:
     if name in _PRODUCTS and len(tensors) == 3:
         return _product_operator(name, tensors)
+    if name == "diag" and tensors and tensors[0].array.ndim == 1:
+        return "diag_embed"
     if name in ("max", "min") and len(tensors) > 2:
         return f"{name}imum"
     return _OPERATORS.get(name, name)
@@ -231,13 +233,20 @@ def _prepare(name: str, values: list[Any]) -> None:
 
 def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool, out: Any) -> None:
     """Raise PyTorch's error where an argument, `out` among them, requires a gradient. `known`: the function has a derivative."""
-    if name == "multinomial" and tensors[0].dtype.is_floating_point and type(out) is Tensor and out.dtype is not dtypes.int64:
+    if type(out) is Tensor and _is_looked_at_first(name, tensors[0].dtype, out.dtype):
         raise runtime_error(_STRICT[name].format(out=out.dtype.torch_name))
     product = name in ("matmul", "linalg_matmul")
     if name in _VIEW_COPIES:
         _check_copy(f"aten::{_operator(name, tensors)}", tensors, out)
     elif (product or _follows(name, known)) and state.enabled and any(t.requires_grad for t in tensors):
         raise no_graph("matmul" if product else _operator(name, tensors))
+
+
+def _is_looked_at_first(name: str, dtype: dtypes.DType, wanted: dtypes.DType) -> bool:
+    """Whether PyTorch refuses the dtype of `out` before it looks at the other arguments."""
+    return (name == "narrow_copy" and wanted is not dtype) or (
+        name == "multinomial" and dtype.is_floating_point and wanted is not dtypes.int64
+    )
 
 
 def _check_copy(operator: str, tensors: Sequence[Tensor], out: Any) -> None:
@@ -283,7 +292,7 @@ def no_graph(operator: str) -> ProgramError:
 
 def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """Write the copy of a view into `out`, with a node that has no derivative."""
-    error = no_derivative(f"aten::{_operator(name, ())}")
+    error = no_derivative(f"aten::{_operator(name, tensors)}")
 
     def refuse(*_: Any) -> Any:
         raise error

@@ -352,6 +352,8 @@ def copy_of_view(array: Array) -> Array:
 def copy_with_gaps(array: Array) -> Array:
     """A copy with the strides of the array, as `clone_preserve_strides`; where elements share memory, with those of `copy`."""
     strides = element_strides(array)
+    if not array.size:
+        return empty(array.shape, strides, array.dtype)
     reach = 0
     for stride, n in sorted((s, n) for s, n in zip(strides, array.shape, strict=True) if n > 1):
         if stride <= reach:

@@ -166,7 +166,7 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """A copy of `array` as `dtype`. As in C, a float becomes an integer of 32 bits first, of which a shorter type keeps the low bits."""
     if array.dtype.kind == "c" and not dtype.is_complex:
-        return cast(array != 0 if dtype is bool_ else array.real, dtype)
+        return cast(array != 0 if dtype is bool_ else array.real.copy("K"), dtype)
     if dtype is bfloat16:
         return round_bfloat16(array)
     if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:

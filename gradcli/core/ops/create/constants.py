@@ -31,7 +31,8 @@ def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Mad
 
 
 def _filled(name: str, value: Any) -> Overload:
-    return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()), late=True)
+    late = name == "zeros"
+    return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()), late=late)
 
 
 def _empty(size: tuple[int, ...], format: Any, dtype: DType | None) -> Made:
@@ -69,6 +70,7 @@ def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType 
 
 def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
+    check_sizes(size, wanted)
     return _constant("", size, stored(fill_value, wanted), wanted)
 
 

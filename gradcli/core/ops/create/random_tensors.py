@@ -209,6 +209,7 @@ def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
 def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
     check_no_tangent("aten::bernoulli", input)
     if input.dtype.is_complex:
+        source(given).bernoulli(p, (0,), input.dtype.real)  # which raises the error of the chance
         text = f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.torch_name}'"
         raise ProgramError("NotImplementedError", text)
     return recorded(_BERNOULLI_P, leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype), input)

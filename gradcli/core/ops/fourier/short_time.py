@@ -49,15 +49,10 @@ def _written(value: Any) -> str:
 
 def _called(name: str, input: Tensor, sizes: dict[str, int], window: Tensor | None, options: dict[str, Any]) -> str:
     """The call as PyTorch's errors begin with it."""
-    dtype = input.dtype.torch_name
-    kind = f"CPU{dtype}Type" if input.dtype.is_complex else f"torch.{dtype}Tensor"
-    held = "None"
-    if window is not None:
-        named = f"CPU{window.dtype.torch_name}Type" if window.dtype.is_complex else f"torch.{window.dtype.torch_name}Tensor"
-        held = f"{named}{{{list(window.array.shape)}}}"
+    held = "None" if window is None else f"{window.dtype.tensor_name}{{{list(window.array.shape)}}}"
     numbers = ", ".join(f"{key}={value}" for key, value in sizes.items())
     rest = ", ".join(f"{key}={_written(value)}" for key, value in options.items())
-    return f"{name}({kind}{list(input.array.shape)}, {numbers}, window={held}, {rest}) "
+    return f"{name}({input.dtype.tensor_name}{list(input.array.shape)}, {numbers}, window={held}, {rest}) "
 
 
 def _centred(window: Tensor, n_fft: int) -> Tensor:
@@ -93,7 +88,7 @@ def _extended(input: Any, n_fft: Any, pad_mode: Any) -> Tensor:
     if type(pad_mode) is not str:
         raise type_error("pad(): argument 'mode' (position 3) must be str, not {}", pad_mode)
     wide = catalog.function("nn.functional.pad")(wide, [pad, pad], pad_mode)
-    return _method("view", wide, wide.array.shape[3 - len(shape) :])
+    return _method("view", wide, wide.array.shape[-len(shape) :])
 
 
 def stft(

@@ -45,9 +45,8 @@ def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -
         raise runtime_error(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for t, called in zip(others, ("x", "y") if len(others) > 1 else ("other",), strict=False):
         if t.dtype is not input.dtype:
-            raise ProgramError(
-                "TypeError", f"{name}: expected torch.{input.dtype.torch_name}Tensor for '{called}' (got torch.{t.dtype.torch_name}Tensor)"
-            )
+            what = f"{'argument ' if len(others) > 1 else ''}'{called}'"
+            raise ProgramError("TypeError", f"{name}: expected {input.dtype.tensor_name} for {what} (got {t.dtype.tensor_name})")
     shape = input.array.shape
     arrays = [input.array, *(np.broadcast_to(t.array, expanded_shape(t, shape)) for t in others)]
     limits.check_list(input.array.size * len(arrays))

@@ -166,11 +166,11 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None, outpu
     at = wrap_dim(dim, len(shape))
     if repeats < 0:
         raise runtime_error("Repeats must be non-negative")
-    count = (shape[at] if shape else 1) * repeats
-    if output_size is not None and output_size != count:
-        raise shape_error(f"repeat_interleave: Invalid output_size, expected {count} but got {output_size}")
     if not shape:
         raise shape_error("Dimension out of range (expected to be in range of [-1, 0], but got 1)", "IndexError")
+    count = shape[at] * repeats
+    if output_size is not None and output_size != count:
+        raise shape_error(f"repeat_interleave: Invalid output_size, expected {count} but got {output_size}")
     wide = expand(unsqueeze(input, at + 1), (*shape[: at + 1], repeats, *shape[at + 1 :]))
     return VIEW(CONTIGUOUS(wide), (*shape[:at], shape[at] * repeats, *shape[at + 1 :]))  # type: ignore[no-any-return]
 
