@@ -39,7 +39,7 @@ def _pad(x: Array, pad: Sizes, value: Any) -> Array:
     if all(n <= 0 for n in pad):
         return memory_format.copy(memory_format.spelled_out(x)[cut])
     added = [(max(before, 0), max(after, 0)) for before, after in around]
-    return memory_format.contiguous(np.pad(x[cut], added, constant_values=value))
+    return memory_format.of_images(memory_format.contiguous(np.pad(x[cut], added, constant_values=value)), x)
 
 
 PAD: Op = Op(
@@ -65,10 +65,11 @@ def _border(name: str, mode: str, along: Callable[[int, int, int], Taps], rank: 
         return [along(size, *pair) for size, pair in zip(x.shape[x.ndim - rank :], reversed(list(pairs)), strict=True)]
 
     def forward(x: Array, padding: Sizes) -> Array:
-        return memory_format.contiguous(resampling.apply(x, taps(x, padding)))
+        return memory_format.of_images(memory_format.contiguous(resampling.apply(x, taps(x, padding))), x)
 
     def backward(grad: Array, x: Array, padding: Sizes) -> Array:
-        return memory_format.contiguous(resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :]))
+        made = resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :])
+        return memory_format.of_images(memory_format.contiguous(made), x)
 
     return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank)
 
