@@ -39,7 +39,7 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 def _store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
     if isinstance(values, (np.ndarray, blocks.Deferred)) and (values.dtype is not array.dtype or dtype is dtypes.bfloat16):
-        if values.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
+        if values.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_ and array.size:
             warnings.imaginary_discarded()
         values = dtypes.cast(np.asarray(values), dtype)
     elif dtype.itemsize == 2 and dtype.is_floating_point:

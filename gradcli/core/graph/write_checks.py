@@ -115,7 +115,7 @@ def check_memory(tensor: Tensor) -> None:
     array = tensor.array
     if shares_places(array):
         raise shared_places()
-    if tensor.view is not None and not separate((array.shape, element_strides(array), 0)):
+    if not array.flags.c_contiguous and not separate((array.shape, element_strides(array), 0)):
         raise runtime_error("an in-place operation on a tensor whose elements overlap is not part of gradcli")
 
 

@@ -269,7 +269,7 @@ _X = [1.0, -2.0]
 
 
 def _same(
-    name: str, doc: str, *samples: Sample, run: Callable[[Tensor], Any] = lambda t: t, ops: tuple[Op, ...] = (), **more: bool
+    name: str, doc: str, *samples: Sample, run: Callable[[Tensor], Any] = lambda t: t, ops: tuple[Op, ...] = (), **more: Any
 ) -> Function:
     samples = samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),)
     return Function(name, ("Tensor input", run), doc=doc, ops=ops, samples=samples, **more)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language, stored
+from gradcli.core.calling.signature import language, scalar_of, stored
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
@@ -301,6 +301,8 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
             f"{values.dtype.torch_name} for the source."
         )
+    if values.dtype.is_complex and not tensor.dtype.is_complex:
+        scalar_of(values.item(), tensor.dtype)  # which raises the error of an imaginary part
 
 
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:

@@ -57,6 +57,8 @@ def _masked_fill_(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
     check_broadcast((input.array, mask.array))
+    if type(value) is Tensor and value.dtype.is_complex and not input.dtype.is_complex and not value.requires_grad:
+        value = scalar_of(value.item(), input.dtype)
     if type(value) is Tensor:
         return MASKED_FILL_TENSOR(input, value, watched(mask))  # type: ignore[no-any-return]
     return MASKED_FILL(input, watched(mask), scalar_of(value, input.dtype))  # type: ignore[no-any-return]

@@ -37,13 +37,13 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
         indexing = "ij"
     if not tensors:
         raise runtime_error("meshgrid expects a non-empty TensorList")
+    if any(t.dtype is not tensors[0].dtype for t in tensors):
+        raise runtime_error("meshgrid expects all tensors to have the same dtype")
+    if indexing not in ("ij", "xy"):
+        raise runtime_error(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in tensors:
         if t.array.ndim > 1:
             raise shape_error(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
-        if t.dtype is not tensors[0].dtype:
-            raise runtime_error("torch.meshgrid expects all tensors to have the same dtype")
-    if indexing not in ("ij", "xy"):
-        raise runtime_error(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     # the dimension of each vector in the grid
     place = [1, 0, *range(2, len(tensors))] if indexing == "xy" and len(tensors) > 1 else list(range(len(tensors)))
     shape = tuple(tensors[place[k]].array.size for k in range(len(tensors)))

@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
+from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -123,8 +124,11 @@ def as_dtype(input: Tensor, dtype: DType) -> Array:
         ratio = want // have
         if ratio > 1 and array.shape[-1] % ratio:
             raise runtime_error(f"self.size(-1) must be divisible by {ratio} {pair}, but got {array.shape[-1]}")
+        offset = offset_in(memory_format.owner(array), array)
+        if ratio > 1 and offset % ratio:
+            raise runtime_error(f"self.storage_offset() must be divisible by {ratio} {pair}, but got {offset}")
         *outer, inner = memory_format.element_strides(array)
-        if inner != 1 and array.shape[-1] > 1:
+        if inner != 1:
             raise runtime_error(f"self.stride(-1) must be 1 {pair}, but got {inner}")
         for place, stride in enumerate(outer):
             if ratio > 1 and stride % ratio:
