@@ -82,8 +82,8 @@ def _factor(alpha: Any, b: Any) -> Any:
 
 def _scaled_in_half(dtype: DType, a: Any, b: Any, alpha: float) -> Any:
     """`a + alpha * b` in half precision: PyTorch's scalar code rounds the product too."""
-    a, b, alpha = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (a, b, alpha))
-    product = np.asarray(alpha * b)
+    a, b, factor = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (a, b, alpha))
+    product = np.asarray(factor * b)
     once = np.asarray(a + product)
     return np.where(elementary.in_vectors(once, 32 * once.itemsize), once, a + dtypes.stored(product, dtype))
 

@@ -228,8 +228,9 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
         needed = f"the operation's result requires dtype {dtype.torch_name}"
         raise runtime_error(f"the base given to float_power_ has dtype {input.dtype.torch_name} but {needed}")
     from gradcli.core.graph import in_place  # a program may need powers and never write in place
+    from gradcli.core.graph.write_checks import check_memory
 
-    in_place.check_memory(input)
+    check_memory(input)
     return in_place.apply(input, lambda t: float_power(t, exponent))
 
 

@@ -119,8 +119,8 @@ def check_kernel(kernel: Sizes, dilation: Sizes, transposed: bool) -> None:
     """Raise RuntimeError for a size of 0."""
     if 0 in kernel:
         height, width = kernel if len(kernel) == 2 else (1, kernel[-1])
-        shown = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
-        raise shape_error(f"kernel size should be greater than zero, but got{shown}")
+        sizes = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
+        raise shape_error(f"kernel size should be greater than zero, but got{sizes}")
     if 0 in dilation:
         shown: object = [1, *dilation][-max(len(dilation), 2) :]
         if transposed:
