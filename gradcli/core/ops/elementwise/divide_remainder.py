@@ -11,7 +11,6 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
@@ -150,6 +149,8 @@ FMOD = Pointwise(
 def _addcdiv_rule(xp: Any, grad: Any, tensor2: Any, value: Any) -> Any:
     divisor = xp.plain(tensor2).dtype
     if divisor.kind in "iub":  # PyTorch divides a tensor like the divisor, filled with the value, in place
+        from gradcli.core.graph.write_checks import result_dtype_error  # every program loads this module
+
         raise result_dtype_error(dtypes.get_default().torch_name, dtypes.of(divisor))
     scalar_of(value, dtypes.of(divisor))
     return grad * xp.call(DIV, value, tensor2)

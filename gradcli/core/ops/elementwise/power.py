@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
@@ -32,12 +31,19 @@ def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     return xp.where(zero, 0.0, grad * (exponent * input**lower))
 
 
+def _conjugated(xp: Any, input: Any, dtype: dtypes.DType) -> Any:
+    """A real value as the conjugate of a complex number, as the other values of these rules are."""
+    from gradcli.core.graph.conjugate import CONJ  # every program loads this module, and few have complex numbers
+
+    return xp.call(CONJ, xp.cast(input, dtype))
+
+
 def _complex_base(xp: Any, input: Any, like: Any) -> Any:
-    """The base of a complex power. A real one becomes the conjugate of a complex number, as the other values of these rules are."""
+    """The base of a complex power."""
     if xp.plain(input).dtype.kind == "c":
         return input
     dtype = like.dtype if type(like) is Tensor else dtypes.of(like.dtype)
-    return xp.call(CONJ, xp.cast(input, dtype))
+    return _conjugated(xp, input, dtype)
 
 
 def _not_negative(exponent: Any) -> Any:
@@ -137,7 +143,7 @@ def _to_number(rounded: Callable[[float], float]) -> Pointwise:
             return xp.zeros_like(grad)
         if type(exponent) is complex and xp.plain(input).dtype.kind != "c":
             own = input.dtype if type(input) is Tensor else dtypes.of(input.dtype)
-            input = xp.call(CONJ, xp.cast(input, dtypes.complex_of(own)))
+            input = _conjugated(xp, input, dtypes.complex_of(own))
         if type(input) is not Tensor and exponent == 2:
             return grad * (input * 2)
         return grad * scalars.times(xp, xp.call(record, input, exponent - 1), exponent)
