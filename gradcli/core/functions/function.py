@@ -155,6 +155,8 @@ class Function:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.python_name:
             self._check_python(self.python_name, args, kwargs)
+            if self.takes_out and len(args) > self.parser.signatures[0].max_positional:
+                args, kwargs = args[:-1], {**kwargs, "out": args[-1]}  # Python's functions take it by position too
         if self.takes_out and "out" in kwargs:
             return self._into(args, kwargs)
         return (self._parser or self.parser).call(args, kwargs)
@@ -174,8 +176,10 @@ class Function:
         parameters = self.parser.signatures[0].parameters
         names = [p.name for p in parameters if not p.keyword_only]
         names[:1] = [first or names[0]]
+        if self.takes_out and not first:
+            names.append("out")
         required = sum(not p.has_default for p in parameters)
-        check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
+        check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only and p.name not in names])
 
     def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
@@ -194,11 +198,8 @@ class Function:
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
         listed = [t for a in args[:1] if isinstance(a, (list, tuple)) for t in a]
         result = rules.computed(name, signature.implementation, values, out, tensors, listed, bool(self.ops))
-        if isinstance(out, (tuple, list)):
-            rules.check_dtypes(name, out, result, tensors)
-            made = type(result)(rules.write(name, into, part, tensors) for into, part in zip(out, result, strict=False))
-        else:
-            made = rules.write(name, out, result, tensors)
+        several = isinstance(out, (tuple, list))
+        made = rules.write_several(name, out, result, tensors) if several else rules.write(name, out, result, tensors)
         rules.check_no_tangent(name, [*tensors, *listed], bool(self.ops))
         return made
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling import complex_refusals
+from gradcli.core.calling import complex_refusals, warnings
+from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import result_dtype_error
@@ -30,6 +31,10 @@ _EXPECTED = (
 _SEARCH = (
     "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
     "True, but we got output tensor's dtype {out} and out_int32 flag is {small}"
+)
+_GER = (
+    "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
+    "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
 )
 _HISTOGRAM = (
     "torch.histogram: input tensor and {field} tensor should have the same dtype, but got input {{result_c}} and {field} {{out_c}}{more}"
@@ -138,6 +143,7 @@ _OPERATORS = {
     "diag": "diagonal_copy",
     "diff": "sub",
     "divide": "div",
+    "ger": "mul",
     "inverse": "linalg_inv_ex",
     "kron": "mul",
     "linalg_cholesky": "linalg_cholesky_ex",
@@ -188,9 +194,10 @@ _LATE = frozenset(
     (*_COPIED, *_COMPARISONS, *IN_ITS_DTYPE, "lerp", "argmax", "argmin", "argsort", "searchsorted", "bucketize", "isin"),
 )
 #: functions that look at the dtype of `out` before anything else
-_DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin")
+_TRUTH = ("all", "any")
+_DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin", *_TRUTH)
 #: functions composed of others, which look at their arguments before these refuse a graph
-_GRAPH_LATE = ("outer",)
+_GRAPH_LATE = ("outer", "ger")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
@@ -227,6 +234,8 @@ def _prepare(name: str, values: list[Any]) -> None:
         if 3 not in shape:
             raise shape_error("no dimension of size 3 in input")
         values[2] = shape.index(3)
+    elif name == "ger":
+        warnings.emit(_GER)
     elif name == "kron":  # its view is of `out`, so that any strides will do
         values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
 
@@ -345,10 +354,18 @@ def _check_first(name: str, outs: Sequence[Tensor], dtype: DType, tensors: Seque
     check_dtype(name, outs[0], dtype, tensors)
 
 
-def check_dtypes(name: str, outs: Sequence[Tensor], results: Any, tensors: Sequence[Tensor]) -> None:
+def write_several(name: str, outs: Sequence[Tensor], results: Any, tensors: Sequence[Tensor]) -> Any:
+    """Write the parts of a result into `outs`, and return these. Raises what `write` raises."""
+    _check_dtypes(name, outs, results, tensors)
+    kind = named(f"{results.type_name}_out", *results.fields) if isinstance(results, NamedResult) else type(results)
+    return kind(write(name, into, part, tensors) for into, part in zip(outs, results, strict=False))
+
+
+def _check_dtypes(name: str, outs: Sequence[Tensor], results: Any, tensors: Sequence[Tensor]) -> None:
     """Raise RuntimeError for one of several tensors whose dtype does not take its part of the result, before any is written."""
     fields: Sequence[Any] = getattr(results, "fields", range(len(results)))
-    pairs = dict(zip(fields, zip(outs, results, strict=False), strict=False))
+    parts = list(zip(fields, zip(outs, results, strict=False), strict=False))
+    pairs = dict(reversed(parts) if name == "linalg_eigh" else parts)  # which looks at the vectors first
     texts = _SEVERAL.get(name, "")
     for field in texts if isinstance(texts, dict) else pairs:
         out, result = pairs[field]
@@ -360,7 +377,7 @@ def check_dtypes(name: str, outs: Sequence[Tensor], results: Any, tensors: Seque
 
 def check_dtype(name: str, out: Tensor, dtype: DType, tensors: Sequence[Tensor], field: str = "result") -> None:
     """Raise RuntimeError for an `out` that does not take the `field` of the function's result, which has this dtype."""
-    if dtype is out.dtype:
+    if dtype is out.dtype or (name in _TRUTH and out.dtype in (dtypes.bool_, dtypes.uint8)):
         return
     text = _STRICT.get(name, _EXACT if name in ("cumsum", "cumprod") else "")
     if _STRICT_COUNTS.get(name, len(tensors)) != len(tensors):
@@ -398,6 +415,11 @@ def write(name: str, out: Tensor, result: Any, tensors: Sequence[Tensor]) -> Ten
     """
     field = "eigenvalues" if name == "linalg_eigvals" else "result"
     check_dtype(name, out, result.dtype, tensors, field)
+    if name == "tensordot" and out.requires_grad and out.array.shape != result.array.shape:
+        raise runtime_error(
+            "tensordot(): the 'out' tensor was specified and requires gradients, and its shape does not match the expected result. Either "
+            "remove the 'out' argument, ensure it does not require gradients, or make sure its shape matches the expected output."
+        )
     if name == "normal" and len(tensors) > 1 and out.array.shape != result.array.shape:  # PyTorch adds the means to what `out` holds
         raise ProgramError("NotImplementedError", "normal() into an out of another shape is not part of gradcli")
     if name in _UNDERIVED:

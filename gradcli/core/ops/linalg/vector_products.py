@@ -120,7 +120,13 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        aliases=("ger",),
+        out=True,
+    ),
+    Function(
+        "ger",
+        ("Tensor input, Tensor vec2", outer),
+        doc="All products of two vectors' elements; use outer.",
+        samples=(Sample("ger(v, w)", np.outer, v=PAIR, w=TRIPLE),),
         out=True,
     ),
     Function(
