@@ -16,6 +16,7 @@ from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
+from gradcli.core.ops.shape.casting import warn_of_discarded
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -24,6 +25,7 @@ from gradcli.errors import runtime_error, shape_error
 
 def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
     """x of a @ x = b, or of x @ a = b unless `left`, in the dtype of a; only one triangle of a counts."""
+    warn_of_discarded(b, dtypes.of(a.dtype))
     b = dtypes.cast(b, dtypes.of(a.dtype))
     if a.dtype == np.float16:
         raise not_implemented("triangular_solve_cpu", dtypes.float16)

@@ -11,6 +11,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.summation import LARGEST, total
 from gradcli.core.ops.checks import wrap_dims
+from gradcli.core.ops.shape.casting import warn_of_discarded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -103,4 +104,5 @@ class Typed(Op):
 
     def cast(self, x: Array, dtype: DType) -> Array:
         """The elements in the dtype that is computed in."""
+        warn_of_discarded(x, dtype)
         return dtypes.cast(x, dtype)

@@ -268,8 +268,8 @@ def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
 
 def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
-    _refuse_bool("cumulative_trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
+    _refuse_bool("cumulative_trapezoid", y, x)
     areas = _areas("cumulative_trapezoid", y, x, at)
     return scalars.over(traced, cumsum(areas, at), 2.0)
 

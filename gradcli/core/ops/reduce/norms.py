@@ -157,8 +157,9 @@ def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: 
     """The sum of the gradient for 1 times the tangent."""
     order, dim, keepdim = attrs[:3]
     x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
-    if order > 2 and not math.isinf(order):
-        powers = _along(xp, x, tangents[0]) * xp.abs(x) ** (order - 2)
+    if order >= 2 and not math.isinf(order):
+        powers = _along(xp, x, tangents[0])
+        powers = powers if order == 2 else powers * xp.abs(x) ** (order - 2)
         return xp.call(FILLED, xp.sum(powers, dims, keepdim) / out ** (order - 1), out.array == 0, 0)
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
     return xp.zeros_like(out) if slope is None else xp.sum(_along(xp, slope, tangents[0]), dims, keepdim)
@@ -300,11 +301,8 @@ _DIST = (
 def _dist_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
     """The sum of the gradient for 1 times the difference of the tangents; a missing tangent is 0."""
     x, y = inputs
-    slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x - y, attrs[0], out, None, False)
-    if slope is None:
-        return xp.zeros_like(out)
     moved = -tangents[1] if tangents[0] is None else tangents[0] if tangents[1] is None else tangents[0] - tangents[1]
-    return xp.sum(_along(xp, slope, moved))
+    return _norm_jvp(xp, (x - y,), (attrs[0], None, False), (moved,), out)
 
 
 class _Distance(Op):

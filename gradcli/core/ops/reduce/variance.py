@@ -264,14 +264,15 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
     if w is not None and not total_weight.item():
         raise runtime_error("cov(): weights sum to zero, can't be normalized")
     average = div(sum_mean.sum(x if w is None else x * w, (1,)), count if w is None else total_weight)
-    x = sub(x, unsqueeze(average, 1))
+    # with one kind of weights PyTorch subtracts a single observation from itself, in place
+    alone = (fweights is None) != (aweights is None) and count == 1
+    x = sub(x, x if alone else unsqueeze(average, 1))
     product = catalog.function("mm")(x, t(conj(x if w is None else x * w)))
     less: Any = correction
     if w is not None and aweights is not None and correction:
         less = div(sum_mean.sum_all(w * aweights) * correction, total_weight)
     degrees = _degrees_of_freedom(sub(total_weight, less))
-    if (fweights is None) != (aweights is None) and count == 1 and input.is_leaf and input.requires_grad and state.enabled:
-        # PyTorch writes to a view of the input then
+    if alone and input.is_leaf and input.requires_grad and state.enabled:
         raise runtime_error(
             "a view of a leaf Variable that requires grad is being used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE
         )

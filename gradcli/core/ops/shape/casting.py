@@ -37,10 +37,15 @@ def _copied(array: Array, strides: Sequence[int]) -> Array:
     return made
 
 
-def converted(array: Array, dtype: DType) -> Array:
-    """A copy as another dtype, with the strides of `clone`."""
+def warn_of_discarded(array: Array, dtype: DType) -> None:
+    """Give PyTorch's warning where complex numbers become real ones."""
     if array.size and array.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_:
         warnings.imaginary_discarded()
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """A copy as another dtype, with the strides of `clone`."""
+    warn_of_discarded(array, dtype)
     made = dtypes.cast(array, dtype)
     plain = array.flags.c_contiguous and array.size > 1 and 1 not in array.shape
     return made if plain else memory_format.laid_out(made, memory_format.preserved(array))
