@@ -204,7 +204,7 @@ def _factors(A: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
     check_squares(f"torch.linalg.{name}", A)
     check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu")
     factors, pivots, info = reflections.symmetric_factors(A.array)
-    return recorded(LDL, wrap(factors), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
+    return recorded(LDL, Tensor(factors, A.dtype), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
 
 
 def ldl_factor_ex(A: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:
