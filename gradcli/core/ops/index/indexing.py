@@ -314,10 +314,15 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     return INDEX_PUT(tensor, values, _key(tensor, ready), accumulate)  # type: ignore[no-any-return]
 
 
-def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
-    """The arrays of index tensors. Raises IndexError if they index more dimensions than there are."""
+def _check_count(tensor: Tensor, indices: Sequence[Tensor | None]) -> None:
+    """Raise IndexError for more indices than dimensions."""
     if len(indices) > tensor.array.ndim:
         raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {len(indices)})", "IndexError")
+
+
+def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
+    """The arrays of index tensors. Raises IndexError if they index more dimensions than there are."""
+    _check_count(tensor, indices)
     ready = tuple(None if i is None else index_array(i) for i in indices)
     check_masks(tensor, ready)
     if spanned(ready) > tensor.array.ndim:
@@ -328,6 +333,7 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
 
 def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
     check_writable(tensor, values.requires_grad)
+    _check_count(tensor, indices)
     _warn_of_sharing(tensor)
     ready = _given(tensor, indices)
     _check_bytes(indices, values, accumulate)

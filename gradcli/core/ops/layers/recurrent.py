@@ -161,8 +161,10 @@ def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
 
-def _by_onednn(input: Tensor) -> bool:
-    """Whether PyTorch computes an LSTM without projections of this input by oneDNN."""
+def _by_onednn(input: Tensor, states: State, params: Sequence[Tensor]) -> bool:
+    """Whether PyTorch computes an LSTM without projections by oneDNN, which has no derivative in float16."""
+    if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
+        return False
     return input.dtype.is_floating_point and input.dtype is not dtypes.float64
 
 
@@ -179,7 +181,7 @@ def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: 
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = lstm and _by_onednn(input)
+    whole = lstm and _by_onednn(input, states, params)
     each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
     directions = 2 if how.bidirectional else 1
     if whole and states[0].array.shape[2] == states[1].array.shape[2]:
@@ -214,9 +216,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     each = (4 if how.has_biases else 2) + projected
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = name == "lstm" and not projected and _by_onednn(input)
-    if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
-        whole = False  # oneDNN has no derivative in this precision
+    whole = name == "lstm" and not projected and _by_onednn(input, states, params)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):
