@@ -153,7 +153,8 @@ def shown_attr(name: str, value: object) -> Any:
     if name == "padding_idx" and value is None:
         return (1 << 64) - 1
     if name == "reduction" and isinstance(value, str):
-        return _REDUCTIONS[value] if value in _REDUCTIONS else int(value) % (1 << 64)
+        number = _REDUCTIONS.get(value)
+        return int(value) % (1 << 64) if number is None else number
     if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):
         return value + (1 << 64)
     if isinstance(value, np.generic):

@@ -122,11 +122,9 @@ def check_kernel(kernel: Sizes, dilation: Sizes, transposed: bool) -> None:
         sizes = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
         raise shape_error(f"kernel size should be greater than zero, but got{sizes}")
     if 0 in dilation:
-        shown: object = [1, *dilation][-max(len(dilation), 2) :]
-        if transposed:
-            named = zip(_WORDS[-max(len(dilation), 2) :], (1, *dilation)[-max(len(dilation), 2) :], strict=True)
-            shown = ", ".join(f"dilation_{word}: {d}" for word, d in named)
-        raise runtime_error(f"dilation should be greater than zero, but got {shown}")
+        gaps = [1, *dilation][-max(len(dilation), 2) :]
+        named = ", ".join(f"dilation_{word}: {d}" for word, d in zip(_WORDS[-len(gaps) :], gaps, strict=True))
+        raise runtime_error(f"dilation should be greater than zero, but got {named if transposed else gaps}")
 
 
 def check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:

@@ -141,9 +141,8 @@ def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, 
 # --- windows that cover everything evenly ---
 
 
-def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def _adaptive(rank: int, input: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
     name = f"adaptive_max_pool{rank}d"
-    wanted = tuple(output_size)
     pooling_checks.check_adaptive(name, rank, input)
     pooling_checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
