@@ -12,7 +12,6 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise import scalars
@@ -234,10 +233,9 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
     if input.dtype is not dtype:
         needed = f"the operation's result requires dtype {dtype.torch_name}"
         raise runtime_error(f"the base given to float_power_ has dtype {input.dtype.torch_name} but {needed}")
-    from gradcli.core.graph import in_place  # a program may need powers and never write in place
-    from gradcli.core.graph.write_checks import check_memory
+    from gradcli.core.graph import in_place, write_checks  # a program may need powers and never write in place
 
-    check_memory(input)
+    write_checks.check_memory(input)
     return in_place.apply(input, lambda t: float_power(t, exponent))
 
 
