@@ -113,7 +113,7 @@ class ConvNd(Convolution):
             whole = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
             pairs = [(n // 2, n - n // 2) for n in whole]
         else:
-            pairs = [(0, 0) if isinstance(n, str) else (n, n) for n in self.padding]
+            pairs = [(n, n) for n in ((0,) * self.RANK if self.padding == "valid" else self.padding)]
         return tuple(n for pair in reversed(pairs) for n in pair)
 
     def forward(self, input: Any) -> Any:
