@@ -12,10 +12,10 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, not_iterable
 from gradcli.core.functions import catalog
-from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -38,38 +38,27 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in _given(parameters) if p.grad is not None]
 
 
-def _norm(x: Array, order: float) -> Array:
-    values = np.abs(x.reshape(-1))
-    if order == float("inf"):
-        return np.asarray(values.max() if values.size else values.dtype.type(0))
-    if order == 2.0:
-        return np.asarray(np.sqrt(np.add.reduce(np.square(values))))
-    if order == 1.0:
-        return np.asarray(np.add.reduce(values))
-    return np.asarray(np.add.reduce(values**order) ** np.divide(1.0, order), values.dtype)
-
-
 def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) -> Tensor:
     """The norm of all elements of several tensors. RuntimeError if it is not finite and `error_if_nonfinite` is set."""
     if not tensors:
         return Tensor(np.zeros((), np.float32), dtypes.float32)
-    total = _norm(np.stack([_norm(t.array, order) for t in tensors]), order)
-    if error_if_nonfinite and not np.isfinite(total):
+    norm = catalog.function("linalg.vector_norm")
+    with recording(False):
+        total: Tensor = norm(catalog.function("stack")([norm(t, order) for t in tensors]), order)
+    if error_if_nonfinite and not np.isfinite(total.array):
         raise runtime_error(
             f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
             "this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`",
         )
-    return Tensor(total, tensors[0].dtype)
+    return total
 
 
-def _scaled(gradients: list[Tensor], max_norm: Any, total: Tensor) -> None:
-    limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
-    factor = np.minimum(limit, limit.dtype.type(1.0))
-    for gradient in gradients:
-        limits.evaluation.tick()
-        blocks.settle()
-        gradient.array *= factor
-        gradient.counter().count += 1
+def _scaled(gradients: list[Tensor], max_norm: Any, total: Any) -> None:
+    with recording(False):
+        factor = catalog.function("clamp")(float(number(max_norm)) / (total + 1e-6), max=1.0)
+        for gradient in gradients:
+            limits.evaluation.tick()
+            catalog.method("mul_").method(gradient, (factor,), {})
 
 
 @Routine
@@ -99,10 +88,10 @@ def clip_grad_norm(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_i
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
     """Clamp gradients to the range from minus to plus a value."""
     bound = float(number(clip_value))
-    for gradient in _gradients(parameters):
-        blocks.settle()
-        np.clip(gradient.array, -bound, bound, out=gradient.array)
-        gradient.counter().count += 1
+    with recording(False):
+        for gradient in _gradients(parameters):
+            limits.evaluation.tick()
+            catalog.method("clamp_").method(gradient, (-bound, bound), {})
 
 
 @Routine

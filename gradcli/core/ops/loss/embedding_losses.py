@@ -23,6 +23,7 @@ from gradcli.core.ops.loss.loss_reduction import checked_reduction, reduced, red
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -43,7 +44,7 @@ def _zeros_like(x: Tensor) -> Tensor:
 def _full_like(x: Tensor, value: float) -> Tensor:
     made = memory_format.empty_like(x.array)
     made.fill(scalar_of(value, x.dtype))
-    return Tensor(made, x.dtype)
+    return Tensor(dtypes.stored(made, x.dtype), x.dtype)
 
 
 def hinge_embedding_loss(
