@@ -9,7 +9,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import language
-from gradcli.core.optim.lr_scheduler import LRScheduler, checked
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked, put
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
@@ -59,7 +59,7 @@ class SequentialLR(Combined):
         self.last_epoch = given["last_epoch"] + 1
         self.base_lrs = self.schedulers[0].base_lrs
         for group in self.groups:
-            group["lr"] = group["initial_lr"]
+            put(group, group["initial_lr"])
         for scheduler in self.schedulers:
             scheduler.last_epoch -= 1
         # the first schedule makes its first step again

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked, copied, each_group, put
 from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
@@ -120,9 +120,10 @@ class CyclicLR(MomentumCycle):
     def begin(self, given: dict[str, Any]) -> None:
         optimizer, begins = checked(given["optimizer"]), given["last_epoch"] == -1
         groups = optimizer.param_groups
-        for group, least in zip(groups, each_group("base_lr", given["base_lr"], groups), strict=True):
+        least = each_group("base_lr", given["base_lr"], groups)
+        for group, rate in zip(groups, least, strict=True):
             if begins:
-                group["lr"] = least
+                put(group, rate)
         self.max_lrs = each_group("max_lr", given["max_lr"], groups)
         up, down = float(given["step_size_up"]), given["step_size_down"]
         self.total_size = up + (up if down is None else float(down))
@@ -141,6 +142,7 @@ class CyclicLR(MomentumCycle):
             if begins:
                 self.begin_momentum(groups, self.max_momentums, self.base_momentums)
         super().begin(given | {"scale_mode": self.scale_mode})
+        self.base_lrs = [copied(rate) for rate in least]
 
     def places(self) -> list[tuple[str, str]]:
         momenta = [(name, name) for name in ("use_beta1", "base_momentums", "max_momentums") if self.cycle_momentum]

@@ -20,7 +20,7 @@ from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-#: names in the state after a step, in PyTorch's order
+#: names in the state after the first step, in PyTorch's order; a later step may add `al` behind them
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
@@ -77,13 +77,13 @@ class _Run:
         result = self.evaluate()
         if np.abs(self.gradient).max() <= self.group["tolerance_grad"]:
             return result
-        step = self.state.get("t")
+        step, is_first = self.state.get("t"), "d" not in self.state
         if type(step) is Tensor:
             self.state["t"] = step.array[()]
         self.iterate()
         if isinstance(self.state["t"], np.floating):
             self.state["t"] = Tensor(np.asarray(self.state["t"]), self.params[0].dtype)
-        for key in _KEPT:  # scripts that print the state see this order
+        for key in _KEPT if is_first else ():  # scripts that print the state see this order
             if key in self.state:
                 self.state[key] = self.state.pop(key)
         return result

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
 from gradcli.core.calling.signature import language
+from gradcli.core.graph import in_place
 from gradcli.core.optim.optimizer import Group, Optimizer
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 #: the error for a `last_epoch` other than -1 without rates to begin with
@@ -19,6 +24,20 @@ _NO_INITIAL = (
     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
 )
+
+
+def copied(rate: Any) -> Any:
+    """A rate that is a tensor as a copy; any other as it is."""
+    return Tensor(rate.array.copy(), rate.dtype) if type(rate) is Tensor else rate
+
+
+def put(group: Group, rate: Any) -> None:
+    """Give a group a rate; a rate that is a tensor is written."""
+    old = group["lr"]
+    if type(old) is not Tensor:
+        group["lr"] = rate
+    elif old is not rate:
+        in_place.copy_(old, rate if type(rate) is Tensor else Tensor(np.asarray(rate, np.float64), dtypes.float64))
 
 
 class LRScheduler(DeclaredArguments):
@@ -59,11 +78,11 @@ class LRScheduler(DeclaredArguments):
         self.optimizer = checked(given["optimizer"])
         for i, group in enumerate(self.groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 message = _NO_INITIAL.format(i)
                 raise ProgramError("KeyError", repr(message), args=(message,))
-        self.base_lrs = [group["initial_lr"] for group in self.groups]
+        self.base_lrs = [copied(group["initial_lr"]) for group in self.groups]
         self.last_epoch = last_epoch
         if not self.optimizer.watched:
             self.optimizer.watched, self.optimizer.stepped = True, False
@@ -99,7 +118,7 @@ class LRScheduler(DeclaredArguments):
 
     def present(self) -> list[Any]:
         """The present rates."""
-        return [group["lr"] for group in self.groups]
+        return [copied(group["lr"]) for group in self.groups]
 
     def step(self, epoch: Any = None) -> None:
         """Go to the next epoch, or to the one given."""
@@ -142,8 +161,8 @@ class LRScheduler(DeclaredArguments):
     def apply(self, rates: list[Any]) -> None:
         """Write the rates into the groups."""
         for group, rate in zip(self.groups, rates, strict=True):
-            group["lr"] = rate
-        self.last_rates = list(rates)
+            put(group, rate)
+        self.last_rates = [copied(group["lr"]) for group in self.groups]
 
     def get_last_lr(self) -> list[Any]:
         """The rates that the last step wrote."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
+from gradcli.core.optim import checks
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group, put
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
@@ -76,9 +77,10 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             for group, least in zip(self.groups, self.min_lrs, strict=True):
-                lowered = max(group["lr"] * self.factor, least)
-                if group["lr"] - lowered > self.eps:
-                    group["lr"] = lowered
+                rate = checks.number(group["lr"])
+                lowered = max(rate * self.factor, least)
+                if rate - lowered > self.eps:
+                    put(group, lowered)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self.last_rates = self.present()
