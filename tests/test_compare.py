@@ -163,6 +163,8 @@ def test_a_row_of_internal_assertions_is_about_no_other_error() -> None:
         ("inf, 1.", "2., nan", False),
         ("inf, 1.01", "2., 1.5", False),  # finite beside it, and farther off than PyTorch's
         ("inf, 1.01", "2., 1.02", True),
+        ("2., 1.", "2., 1.0001", True),  # known to one unit of what is printed
+        ("2., 1.", "2., 1.0002", False),
     ],
 )
 def test_a_number_lost_by_gradcli_alone_is_no_noise(theirs: str, ours: str, noise: bool) -> None:
@@ -177,6 +179,12 @@ def test_a_number_lost_by_gradcli_alone_is_no_noise(theirs: str, ours: str, nois
         ("wrong value with tiny numbers", "2.", "3.", "a = torch.tensor([1e-08])", False),
         ("wrong value of repeated rows", "2.", "3.", "a = torch.tensor([[1.0, 2.0]]).expand(2, 2)", True),
         ("wrong value of repeated rows", "2.", "3.", "a = torch.tensor([[1.0, 2.0]]).expand(1, 2)", False),
+        ("wrong value of singular matrices", "2.", "3.", "a = torch.tensor([[1.0, 2.0], [0.5, 1.0]]); torch.qr(a)", True),
+        ("wrong value of singular matrices", "2.", "3.", "a = torch.tensor([[1.0, 2.0], [0.5, 1.1]]); torch.qr(a)", False),
+        ("wrong value of singular matrices", "2.", "3.", "a = torch.tensor([[1.0, 2.0]]).expand(2, 2)", True),
+        ("wrong value of singular matrices", "2.", "3.", "a = torch.tensor([[[2.0], [0.0]]]); b = torch.tensor([float('inf')])", False),
+        ("wrong value but for signs", "-2.5-1.j, 1e-05", "2.5+1.j, 1e-05", "", True),
+        ("wrong value but for signs", "-2.5-1.j, 1e-05", "2.5+1.j, 1e+05", "", False),
         ("wrong value but for nan and infinity", "nan, -inf, 1.", "inf, nan, 1.", "", True),
         ("wrong value but for nan and infinity", "2., -inf", "nan, nan", "", False),
     ],

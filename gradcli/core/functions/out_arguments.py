@@ -197,7 +197,7 @@ _LATE = frozenset(
 _TRUTH = ("all", "any")
 _DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin", *_TRUTH)
 #: functions composed of others, which look at their arguments before these refuse a graph
-_GRAPH_LATE = ("outer", "ger")
+_GRAPH_LATE = ("outer", "ger", "lu_solve")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
@@ -236,6 +236,8 @@ def _prepare(name: str, values: list[Any]) -> None:
         values[2] = shape.index(3)
     elif name == "ger":
         warnings.emit(_GER)
+    elif name in ("mm", "bmm", "addmm", "baddbmm") and any(type(v) is DType for v in values):  # the dtype of the result
+        raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
     elif name == "kron":  # its view is of `out`, so that any strides will do
         values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
 

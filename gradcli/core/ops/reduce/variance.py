@@ -264,13 +264,14 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
     if w is not None and not total_weight.item():
         raise runtime_error("cov(): weights sum to zero, can't be normalized")
     average = div(sum_mean.sum(x if w is None else x * w, (1,)), count if w is None else total_weight)
-    # with one kind of weights PyTorch subtracts a single observation from itself, in place
+    # with one kind of weights PyTorch writes zeros into a single observation, and its weight is one degree of freedom
     alone = (fweights is None) != (aweights is None) and count == 1
-    x = sub(x, x if alone else unsqueeze(average, 1))
+    x = sub(x, unsqueeze(average, 1))
+    x = catalog.function("masked_fill")(x, wrap(np.True_), 0) if alone else x
     product = catalog.function("mm")(x, t(conj(x if w is None else x * w)))
     less: Any = correction
     if w is not None and aweights is not None and correction:
-        less = div(sum_mean.sum_all(w * aweights) * correction, total_weight)
+        less = total_weight * correction if alone else div(sum_mean.sum_all(w * aweights) * correction, total_weight)
     degrees = _degrees_of_freedom(sub(total_weight, less))
     if alone and input.is_leaf and input.requires_grad and state.enabled:
         raise runtime_error(
