@@ -43,10 +43,36 @@ def _picked(where: Callable[..., Any]) -> Callable[[Array, int], tuple[Array, Ar
     return run
 
 
+#: how many numbers of a size in bytes the library compares at a time
+_LANES = {2: 16, 4: 8, 8: 4}
+
+
+def _turn(lane: Array, bits: int) -> Array:
+    """The numbers with the order of their bits reversed."""
+    return np.asarray(np.bitwise_or.reduce([(lane >> bit & 1) << bits - 1 - bit for bit in range(bits)]))
+
+
+def _of_all(reduce: Callable[..., Any], x: Array) -> Array:
+    """The extremum of all elements; of zeros it is the one that PyTorch's vector code has.
+
+    Of equal numbers it takes the later, in each lane of a vector first, then among the lanes: halves, pairs and neighbours of single
+    precision, one after the other of double precision and of less than a vector.
+    """
+    found = np.asarray(reduce(x))
+    if found or not x.size or x.dtype.kind != "f":
+        return found
+    flat = x.ravel()
+    zeros = np.flatnonzero(flat == 0)
+    width = _LANES[x.dtype.itemsize]
+    one_by_one = zeros % (8 if flat.size < width else width)
+    lanes = one_by_one if flat.size < width or width == 4 else _turn(one_by_one, width.bit_length() - 1)
+    return np.asarray(flat[zeros[lanes == lanes.max()][-1]])
+
+
 def _whole(grad_fn: str, reduce: Callable[..., Any]) -> Op:
     return Op(
         grad_fn,
-        lambda x: np.asarray(reduce(x)),
+        lambda x: _of_all(reduce, x),
         "input",
         jvp=read_evenly,
         input=Rule(lambda xp, grad, input, out, input_dtype: spread_evenly(xp, grad, input, out, input_dtype), SHARED, _EVEN),
@@ -128,7 +154,8 @@ def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, ke
 
 def _both(x: Array, dim: Any, keepdim: bool) -> tuple[Array, Array]:
     if dim is None:
-        return np.asarray(np.min(x, keepdims=keepdim)), np.asarray(np.max(x, keepdims=keepdim))
+        shape = (1,) * x.ndim if keepdim else ()
+        return _of_all(np.min, x).reshape(shape), _of_all(np.max, x).reshape(shape)
     dims = (wrap_dim(dim, x.ndim),) if x.ndim else ()
     return _first(np.min, x, dims, keepdim), _first(np.max, x, dims, keepdim)
 
