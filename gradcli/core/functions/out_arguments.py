@@ -197,7 +197,7 @@ _LATE = frozenset(
 _TRUTH = ("all", "any")
 _DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin", *_TRUTH)
 #: functions composed of others, which look at their arguments before these refuse a graph
-_GRAPH_LATE = ("outer", "ger", "lu_solve")
+_GRAPH_LATE = ("outer", "ger", "lu_solve", "linalg_vecdot")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 
@@ -263,7 +263,7 @@ def _is_looked_at_first(name: str, dtype: dtypes.DType, wanted: dtypes.DType) ->
 def _check_copy(operator: str, tensors: Sequence[Tensor], out: Any) -> None:
     if state.enabled and type(out) is Tensor and out.requires_grad:
         raise no_graph(operator)
-    if state.dual is not None and any(state.dual.tangent_of(t) is not None for t in tensors):
+    if _have_tangent(tensors):
         raise ProgramError("NotImplementedError", f"Trying to use forward AD with {operator} that does not support it.")
 
 
@@ -287,11 +287,16 @@ def _without_tangents(name: str, known: bool, run: Callable[[], Any]) -> Any:
 def check_no_tangent(name: str, tensors: Sequence[Tensor], known: bool) -> None:
     """Raise PyTorch's error where an argument has a tangent; it looks after the result has been written."""
     level = _level(name, known)
-    if level is not None and any(level.tangent_of(t) is not None for t in tensors):
+    if level is not None and _have_tangent(tensors):
         raise ProgramError(
             "NotImplementedError",
             f"Trying to use forward AD with {_operator(name, tensors)}_out that does not support it because it is an out= function",
         )
+
+
+def _have_tangent(tensors: Sequence[Tensor]) -> bool:
+    level = state.dual
+    return level is not None and any(level.tangent_of(t) is not None for t in tensors)
 
 
 def no_graph(operator: str) -> ProgramError:
@@ -309,7 +314,7 @@ def _underived(name: str, out: Tensor, result: Tensor, tensors: Sequence[Tensor]
         raise error
 
     made = in_place.write_out(out, Tensor(memory_format.copy(result.array), result.dtype))
-    if not any(t.requires_grad or (state.dual is not None and state.dual.tangent_of(t) is not None) for t in tensors):
+    if not any(t.requires_grad for t in tensors) and not _have_tangent(tensors):
         return made
     operands = [t for t in tensors if t is not out]
     names = [f"operand{i}" for i in range(len(operands))]
@@ -330,6 +335,10 @@ def computed(
     if name not in _GRAPH_LATE:
         check_no_graph(name, [*tensors, *listed], known, out)
     outs = out if isinstance(out, (tuple, list)) else (out,)
+    if name in ("max", "min") and len(tensors) == 2:  # of all elements
+        check_no_tangent(name, tensors, known)
+    elif name in _UNDERIVED and name != "diag" and _have_tangent(tensors):
+        raise ProgramError("NotImplementedError", f"Trying to use forward AD with aten::{name} that does not support it.")
     if name in _DTYPE_FIRST:
         _check_first(name, outs, values[0].dtype, tensors)
     try:
@@ -342,7 +351,11 @@ def computed(
             _check_first(name, outs, dtypes.result_type(tuple(kept)), tensors)
         if error.code is Code.OUT_OF_RANGE and type(out) is Tensor:  # kernels look at positions after all else
             check_dtype(name, out, values[0].dtype, tensors)
+        if name == "lu_solve":  # it only warns before it calls the other
+            check_no_graph(name, tensors, known, out)
         raise
+    if name == "linalg_vecdot":
+        check_dtype(name, out, result.dtype, tensors)
     if name in _GRAPH_LATE:
         check_no_graph(name, tensors, known, out)
     return result
