@@ -120,7 +120,7 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     if result.array is not tensor.array:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
-    if state.dual is not None and result.dtype.is_floating_point:  # truth values leave a tangent as it is
+    if state.dual is not None and result.dtype.is_differentiable:  # truth values leave a tangent as it is
         state.dual.write(tensor, state.dual.tangent_of(result))
     if node is not None:
         if node.dtype is not tensor.dtype and node.outputs is None:

@@ -13,6 +13,7 @@ from gradcli.core.calling.type_errors import not_ordered, type_error, unsupporte
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -60,6 +61,14 @@ def _matmul(a: Any, b: Any) -> Any:
     return function("matmul")(a, b)
 
 
+def _shift(name: str, operator: str) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        check_no_tangent(f"aten::{operator}", a, b)
+        return function(name)(a, b)
+
+    return run
+
+
 def _named(name: str) -> Callable[[Any, Any], Any]:
     def run(a: Any, b: Any) -> Any:
         return function(name)(a, b)
@@ -80,8 +89,8 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "&": _named("bitwise_and"),
     "|": _named("bitwise_or"),
     "^": _named("bitwise_xor"),
-    "<<": _named("bitwise_left_shift"),
-    ">>": _named("bitwise_right_shift"),
+    "<<": _shift("bitwise_left_shift", "__lshift__"),
+    ">>": _shift("bitwise_right_shift", "__rshift__"),
 }
 
 #: for a tensor on the left: the results of common cases, None in the others (Pointwise.fast_path)

@@ -51,7 +51,7 @@ class ForwardADLevel:
 
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
         """`compute` of an in-place operation. The tangent of a tensor that has none is 0 for it, where an operand has one."""
-        if not tensor.dtype.is_floating_point or self.tangent_of(tensor) is not None or all(self.tangent_of(v) is None for v in operands):
+        if not tensor.dtype.is_differentiable or self.tangent_of(tensor) is not None or all(self.tangent_of(v) is None for v in operands):
             return compute
 
         def run(old: Tensor) -> Any:
@@ -101,7 +101,7 @@ class ForwardADLevel:
     def written(self, tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
         """Follow an in-place operation that was not computed out of place: `op`, of the tensor and the operands `more`."""
         own, given = self.tangent_of(tensor), [self.tangent_of(value) for value in more]
-        if own is None and all(tangent is None for tangent in given):
+        if not tensor.dtype.is_differentiable or (own is None and all(tangent is None for tangent in given)):
             return
         if op is in_place.COPY_INTO:
             value = given[0]

@@ -149,7 +149,7 @@ RSUB = Pointwise(
     in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, b, a, -alpha),
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=NONDIFF,
-    complex=True,
+    complex=lambda a, b, alpha: b + a * a.dtype.type(-alpha),
 )
 RSUB_TENSOR = Pointwise(
     "RsubBackward0",
@@ -160,7 +160,7 @@ RSUB_TENSOR = Pointwise(
     layout="reversed",
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=UNCHANGED,
-    complex=True,
+    complex=lambda a, b, alpha: b + a * a.dtype.type(-alpha),
 )
 MUL = Pointwise(
     "MulBackward0",

@@ -156,11 +156,24 @@ def _addcdiv_rule(xp: Any, grad: Any, tensor2: Any, value: Any) -> Any:
     return grad * xp.call(DIV, value, tensor2)
 
 
+def _addcdiv_jvp(xp: Any, inputs: Sequence[Any], attrs: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    (_, x, y), (a_t, x_t, y_t) = inputs, tangents
+    moved = x_t
+    if y_t is not None:
+        turned = y_t * (x / y)
+        moved = -turned if x_t is None else x_t - turned
+    if moved is None:
+        return a_t
+    added = xp.call(MUL_NUMBER, moved / y, attrs[0])
+    return added if a_t is None else a_t + added
+
+
 ADDCDIV = Pointwise(
     "AddcdivBackward0",
     lambda a, x, y, value: a + value * (x / y),
     "input tensor1 tensor2",
     "value",
+    jvp=_addcdiv_jvp,
     input=UNCHANGED,
     tensor1=Rule(_addcdiv_rule, "grad * value / tensor2"),
     tensor2=Rule(

@@ -287,10 +287,11 @@ def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Point
         return np.logical_or(at_least(xp.plain(a), xp.plain(b)), np.isnan(xp.plain(b)))
 
     def jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
-        """The tangent of `input` where it is chosen and no tie, else that of `other`."""
+        """The tangent of `input` where it is chosen, in fmax at no tie, else that of `other`."""
         a, b = (xp.plain(value) for value in inputs)
         mine, theirs = (xp.zeros_like(out) if t is None else t for t in tangents)
-        return theirs + xp.where((at_least(a, b) & np.not_equal(a, b)) | np.isnan(b), mine - theirs, 0.0)
+        chosen = at_least(a, b) & (np.not_equal(a, b) | (sign == "<="))
+        return theirs + xp.where(chosen | np.isnan(b), mine - theirs, 0.0)
 
     return Pointwise(
         grad_fn,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implem
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -134,8 +136,22 @@ def _power_of_pair(a: Any, b: Any) -> Any:
     return power
 
 
-def _to_number(rounded: Callable[[float], float]) -> Pointwise:
-    """The power with a number, which takes the tensor's precision."""
+def _power_in_half(dtype: DType, a: Any, b: float) -> Any:
+    """The power with a number, which takes the tensor's precision: float16 by the C library, bfloat16 rounded after each step."""
+    b = float(dtypes.stored(np.asarray(b, np.float32), dtype))
+    if dtype is dtypes.float16:
+        return _power_of_pair(a, np.asarray(b, a.dtype))
+    if b == -0.5:  # which the vector code, of 64 elements at a time, rounds once
+        root = np.asarray(np.sqrt(a))
+        return np.true_divide(1, np.where(elementary.in_vectors(root, 64 * root.itemsize), root, dtypes.stored(root, dtype)))
+    if b in (3, -2):
+        square = dtypes.stored(np.asarray(np.multiply(a, a)), dtype)
+        return np.multiply(square, a) if b == 3 else np.true_divide(1, square)
+    return _power(a, b)
+
+
+def _to_number(forward: Callable[[Any, Any], Any]) -> Pointwise:
+    """The record of the power with a number."""
 
     def rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
         # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
@@ -150,7 +166,7 @@ def _to_number(rounded: Callable[[float], float]) -> Pointwise:
 
     record = Pointwise(
         "PowBackward0",
-        _power if rounded is float else lambda a, b: _power(a, rounded(b)),
+        forward,
         "input",
         "exponent",
         input=Rule(rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"),
@@ -159,11 +175,8 @@ def _to_number(rounded: Callable[[float], float]) -> Pointwise:
     return record
 
 
-POW_SCALAR = _to_number(float)
-_IN_HALF = {
-    dtypes.float16: _to_number(lambda b: float(np.float16(b))),
-    dtypes.bfloat16: _to_number(lambda b: float(dtypes.round_bfloat16(np.array(b, np.float32)))),
-}
+POW_SCALAR = _to_number(_power)
+_IN_HALF = {dtype: _to_number(partial(_power_in_half, dtype)) for dtype in (dtypes.float16, dtypes.bfloat16)}
 POW_TENSOR = Pointwise(
     "PowBackward1",
     _power_of_pair,
@@ -206,7 +219,7 @@ def pow(a: Any, b: Operand) -> Tensor:
             raise _negative_power()
         # the exponent wraps around at 64 bits first, then in the tensor's dtype
         b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
-    return (_IN_HALF[a.dtype] if type(b) is float and a.dtype in _IN_HALF else POW_SCALAR)(a, b)
+    return (_IN_HALF[a.dtype] if type(b) is not complex and a.dtype in _IN_HALF else POW_SCALAR)(a, b)
 
 
 def rpow(a: Tensor, b: Number) -> Tensor:

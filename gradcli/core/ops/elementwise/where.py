@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
@@ -23,8 +23,8 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 
-def arrays_of(values: Sequence[Any], dtype: DType) -> list[Any]:
-    """Arrays of one dtype from tensors and numbers; None stays None."""
+def arrays_of(values: Sequence[Any], dtype: DType, checked: bool = True) -> list[Any]:
+    """Arrays of one dtype from tensors and numbers, which have to fit half precision too where they are `checked`; None stays None."""
     made: list[Any] = []
     for v in values:
         if v is None:
@@ -35,7 +35,7 @@ def arrays_of(values: Sequence[Any], dtype: DType) -> list[Any]:
                 array = memory_format.in_dtype(array, dtype.np)
             made.append(array)
         else:
-            made.append(np.array(scalar_of(v, dtype), dtype.np))
+            made.append(np.array((scalar_of if checked else stored)(v, dtype), dtype.np))
     return made
 
 
@@ -52,7 +52,7 @@ class Choice(Op):
         n = len(self.tensors)
         values = args[:n]
         dtype = dtypes.result_type([a for a in values if a is not None])
-        arrays = arrays_of(values, dtype)
+        arrays = arrays_of(values, dtype, checked=False)
         check_broadcast([*args[n:], *(a for a in arrays if a is not None)])
         result = np.asarray(self.forward(*arrays, *args[n:]))
         if result.ndim > 1:
