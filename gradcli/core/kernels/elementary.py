@@ -87,12 +87,19 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
     return np.asarray(np.where(np.isfinite(error) & (error != 0), total + error, total))
 
 
-def in_vectors(x: Any, step: int = 64) -> Any:
-    """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ."""
+def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
+    """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ.
+
+    Where `x` comes of operands that are broadcast, each row is taken apart.
+    """
+    count = step // x.itemsize
+    if any(operand.size != 1 and operand.shape != x.shape for operand in operands):
+        row = x.shape[-1]
+        return np.broadcast_to(np.arange(row) < row - row % count, x.shape)
     if not x.flags.forc:
         return np.False_
     order = "C" if x.flags.c_contiguous else "F"
-    return (np.arange(x.size) < x.size - x.size % (step // x.itemsize)).reshape(x.shape, order=order)
+    return (np.arange(x.size) < x.size - x.size % count).reshape(x.shape, order=order)
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

@@ -85,7 +85,7 @@ def _scaled_in_half(dtype: DType, a: Any, b: Any, alpha: float) -> Any:
     a, b, factor = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (a, b, alpha))
     product = np.asarray(factor * b)
     once = np.asarray(a + product)
-    return np.where(elementary.in_vectors(once, 32 * once.itemsize), once, a + dtypes.stored(product, dtype))
+    return np.where(elementary.in_vectors(once, 32 * once.itemsize, a, b), once, a + dtypes.stored(product, dtype))
 
 
 ADD_SCALED = Pointwise(

@@ -42,7 +42,7 @@ def _with_tensor(chosen: Callable[[Any, Any], Any], step: int = 64) -> Callable[
         made = np.asarray(chosen(x, y))
         if made.size > elementary.LARGEST:
             return made
-        zeros = (made == 0) & elementary.in_vectors(made, step)
+        zeros = (made == 0) & elementary.in_vectors(made, step, np.asarray(x), np.asarray(y))
         return np.where(zeros & np.equal(x, y), y, made) if zeros.any() else made
 
     return choose
