@@ -335,6 +335,9 @@ def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, ac
     check_writable(tensor, values.requires_grad)
     _check_count(tensor, indices)
     _warn_of_sharing(tensor)
+    for index in indices:
+        if type(index) is Tensor and index.dtype not in (dtypes.bool_, dtypes.uint8):
+            check_overlap(tensor, index, apart=True)
     ready = _given(tensor, indices)
     _check_bytes(indices, values, accumulate)
     return index_put_(tensor, ready, values, accumulate)

@@ -187,7 +187,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Nam
     check_nonempty("kthvalue", input, dim)
     if not 1 <= k <= size:
         raise shape_error(f"kthvalue(): selected number k out of range for dimension {at}")
-    refuse_bool("kthvalue_cpu", input.dtype)
+    if input.array.ndim:
+        refuse_bool("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
 

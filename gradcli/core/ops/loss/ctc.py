@@ -33,13 +33,13 @@ def _padded(labels: tuple[int, ...], blank: int) -> Array:
     return made
 
 
-def _sums(scores: Array, padded: Array, blank: int) -> Array:
+def _sums(scores: Array, padded: Array) -> Array:
     """Row t holds, for each place in the padded labels, the logarithm of the probability of all ways there in t + 1 steps."""
     steps, size = len(scores), len(padded)
     made = np.full((steps, size), -np.inf, scores.dtype)
     made[0, :2] = scores[0, padded[:2]]
     skips = np.zeros(size, bool)
-    skips[2:] = (padded[2:] != blank) & (padded[2:] != padded[:-2])
+    skips[2:] = padded[2:] != padded[:-2]  # blanks are at every second place, and a label may be the blank, too
     ways = np.full((3, size), -np.inf, scores.dtype)
     for t in range(1, steps):
         before = made[t - 1]
@@ -56,7 +56,7 @@ def _losses(x: Array, targets: Labels, lengths: Lengths, blank: int) -> Array:
         if not steps:
             made[b] = np.inf if labels else -0.0
             continue
-        last = _sums(x[:steps, b], _padded(labels, blank), blank)[-1]
+        last = _sums(x[:steps, b], _padded(labels, blank))[-1]
         made[b] = -np.logaddexp.reduce(last[-2:])
     return made
 
@@ -69,12 +69,14 @@ def _gradients(grad: Array, x: Array, targets: Labels, lengths: Lengths, blank: 
         if not steps or (zero_infinity and losses[b] == np.inf):
             continue
         scores, padded = x[:steps, b], _padded(labels, blank)
-        ahead = _sums(scores, padded, blank)
-        behind = _sums(scores[::-1], padded[::-1], blank)[::-1, ::-1]
+        ahead = _sums(scores, padded)
+        behind = _sums(scores[::-1], padded[::-1])[::-1, ::-1]
         joint = ahead + behind
         ways = np.full_like(scores, -np.inf)
         for place, label in enumerate(padded):
             ways[:, label] = np.logaddexp(ways[:, label], joint[:, place])
+        if labels:  # which PyTorch writes over what a blank that is the label, too, has at the last step
+            ways[-1, labels[-1]] = joint[-1, -2]
         made[:steps, b] = (np.exp(scores) - np.exp(ways + losses[b] - scores)) * grad[b]
     return made
 
@@ -151,10 +153,11 @@ def _checked(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Lengths
     for name, found in (("input_lengths", given), ("target_lengths", wanted)):
         if len(found) != batch:
             raise runtime_error(f"{name} must be of size batch_size")
-    for name, found in (("input_lengths", given), ("target_lengths", wanted)):
-        if min(found) < 0:
-            raise runtime_error(f"Expected {name} to have value at least 0, but got value {min(found)}{_WHILE}")
+    if min(wanted) < 0:
+        raise runtime_error(f"Expected target_lengths to have value at least 0, but got value {min(wanted)}{_WHILE}")
     labels = _labels(targets, wanted)
+    if min(given) < 0:
+        raise runtime_error(f"Expected input_lengths to have value at least 0, but got value {min(given)}{_WHILE}")
     if max(given) > steps:
         raise runtime_error(f"Expected input_lengths to have value at most {steps}, but got value {max(given)}{_WHILE}")
     limits.check_work(40.0 * steps * sum(2 * len(row) + 50 for row in labels))

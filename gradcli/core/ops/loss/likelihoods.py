@@ -15,6 +15,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.activation.functional import is_true
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
@@ -86,8 +87,9 @@ def poisson_nll_loss(
 
 
 def _poisson(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str) -> Any:
-    rate, log = (EXP(input), input) if log_input else (input, LOG(scalars.plus(traced, input, eps)))
-    loss = rate - target * log
+    # PyTorch computes the right operand first, which decides how the gradient of the input is added up
+    product = target * (input if log_input else LOG(scalars.plus(traced, input, eps)))
+    loss = (EXP(input) if log_input else input) - product
     if full:
         half_log = scalars.times(traced, LOG(scalars.times(traced, target, 2 * math.pi)), 0.5)
         stirling = masked_fill(target * LOG(target) - target + half_log, target <= 1, 0.0)
@@ -126,6 +128,8 @@ def _variance(input: Tensor, var: Any) -> Tensor:
             raise ProgramError("ValueError", "var has negative entry/entries")
         dtype = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
         return Tensor(np.full(input.array.shape, var, dtype.np), dtype)
+    if var.dtype.is_complex:
+        raise not_implemented("lt_cpu", var.dtype)
     if (var.array < 0).any():
         raise ProgramError("ValueError", "var has negative entry/entries")
     wanted, shape = input.array.shape, var.array.shape
