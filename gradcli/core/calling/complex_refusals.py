@@ -68,7 +68,6 @@ KERNELS = {
     "lp_pool2d": "avg_pool2d",
     "lt": "lt_cpu",
     "max": "max_all",
-    "max_pool1d": "max_pool2d",
     "max_pool2d": "max_pool2d",
     "max_pool3d": "max_pool3d",
     "min": "min_all",

@@ -225,8 +225,9 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
 def _lp(rank: int) -> Callable[..., Any]:
     def run(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
         sizes = kernel_size if rank == 1 else pair(kernel_size, rank)
-        if rank == 3 and len(sizes) < 3:
-            raise ProgramError("ValueError", f"not enough values to unpack (expected 3, got {len(sizes)})")
+        if rank > 1 and len(sizes) != rank:
+            few = f"not enough values to unpack (expected {rank}, got {len(sizes)})"
+            raise ProgramError("ValueError", few if len(sizes) < rank else f"too many values to unpack (expected {rank})")
         if isinstance(norm_type, (int, float)) and math.isinf(norm_type):
             magnitudes = catalog.function("abs")(with_method(input, "abs"))
             pool = catalog.function(f"nn.functional.max_pool{rank}d")

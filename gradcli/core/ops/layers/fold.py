@@ -123,10 +123,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def _im2col(
     input: Tensor, kernel_size: tuple[int, ...], dilation: tuple[int, ...], padding: tuple[int, ...], stride: tuple[int, ...]
 ) -> Any:
-    kernel, gaps, border, step = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     if input.requires_grad and state.enabled:  # PyTorch notes these sizes before it looks at anything
         for at in (-1, -2):
             dimension(input, at)
+    kernel, gaps, border, step = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     if dimension(input, 1):

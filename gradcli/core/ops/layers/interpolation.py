@@ -112,7 +112,7 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
             "ValueError",
         )
     if not all(isinstance(n, int) for n in size):
-        kinds = ", ".join(f"<class '{language.type_name(n)}'>" for n in size)
+        kinds = ", ".join("<class 'torch.Tensor'>" if type(n) is Tensor else language.type_repr(n) for n in size)
         text = f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]"
         raise shape_error(text, "TypeError")
     return tuple(size)

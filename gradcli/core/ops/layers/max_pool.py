@@ -25,6 +25,7 @@ from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.boolean_dispatch import Dispatched, DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
+from gradcli.core.ops.rules import moves
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
@@ -119,7 +120,8 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
     kernel, step, border, gaps = pooling_checks.row_settings(input, kernel_size, stride, padding, dilation)
     steps = () if step is None else (step,)
     pooling_checks.check_row_windows(input, kernel, kernel if step is None else step, border, gaps, ceil_mode)
-    pooling_checks.check_dtype("max_pool1d_impl", input)
+    recorded = moves(input) or (input.requires_grad and state.enabled)
+    pooling_checks.check_dtype("max_pool2d" if recorded else "max_pool1d_impl", input)
     how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
     rows = unsqueeze(input, -2)
     made = pooled(MAX[2], rows, _places(rows.array, *how), *how)

@@ -16,6 +16,7 @@ from gradcli.core.ops.elementwise import power, scalars
 from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.layers.padding import pad
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS_3, ROWS
+from gradcli.core.ops.operators import calculated
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import contiguous
@@ -77,7 +78,7 @@ def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any =
     if not input.array.size:
         return input
     squares = input * input
-    before, after = size // 2, (size - 1) // 2
+    before, after = calculated(size, "//", 2), calculated(calculated(size, "-", 1), "//", 2)
     if len(shape) == 3:
         padded = pad(unsqueeze(squares, 1), (0, 0, before, after))
         means = squeeze_dim(catalog.function("nn.functional.avg_pool2d")(padded, (size, 1), 1), 1)

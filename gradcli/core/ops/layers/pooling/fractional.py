@@ -74,6 +74,9 @@ def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[in
     for what, n, k, m in zip(_LETTERS[rank], sizes, kernel, counts, strict=True):
         if m + k - (rank == 2) > n:
             raise shape_error(f"{kernel_name}: pool {what} {k} too large relative to input {what} {n}")
+    if any(k <= 0 for k in kernel):
+        text = f"{name} of windows without elements is not part of gradcli: the places that PyTorch gives are beyond the input"
+        raise ProgramError("NotImplementedError", text)
     room = math.prod(counts) * math.prod(kernel) * math.prod(input.array.shape[: input.array.ndim - rank])
     limits.check_elements(room, 8)
     limits.check_work(4.0 * room)

@@ -17,7 +17,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import with_method
-from gradcli.core.ops.index.gather_scatter import GATHER
+from gradcli.core.ops.index.gather_scatter import GATHER, out_of_bounds
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.operators import calculated, iterate, ordered
@@ -44,7 +44,10 @@ def _record(rank: int) -> Op:
     def gathered(xp: Any, grad: Any, input_shape: Any, indices: Any) -> Any:
         lead = input_shape[: len(input_shape) - rank]
         flat = xp.call(VIEW, grad, (*lead, math.prod(grad.shape[len(lead) :])))
-        return xp.call(VIEW, xp.call(GATHER, flat, -1, np.asarray(indices).reshape(*lead, -1)), input_shape)
+        places = np.asarray(indices).reshape(*lead, math.prod(input_shape[len(lead) :]))
+        if places.size and not flat.shape[-1]:
+            raise out_of_bounds(f"index {places.flat[0]} is out of bounds for dimension {len(lead)} with size 0")
+        return xp.call(VIEW, xp.call(GATHER, flat, -1, places), input_shape)
 
     return Op(
         f"MaxUnpool{rank}DBackward0",
