@@ -250,7 +250,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
         except ValueError:
             raise broadcast_error(tensor.array.shape, values.shape) from None
     if np.may_share_memory(values, tensor.array):
-        check_order(tensor, source)
+        check_order(tensor, source, copied=True)
         values = values.copy()
     return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
 
