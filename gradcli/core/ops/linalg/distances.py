@@ -15,7 +15,7 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import refuse_half
+from gradcli.core.ops.checks import refuse_half, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
 from gradcli.core.ops.reduce import sum_mean
@@ -133,9 +133,19 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0])
         raise runtime_error("cdist only supports non-negative p values")
     batch = np.broadcast_shapes(a[:-2], b[:-2])
     if x1.array.size and x2.array.size:
-        refuse_half("cdist", x1.dtype)
+        _check_dtypes(x1, x2, p == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(a[-2], b[-2]) > 25)))
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))
+
+
+def _check_dtypes(x1: Tensor, x2: Tensor, multiplied: bool) -> None:
+    """Raise PyTorch's error for dtypes that differ; `multiplied` says that it computes the distances by a matrix product."""
+    if multiplied and x1.dtype is not x2.dtype and max(x1.array.ndim, x2.array.ndim) == 2:
+        raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {x1.dtype.c_name} != {x2.dtype.c_name}")
+    if not multiplied or x1.dtype is x2.dtype:
+        refuse_half("cdist", x1.dtype)
+    if x1.dtype is not x2.dtype:
+        raise scalar_type_error(x1.dtype, x2.dtype)
 
 
 _M = "tensor([[0., 3.], [1., 1.]])"

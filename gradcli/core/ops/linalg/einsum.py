@@ -241,11 +241,12 @@ def _check_covered(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -
             size = t.array.shape[start + k]
             if size != 1 and known not in (1, size):
                 missing = plan.covered - (ranks[i] - sum(label != _ELLIPSIS for label in plan.inputs[i]))
+                place = plan.inputs[i].index(_ELLIPSIS) + k - missing
                 raise _error(
-                    f"dimension {k - missing} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
+                    f"dimension {place} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
                     f"previously seen ellipsis with size {known} for the respective dimension"
                 )
-            known = max(known, size)
+            known = max(known, size) if size else size
 
 
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
