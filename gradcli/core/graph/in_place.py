@@ -240,10 +240,12 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     if source is tensor and not (state.enabled and tensor.requires_grad):
         bump(tensor)
         return tensor
-    if source is not tensor and source.version is not None and source.version is tensor.version:
-        check_overlap(tensor, source)
-    check_memory(tensor)
-    values = source.array
+    values, array = source.array, tensor.array
+    same = values.shape == array.shape and values.strides == array.strides and strided.geometry(values, array)[2] == 0
+    if not same or source.dtype is not tensor.dtype:  # PyTorch leaves a view of the same elements as it is
+        if source is not tensor and source.version is not None and source.version is tensor.version:
+            check_overlap(tensor, source)
+        check_memory(tensor)
     if values.shape != tensor.array.shape:
         try:
             values = np.broadcast_to(values, tensor.array.shape)

@@ -160,7 +160,7 @@ def check_order(tensor: Tensor, operand: Tensor, copied: bool = False) -> None:
     Where an operand is `copied`, its own elements are written with what they are, so that it may be repeated over the tensor.
     """
     a, b = tensor.array, operand.array
-    alike = a.ndim == b.ndim and all(n == 1 or s == t for n, s, t in zip(b.shape, a.strides, b.strides, strict=True))
+    alike = a.ndim == b.ndim and all(n == 1 or s == t or (copied and not t) for n, s, t in zip(b.shape, a.strides, b.strides, strict=True))
     if alike and (copied or a.shape == b.shape) and _start(a) <= _start(b):
         return
     if tensor is not operand and np.shares_memory(a, b):
