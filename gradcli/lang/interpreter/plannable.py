@@ -1,4 +1,4 @@
-"""Which expressions can have a plan, by their syntax: those of arithmetic, of functions that only compute, and of calls of modules."""
+"""Which expressions can have a plan, by their syntax: arithmetic, constant subscripts, functions that only compute, calls of modules."""
 
 from __future__ import annotations
 
