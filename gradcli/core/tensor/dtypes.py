@@ -154,7 +154,7 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     bits = made.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     np.copyto(made, rounded.view(np.float32), where=~np.isnan(made))
-    if made.ndim and not memory_format.is_dense(array.shape, memory_format.element_strides(array)):
+    if made.ndim and array.dtype == np.float32 and not memory_format.is_dense(array.shape, memory_format.element_strides(array)):
         gaps = memory_format.copy_with_gaps(array)
         gaps[...] = made
         return gaps

@@ -207,7 +207,7 @@ def _frequencies(name: str, half: bool) -> Callable[..., Any]:
     def run(n: int, d: float, dtype: DType | None) -> tuple[Any, DType]:
         wanted = dtype or dtypes.get_default()
         count = int(n / 2) + 1 if half else n
-        if not wanted.is_differentiable and (half or count >= 0):
+        if not wanted.is_differentiable and count >= 0:
             raise runtime_error(f"{name} requires a floating point or complex dtype")
         if count < 0:
             raise runtime_error(f"Trying to create tensor with negative dimension {count}: [{count}]")
