@@ -244,20 +244,20 @@ def _prepare(name: str, values: list[Any]) -> None:
 
 def check_no_graph(name: str, tensors: Sequence[Tensor], known: bool, out: Any) -> None:
     """Raise PyTorch's error where an argument, `out` among them, requires a gradient. `known`: the function has a derivative."""
-    if type(out) is Tensor and _is_looked_at_first(name, tensors[0].dtype, out.dtype):
-        raise runtime_error(_STRICT[name].format(out=out.dtype.torch_name))
     product = name in ("matmul", "linalg_matmul")
     if name in _VIEW_COPIES:
         _check_copy(f"aten::{_operator(name, tensors)}", tensors, out)
     elif (product or _follows(name, known)) and state.enabled and any(t.requires_grad for t in tensors):
         raise no_graph("matmul" if product else _operator(name, tensors))
+    if type(out) is Tensor and _is_looked_at_first(name, tensors[0], out.dtype):
+        raise runtime_error(_STRICT[name].format(out=out.dtype.torch_name))
 
 
-def _is_looked_at_first(name: str, dtype: dtypes.DType, wanted: dtypes.DType) -> bool:
+def _is_looked_at_first(name: str, input: Tensor, wanted: dtypes.DType) -> bool:
     """Whether PyTorch refuses the dtype of `out` before it looks at the other arguments."""
-    return (name == "narrow_copy" and wanted is not dtype) or (
-        name == "multinomial" and dtype.is_floating_point and wanted is not dtypes.int64
-    )
+    if name == "multinomial":
+        return input.dtype.is_floating_point and input.array.ndim in (1, 2) and wanted is not dtypes.int64
+    return name == "narrow_copy" and wanted is not input.dtype
 
 
 def _check_copy(operator: str, tensors: Sequence[Tensor], out: Any) -> None:
