@@ -50,6 +50,7 @@ MORE = (
     "F.conv1d(row, kernel, four, 2, 1, 2, 2)",
     "F.conv1d(row, kernel, stride=3, groups=2)",
     "F.conv2d(image, window, bias, (2, 1), (1, 2), (2, 1), 2)",
+    "F.conv2d(image[:0], window, bias, 1, 1, 1, 2)",
     "F.conv_transpose1d(row, kernel, None, 3, 1, 2)",
     "F.conv_transpose2d(image, upward, bias, (2, 3), 1, (1, 2), 2, (1, 2))",
     "F.max_pool2d(image, 3, 2, 1, 2, True)",

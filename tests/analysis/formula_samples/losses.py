@@ -45,7 +45,6 @@ OF_CLASSES = (
     "F.nll_loss(x, tensor([2, -100]), reduction=r)",
     f"F.nll_loss(x, tensor([1, 0]), {C}, ignore_index=1, reduction=r)",
     "F.nll_loss(row, tensor(1), reduction=r)",
-    "F.nll_loss(row, tensor([1]), reduction=r)",
     "F.nll_loss(images, tensor([[[0, 1], [1, 1]], [[0, -100], [1, 0]]]), reduction=r)",
     "F.nll_loss(images, tensor([[[0, 1], [1, 1]], [[0, 5], [1, 0]]]), tensor([0.5, 2.], dtype=float64), ignore_index=5, reduction=r)",
     "F.nll_loss(images.flatten(2), tensor([[0, 1, 1, 1], [0, 0, 1, 0]]), reduction=r)",

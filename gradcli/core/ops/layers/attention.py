@@ -164,6 +164,8 @@ def scaled_dot_product_attention(
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
     if query.array.ndim == 4 and not query.dtype.is_differentiable:
+        if mask is not None:
+            check_into(np.broadcast_to(False, (*shapes[0][:-1], shapes[1][-2])), mask.array)
         check_probability(max(dropout_p, 0))
         raise scalar_type_error(dtypes.float32, query.dtype)
     # PyTorch's kernel takes rows in one piece

@@ -327,13 +327,6 @@ def _empty(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     return out
 
 
-def _check_dtype(input: Tensor, parameters: list[Tensor], training: bool) -> None:
-    """Raise the errors of PyTorch's kernel, and of the mean that it takes before, for dtypes that are not floating."""
-    if training and not _in_rows(input.array) and (not parameters or parameters[0].dtype is input.dtype):
-        mean_dtype(input, None)
-    require_floating("batch_norm", input.dtype)
-
-
 def _batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -356,8 +349,11 @@ def _batch_norm(
         if tensor is None and name.startswith("running") and not training:
             raise runtime_error(f"{name} must be defined in evaluation mode")
     check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
+    if training and not _in_rows(input.array) and (not given or given[0].dtype is input.dtype):
+        mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
     size(input, 1)
-    _check_dtype(input, [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None], training)
+    require_floating("batch_norm", input.dtype)
     for _, tensor in tensors:
         if tensor is not None and tensor.array.ndim != 1:
             raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")

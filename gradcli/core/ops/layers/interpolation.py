@@ -188,10 +188,9 @@ def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corn
 
 
 def _in_channels_last(x: Array, mode: str) -> bool:
-    """Whether PyTorch takes its kernel for channels last; the layout of images of one channel is that, too."""
+    """Whether PyTorch takes its kernel for channels last, which in one thread is that of all images."""
     rank = x.ndim - 2
-    fits = mode != "bicubic" if rank == 2 else x.shape[1] > 3
-    return rank > 1 and fits and (x.shape[1] == 1 or np.moveaxis(x, 1, -1).flags.c_contiguous)
+    return (rank == 2 and mode != "bicubic") or (rank == 3 and x.shape[1] > 3 and np.moveaxis(x, 1, -1).flags.c_contiguous)
 
 
 def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corners: Any) -> Any:
