@@ -345,7 +345,8 @@ def computed(
         with recording(state.enabled and name not in _UNDERIVED):
             result = _without_tangents(name, known, lambda: run(*values))
     except ProgramError as error:
-        if error.code is Code.NO_KERNEL and name not in _LATE and not complex_refusals.before_checks(error.names[0]):
+        refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
+        if error.code is Code.NO_KERNEL and name not in _LATE and not refused_first:
             operands = [t for t in tensors if not any(t is into for into in outs)]
             kept = operands[:1] if name.startswith(("scatter", "index")) else operands
             _check_first(name, outs, dtypes.result_type(tuple(kept)), tensors)

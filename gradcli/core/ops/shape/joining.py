@@ -143,9 +143,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             raise shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
     rank = first.array.ndim
-    if _is_skipped(first) and dim != -1:
-        dim = 0  # PyTorch does not look at the dimension where all tensors are empty vectors
-    at = wrap_dim(dim, rank)
+    # PyTorch does not look at the dimension where all tensors are empty vectors
+    at = 0 if _is_skipped(first) else wrap_dim(dim, rank)
     for i, t in enumerate(tensors):
         shape = t.array.shape
         if shape == first.array.shape or _is_skipped(t):
