@@ -14,7 +14,7 @@ def main() -> None:
         gc.set_threshold(*limits.COLLECT)
         # imported here, so that the collector does not scan what the import makes
         from gradcli.cli import app
-    except (ImportError, MemoryError) as error:
+    except (ImportError, MemoryError, SystemError) as error:  # Python's own words where it has no memory
         if "--debug" in sys.argv:
             raise
         # what gives errors their usual form could not be loaded either

@@ -31,6 +31,7 @@ from tests.analysis.formula_samples import SAMPLES
 MORE = (
     "F.celu(x * 1, inplace=True)",
     "F.elu(x * 1, inplace=True)",
+    "torch.rrelu_(x * 1, 0.25, 0.25, True)",
     "F.hardsigmoid(x)",
     "F.threshold(x * 1, 0.3, 2., inplace=True)",
     "torch.div(x, y, rounding_mode='floor')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+from gradcli import limits
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.exceptions import ErrorObject
@@ -23,6 +24,9 @@ from gradcli.lang.values.user_classes import (
     private_name,
 )
 from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
+
+#: the bytes of a reference, and how many ancestors of a class count as a step of the program
+_REFERENCE, _IN_A_STEP = 8, 16
 
 #: by what a class of core says that it is a base of, the module whose `host_of` gives the class of instances
 _EXTENSIONS = {
@@ -64,6 +68,7 @@ def make_class(
     made = UserClass(name, qualified, given, {private_name(name, key): value for key, value in fields.items()})
     made.annotations = dict(annotations)
     made.mro = _linearise(made)
+    _count(len(made.mro))
     made.native = _native(made)
     made.host = _host(made.native)
     _note_abstract(made)
@@ -115,6 +120,13 @@ def _linearise(made: UserClass) -> tuple[Value, ...]:
             if rest[0] is head:
                 del rest[0]
     return tuple(order)
+
+
+def _count(ancestors: int) -> None:
+    """Count the memory of a method resolution order, and the time that looking through it takes. Raises LimitError."""
+    limits.memory.claim(_REFERENCE * ancestors)
+    for _ in range(ancestors // _IN_A_STEP):
+        limits.evaluation.tick()
 
 
 def _native(made: UserClass) -> Native:
