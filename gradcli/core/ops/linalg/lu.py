@@ -358,13 +358,21 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 
 def _exchanges(packed: Array, pivots: Array) -> Array:
-    """P of each matrix, from as many pivots as it has; where a matrix has none, or there are fewer, PyTorch reads other memory."""
+    """P of each matrix, from as many pivots as it has; where a matrix has none, or there are fewer, PyTorch reads other memory.
+
+    Raises RuntimeError for one of these that is no row.
+    """
     *batch, m, n = packed.shape
     size = pivots.shape[-1] if pivots.ndim else 1
     if size < min(m, n) or pivots.size < math.prod(batch) * size:
         raise runtime_error("lu_unpack with fewer pivots than the matrices have rows and columns is not part of gradcli")
     rows = pivots.reshape(-1)[: math.prod(batch) * size].reshape(*batch, size)
-    return lu.permutation(rows[..., : min(m, n)], m, packed.dtype)
+    read = rows[..., : min(m, n)]
+    if packed.size and not ((read >= 1) & (read <= m)).all():
+        raise runtime_error(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+        )
+    return lu.permutation(read, m, packed.dtype)
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
@@ -379,10 +387,6 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         raise runtime_error(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be "
             "used with the output produced by torch.linalg.lu_factor"
-        )
-    if unpack_pivots and LU_data.array.size and not ((LU_pivots.array >= 1) & (LU_pivots.array <= LU_data.array.shape[-2])).all():
-        raise runtime_error(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
         )
     if unpack_pivots:
         limits.check_elements(LU_pivots.array.size * LU_data.array.shape[-2] ** 2, LU_data.dtype.itemsize)
