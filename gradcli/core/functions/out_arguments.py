@@ -197,7 +197,7 @@ _LATE = frozenset(
 _TRUTH = ("all", "any")
 _DTYPE_FIRST = ("dot", "vdot", "amin", "amax", "logcumsumexp", "cummax", "cummin", *_TRUTH)
 #: functions composed of others, which look at their arguments before these refuse a graph
-_GRAPH_LATE = ("outer", "ger", "lu_solve", "linalg_vecdot")
+_GRAPH_LATE = ("outer", "ger", "lu_solve", "linalg_vecdot", "chain_matmul")
 #: operators without a derivative, to which PyTorch gives a node all the same
 _UNTRACKED = ("floor_divide", "heaviside", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve")
 

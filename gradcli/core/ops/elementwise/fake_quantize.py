@@ -20,6 +20,8 @@ from gradcli.errors import runtime_error
 
 
 def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
+    if x.dtype == np.float16:  # PyTorch multiplies by an inverse of single precision
+        x = x.astype(np.float32)
     inverse = x.dtype.type(1) / np.asarray(scale, x.dtype)
     return np.rint(x * inverse) + np.asarray(zero_point, x.dtype)
 
@@ -88,7 +90,9 @@ def _by_tensors(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int
         if given.array.size != 1:
             raise runtime_error(f"a Tensor with {given.array.size} elements cannot be converted to Scalar")
     require_floating(_KERNEL, input.dtype)
-    return BY_TENSORS(input, watched(scale), watched(Tensor(zero_point.array.astype(np.int64), dtypes.int64)), quant_min, quant_max)
+    point = zero_point.array.astype(np.int64).reshape(())
+    factor = Tensor(scale.array.reshape(()), scale.dtype)
+    return BY_TENSORS(input, watched(factor), watched(Tensor(point, dtypes.int64)), quant_min, quant_max)
 
 
 def _per_channel(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int) -> Any:
