@@ -241,7 +241,7 @@ def _observation_weights(name: str, kind: str, weights: Tensor, fits: bool, coun
         raise shape_error(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.array.size} != {count}"
         )
-    if (weights.array < 0).any():
+    if weights.array.size and not weights.array.min() >= 0:  # nan is refused, too
         raise runtime_error(f"cov(): {name} cannot be negative")
     return weights
 
