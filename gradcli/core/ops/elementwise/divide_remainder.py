@@ -158,14 +158,14 @@ def _addcdiv_rule(xp: Any, grad: Any, tensor2: Any, value: Any) -> Any:
 
 def _addcdiv_jvp(xp: Any, inputs: Sequence[Any], attrs: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
     (_, x, y), (a_t, x_t, y_t) = inputs, tangents
-    moved = x_t
+    moved = a_t
+    if x_t is not None:
+        added = xp.call(MUL_NUMBER, x_t / y, attrs[0])
+        moved = added if moved is None else moved + added
     if y_t is not None:
-        turned = y_t * (x / y)
-        moved = -turned if x_t is None else x_t - turned
-    if moved is None:
-        return a_t
-    added = xp.call(MUL_NUMBER, moved / y, attrs[0])
-    return added if a_t is None else a_t + added
+        less = xp.call(MUL_NUMBER, y_t * (x / y) / y, attrs[0])
+        moved = -less if moved is None else moved - less
+    return moved
 
 
 ADDCDIV = Pointwise(

@@ -19,6 +19,7 @@ from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import infer_size, reshape, view
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -35,7 +36,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return addmm(bias, input, transposed)
     if not input.array.flags.c_contiguous or bias.array.ndim != 1 or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
-        check_into(made.array, bias.array)
+        if state.dual is None or state.dual.tangent_of(bias) is None:  # else PyTorch adds apart
+            check_into(made.array, bias.array)
         return made + bias
     shape = input.array.shape
     flat = addmm(bias, view(input, (math.prod(shape[:-1]), shape[-1])), transposed)
