@@ -92,7 +92,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     """The input divided by its p-norm along a dimension, which counts as `eps` at least."""
     norm = catalog.method("norm").method(with_method(input, "norm"), (p, dim), {"keepdim": True})
     if out is None:
-        return input / expand(catalog.function("clamp_min")(norm, eps), input.array.shape)
+        return input / expand(catalog.method("clamp_min").method(norm, (eps,), {}), input.array.shape)
     return catalog.function("div")(input, expand(catalog.method("clamp_min_").method(norm, (eps,), {}), input.array.shape), out=out)
 
 

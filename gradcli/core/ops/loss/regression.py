@@ -33,6 +33,12 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 Pieces = Callable[..., tuple[Any, Any]]
 
 
+def _cast(array: Array, dtype: DType) -> Array:
+    """An array in another dtype; repeated elements are one element there, too, which the layout of results depends on."""
+    once = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+    return np.broadcast_to(dtypes.cast(once, dtype), array.shape)
+
+
 class _DifferenceLoss(Op):
     """A loss of two tensors of any dtypes, which are converted to one without nodes of their own."""
 
@@ -48,7 +54,7 @@ class _DifferenceLoss(Op):
             if moves(other) and not whole.dtype.is_floating_point:  # PyTorch makes the tangent of the other in this dtype, too
                 text = f"result type {other.dtype.torch_name} can't be cast to the desired output type {whole.dtype.torch_name}"
                 raise runtime_error(text)
-        arrays = [t.array if t.dtype is dtype else dtypes.cast(t.array, dtype) for t in args[:2]]
+        arrays = [t.array if t.dtype is dtype else _cast(t.array, dtype) for t in args[:2]]
         out = self._wrap(self.forward(*arrays, *args[2:]), (Tensor(arrays[0], dtype),))
         if state.enabled:
             self.record(out, args[:2], args[2:])
@@ -151,7 +157,7 @@ def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
 
 def _huber(d: Array, delta: float) -> Any:
     z = np.abs(d)
-    return np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
+    return np.where(z < delta, 0.5 * z * z, delta * (z - 0.5 * delta))
 
 
 def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
