@@ -20,8 +20,9 @@ Step = Callable[[Array, Array, Array, int], Array]
 
 
 def _degrees(x: Any, n: Any) -> tuple[Array, Array]:
-    """`x` and `n` broadcast to one shape, the degrees as whole numbers."""
-    whole = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0, posinf=-1.0, neginf=-1.0)
+    """`x` and `n` broadcast to one shape, the degrees as whole numbers; what 64 bits do not hold becomes negative, as in PyTorch."""
+    whole = np.trunc(np.asarray(n, np.float64))
+    whole = np.where(np.abs(whole) < 2.0**63, whole, -1.0)
     return np.broadcast_arrays(x, np.clip(whole, -1, 2**62).astype(np.int64))  # type: ignore[return-value]
 
 
