@@ -38,6 +38,7 @@ import numpy as np
 from numpy import ndarray
 
 from gradcli import limits
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.op_node import Plan as Keeping
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, blocks
@@ -155,6 +156,8 @@ class Plan:
         try:
             for i in self.outer:
                 leaf = values[i]
+                if type(leaf.node) is OpNode and leaf.node.outputs is None and leaf.node.shape != leaf.array.shape:
+                    return None  # it was reshaped in place with nothing recorded, and a walk raises PyTorch's error
                 edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
                 if edge[0] is None:
                     return None
