@@ -22,7 +22,7 @@ from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
-from gradcli.core.ops.layers.boolean_dispatch import Dispatched, DispatchedPython
+from gradcli.core.ops.layers.pooling.return_indices import Dispatched, DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
 from gradcli.core.ops.rules import moves

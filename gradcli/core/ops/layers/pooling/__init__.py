@@ -1,1 +1,1 @@
-"""Pooling with random windows, and the inverse of max pooling."""
+"""Pooling with random windows, the inverse of max pooling, and the argument `return_indices` of both."""

@@ -16,8 +16,8 @@ from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import size, with_method
 from gradcli.core.ops.layers import pooling_checks
-from gradcli.core.ops.layers.boolean_dispatch import DispatchedPython
 from gradcli.core.ops.layers.max_pool import pooled, records_of_maxima
+from gradcli.core.ops.layers.pooling.return_indices import DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, VOLUME
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
