@@ -158,7 +158,7 @@ class FoldedNode(Lazy):
         tensors: dict[int, Tensor] = {}
         expected: dict[int, int] = {}
         if kept is not None:
-            tensors = {slot: Tensor(array, plan.dtype) for slot, array in zip(plan.kept, kept, strict=True)}
+            tensors = {slot: Tensor(one, plan.dtype) if type(one) is ndarray else one for slot, one in zip(plan.kept, kept, strict=True)}
             for slot, leaf, version in zip(plan.kept, leaves, versions, strict=False):
                 tensors[slot], expected[slot] = leaf, version
             for slot, base, source in plan.views:
@@ -179,11 +179,13 @@ class FoldedNode(Lazy):
                 else:
                     tensors[named.slot] = tensor
         made: list[Node] = []
+        origins = None if plan.origins is None else plan.origins(self.origin)
         for k, template in enumerate(plan.nodes):
             node: OpNode = self
             if k < plan.count - 1:
                 node = known.get(k) or _new()
                 _begin(node, template, self.sequence - plan.count + 1 + k)
+                node.origin = template.origin if origins is None else origins[template.origin]
             made.append(node)
             node.edges = tuple([_edge(to, made, edges) for to in template.edges])
             node.op, node.plan, node.attrs = template.op, template.keeping, template.attrs
@@ -251,9 +253,9 @@ def _new() -> OpNode:
 
 
 def _begin(node: OpNode, template: Template, sequence: int) -> None:
-    """Give a node what every node has, except `plain`, which may be False already."""
+    """Give a node what every node has, except its origin, and `plain`, which may be False already."""
     node.__class__ = OpNode
-    node.shape, node.dtype, node.origin = template.shape, template.dtype, template.origin
+    node.shape, node.dtype = template.shape, template.dtype
     node.sequence = sequence
     node.outputs = node.hooks = node.retained = None
 

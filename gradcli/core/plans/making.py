@@ -15,9 +15,9 @@ from gradcli.core.graph.op_node import OpNode, message_name
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.plans.backward_plan import BackwardPlan
-from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Viewed, packed
+from gradcli.core.plans.plan import Back, Kind, Named, Plan, Step, Template, Text, Viewed, packed
 from gradcli.core.plans.watching import Ran
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, check_whole
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
@@ -39,14 +39,17 @@ class Result(NamedTuple):
     stays: bool
 
 
-def make(values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> Plan | None:
+def make(
+    values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result], text: Text | None = None
+) -> Plan | None:
     """The plan of an expression, or of assignments that follow each other.
 
     `values` are those of its names, each of which stands in it as often as `occurrences` says (None where that is not known, as for
-    parameters of modules); `ran` are the operations that gave the `results`. None where no plan can be made.
+    parameters of modules); `ran` are the operations that gave the `results`. The numbers of `text` are leaves of the plan. None where no
+    plan can be made.
     """
     try:
-        forward = _Forward(values, occurrences, ran, results)
+        forward = _Forward(values, occurrences, ran, results, text)
         if forward.nodes:
             _Backward(forward)
         return forward.plan
@@ -73,12 +76,21 @@ def require(holds: bool) -> None:
         raise NoPlanError
 
 
-class Slots:
-    """Numbers the slots, of names, constants and results in this order, and makes steps of operations."""
+def place_of(text: Text, origin: Any) -> int:
+    """`text.place_of(origin)`. Raises NoPlanError."""
+    try:
+        return text.place_of(origin)
+    except LookupError as error:
+        raise NoPlanError from error
 
-    def __init__(self, values: Sequence[Any], ran: list[Ran], dtype: DType) -> None:
+
+class Slots:
+    """Numbers the slots, of names, leaves that are numbers, constants and results in this order, and makes steps of operations."""
+
+    def __init__(self, values: Sequence[Any], ran: list[Ran], dtype: DType, text: Text | None = None) -> None:
         self.values = values
         self.ran = ran
+        self.text = text
         self.plan = Plan()
         self.plan.dtype = dtype
         #: the slot of each tensor by its id, and the values of all slots
@@ -87,6 +99,11 @@ class Slots:
         self.views: dict[int, tuple[int, Op]] = {}
         self.content: list[Any] = []
         self.plan.kinds = tuple([self._leaf(value) for value in values])
+        self.content += text.numbers if text else ()
+        #: the slots of numbers that are leaves, by the id of an operation's result and the place of the number among its inputs
+        self.numbers: dict[tuple[int, int], int] = {}
+        #: by these slots, those of what the operations take, which are arrays without dimensions or the numbers themselves
+        self.operands: dict[int, int] = {}
         #: for each operation, the slots of its arguments, -1 for tensors
         self.arguments: list[list[int]] = []
 
@@ -114,6 +131,8 @@ class Slots:
 
     def number_constants(self) -> None:
         """Number the constants, and the results behind them."""
+        made: dict[int, Callable[[Any], Any]] = {}
+        scalar = _scalar_of(self.plan.dtype)
         for ran in self.ran:
             require(not (ran.op.many or ran.op.variadic or ran.op.on_tensors or ran.op.outputs) and len(ran.outs) == 1)
             given: list[int] = []
@@ -122,17 +141,32 @@ class Slots:
                     given.append(-1)
                     continue
                 require(_is_plain(one))
-                number = isinstance(ran.op.forward, np.ufunc) and i < len(ran.inputs) and type(one) in (int, float)
-                given.append(len(self.content))
-                self.content.append(_array(self.plan.dtype.scalar(one)) if number else one)
+                as_scalar = isinstance(ran.op.forward, np.ufunc) and i < len(ran.inputs) and type(one) in (int, float)
+                number = None if self.text is None or i >= len(ran.inputs) else self.text.number_at(ran.origin, one)
+                if number is None:
+                    given.append(len(self.content))
+                    self.content.append(scalar(one) if as_scalar else one)
+                    continue
+                leaf = len(self.values) + number
+                require(leaf not in self.operands)
+                self.numbers[id(ran.outs[0]), i] = self.operands[leaf] = leaf
+                given.append(leaf)
+                if as_scalar or type(one) is int:
+                    made[leaf] = scalar if as_scalar else _whole
             self.arguments.append(given)
-        self.plan.constants = self.content[len(self.values) :]
+        leaves = 0 if self.text is None else len(self.text.numbers)
+        require(len(self.operands) == leaves)  # each is an operand, from none another number is computed
+        self.plan.constants = self.content[len(self.values) + leaves :]
+        for leaf, function in made.items():
+            self.operands[leaf] = len(self.content)
+            self.content.append(function(self.content[leaf]))
+        self.plan.steps = tuple([(function, leaf, -1, False) for leaf, function in made.items()])
 
     def step(self, ran: Ran, places: list[int]) -> Step:
         """The step of one operation, after it has given the same result once more."""
         out = ran.outs[0]
         self._check_tensor(out)
-        given = [self.slots.get(id(ran.inputs[i]), -1) if at < 0 else at for i, at in enumerate(places)]
+        given = [self.slots.get(id(ran.inputs[i]), -1) if at < 0 else self.operands.get(at, at) for i, at in enumerate(places)]
         require(min(given) >= 0)  # a tensor that the expression did not make
         arguments = [self.content[at] for at in given]
         try:
@@ -160,21 +194,27 @@ class Slots:
 class _Forward(Slots):
     """Makes the forward steps."""
 
-    def __init__(self, values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> None:
+    def __init__(
+        self, values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result], text: Text | None
+    ) -> None:
         result = results[-1].value
         require(len(ran) > 1 and result is ran[-1].outs[0])
         for one in results:
             require(type(one.value) is Tensor and one.value.view is None and one.value.meta is None and one.value.dtype.is_plain)
             require(one.value.node is None or result.node is not None)
-        super().__init__(values, ran, result.dtype)
+        super().__init__(values, ran, result.dtype, text)
         self.results = results
         #: whether the result has a node
         self.nodes = result.node is not None
         self.plan.shape = result.array.shape
-        self.plan.origin = state.origin
+        if text is None:
+            self.plan.origin = state.origin
+        else:
+            require(place_of(text, state.origin) == 0)
+            self.plan.origins = text.origins
         self._check_results(occurrences)
         self.number_constants()
-        self.plan.steps = tuple([self.step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
+        self.plan.steps += tuple([self.step(ran, given) for ran, given in zip(self.ran, self.arguments, strict=True)])
         named = [self.slots[id(one.value)] for one in results[:-1] if one.stays]
         self.plan.named = tuple([Named(slot, None, None) for slot in named])
 
@@ -208,6 +248,22 @@ def _is_scalar(one: Any, other: Any) -> bool:
     return type(one) is np.ndarray and type(other) is np.ndarray and one.size == 1 and one.ndim > 0 and other.size > 1
 
 
+def _scalar_of(dtype: DType) -> Callable[[float], Array]:
+    """A function that makes a number an array without dimensions, which functions of numpy take in less time. It raises ProgramError."""
+    kind = dtype.np
+
+    def scalar(number: float) -> Array:
+        return np.array(_whole(number) if type(number) is int else number, kind)
+
+    return scalar
+
+
+def _whole(number: int) -> int:
+    """The number. Raises ProgramError where 64 bits cannot hold it."""
+    check_whole(number)
+    return number
+
+
 def _is_plain(value: Any) -> bool:
     """Whether a plain argument is a value that the program wrote, no data."""
     if type(value) is tuple:
@@ -218,6 +274,11 @@ def _is_plain(value: Any) -> bool:
 def _array(value: Any) -> Any:
     """A scalar of numpy as an array, which functions of numpy take in less time; any other value itself."""
     return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _is_alone(needs: tuple[tuple[int, int], ...]) -> bool:
+    """Whether a rule needs one argument beside the gradient."""
+    return len(needs) == 2 and needs[0] == (op_node.GRAD, 0)
 
 
 class _Backward:
@@ -254,7 +315,7 @@ class _Backward:
         require(len(node.edges) == len(ran.inputs))
         saved = None
         if node.saved is not None:
-            saved = tuple([self._saved(one, i in keeping.keep) for i, one in enumerate(ran.inputs)])
+            saved = tuple([self._saved(ran, i) if i in keeping.keep else None for i in range(len(ran.inputs))])
         keeps = keeping.keep_out or any(place is not None and place[0] >= 0 for place in saved or ())
         require(keeping.frees or not keeps)
         edges = tuple([self._edge(one, to) for one, (to, _) in zip(ran.inputs, node.edges, strict=True)])
@@ -262,12 +323,23 @@ class _Backward:
         self.numbers[slot] = len(self.nodes)
         self.nodes.append(node)
         self.ran.append(ran)
-        return Template(node.op, keeping, node.attrs, node.origin, node.shape, node.dtype, edges, saved, slot)
+        return Template(node.op, keeping, node.attrs, self._origin(node.origin), node.shape, node.dtype, edges, saved, slot)
 
-    def _saved(self, one: Any, kept: bool) -> tuple[int, Any] | None:
-        if not kept:
-            return None
-        return (self._slot(one), None) if type(one) is Tensor else (-1, one)
+    def _origin(self, origin: Any) -> Any:
+        text = self.forward.text
+        return origin if text is None else place_of(text, origin)
+
+    def _saved(self, ran: Ran, at: int) -> tuple[int, Any] | None:
+        """What is kept of an input."""
+        one = ran.inputs[at]
+        if type(one) is Tensor:
+            return self._slot(one), None
+        leaf = self._leaf(ran, at)
+        return (-1, one) if leaf is None else (leaf, None)
+
+    def _leaf(self, ran: Ran, at: int) -> int | None:
+        """The slot of an input that is a number and a leaf."""
+        return self.forward.numbers.get((id(ran.outs[0]), at))
 
     def _edge(self, one: Any, to: Any) -> int | None:
         if to is None:
@@ -283,6 +355,8 @@ class _Backward:
         """Number the slots that backward needs: those of names first, then those of results with names."""
         kept = {place[0] for one in self.templates for place in one.saved or () if place is not None and place[0] >= 0}
         kept |= {one.slot for one in self.templates if one.keeping.keep_out}
+        for node, ran in zip(self.nodes, self.ran, strict=True):
+            kept |= {slot for _, _, needs in node.plan.calls for need in needs if (slot := self._number(ran, need, needs)) is not None}
         views = sorted((slot, *view) for slot, view in self.forward.views.items() if slot in kept)
         self.plan.views = tuple([Viewed(slot, base, message_name(op.grad_fn)) for slot, base, op in views])
         kept |= {one.base for one in self.plan.views}
@@ -339,6 +413,11 @@ class _Backward:
         unchanged = len(given) == 1 and result is arguments[0]
         return (None if unchanged else function, *packed(given), summed, to)
 
+    def _number(self, ran: Ran, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int | None:
+        """The slot of an argument of a rule that is a number and a leaf; None for any other argument."""
+        leaf = self._leaf(ran, need[1]) if need[0] == op_node.INPUT else None
+        return leaf if leaf is None or not _is_alone(needs) else self.forward.operands[leaf]
+
     def _argument(self, k: int, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int:
         """The slot of one argument of a rule."""
         node, ran = self.nodes[k], self.ran[k]
@@ -349,8 +428,10 @@ class _Backward:
             value = ran.inputs[at]
             if type(value) is Tensor:
                 return self.places[self._slot(value)]
-            alone = len(needs) == 2 and needs[0] == (op_node.GRAD, 0)
-            return self._new(_array(node.dtype.scalars.get(value, value)) if alone and value is not None else value)
+            number = self._number(ran, need, needs)
+            if number is not None:
+                return self.places[number]
+            return self._new(_array(node.dtype.scalars.get(value, value)) if _is_alone(needs) and value is not None else value)
         if kind == op_node.OUT:
             return self.places[self.templates[k].slot]
         if kind == op_node.XP:

@@ -25,13 +25,16 @@ Where `.backward()` follows the assignments, the plan goes on with its backward 
 what results is a graph that has been freed. Statements that write in place while nothing is recorded have plans of their own
 (`update_plan.py`). Both hold only while nobody can see the difference: leaves have no hooks, and what is written to is no view.
 
+A plan may also hold for other numbers than those that its expression was written with: then they are leaves, and the places of its
+operations are looked up in the text of each evaluation.
+
 The rest of the core asks a node whether it is `folded`, and knows nothing else about plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 import numpy as np
@@ -62,18 +65,36 @@ Back = tuple[Any, Any, int, tuple[int, ...] | None, int]
 _NUMBERS = (float, int)
 
 
+class Text(Protocol):
+    """An expression with numbers that may be others in the next evaluation."""
+
+    #: the values of these numbers
+    numbers: Sequence[float]
+
+    def number_at(self, origin: Any, value: Any) -> int | None:
+        """Which of the numbers is `value`, an operand of the operation with this origin; None where it is none of them."""
+
+    def place_of(self, origin: Any) -> int:
+        """The number of an origin among those that `origins` gives. Raises LookupError."""
+
+    def origins(self, last: Any) -> Sequence[Any]:
+        """The origins of an expression with the same shape from that of the last operation, which comes first."""
+
+
 class Template(NamedTuple):
     """What the nodes of one step have in common: everything but tensors and edges that lead out of the plan."""
 
     op: Op
     keeping: Keeping
     attrs: tuple[Any, ...]
+    #: its place in the program, or in a plan with `origins` its number among these
     origin: Any
     shape: tuple[int, ...]
     dtype: DType
     #: for each input: the number of a node of the plan, -1 - the number of an outer edge, or None without edge
     edges: tuple[int | None, ...]
-    #: for each input that is kept: (slot, None) of a tensor, (-1, value) of a number; None where nothing is kept
+    #: for each input that is kept: (slot, None) of a tensor or of a number that is a leaf, (-1, value) of any other number; None where
+    #: nothing is kept
     saved: tuple[tuple[int, Any] | None, ...] | None
     #: the slot of the output
     slot: int
@@ -104,7 +125,7 @@ class Plan:
 
     __slots__ = (
         *("backward", "blank", "bounds", "constants", "count", "dtype", "enabled", "exposed", "frees", "keep_out", "kept", "kept_leaves"),
-        *("kinds", "largest", "named", "nodes", "origin", "outer", "outward", "root", "shape", "steps", "views"),
+        *("kinds", "largest", "named", "nodes", "origin", "origins", "outer", "outward", "root", "shape", "steps", "views"),
     )
 
     def __init__(self) -> None:
@@ -114,13 +135,15 @@ class Plan:
         self.bounds = limits.current
         #: the most elements of any array
         self.largest = 0
-        #: values of slots behind those of the expression's names
+        #: values of slots behind those of the expression's names and of the numbers that are leaves
         self.constants: list[Any] = []
         self.steps: tuple[Step, ...] = ()
         self.dtype: Any = None
         self.shape: tuple[int, ...] = ()
         #: the place of the last step in the program
         self.origin: Any = None
+        #: gives all places from that of the last step, where each evaluation has others; else None
+        self.origins: Callable[[Any], Sequence[Any]] | None = None
         #: nodes that the plan stands for, oldest first
         self.nodes: tuple[Template, ...] = ()
         self.count = 0
@@ -147,9 +170,12 @@ class Plan:
         self.root = 0
         self.backward: tuple[Back, ...] = ()
 
-    def run(self, values: Sequence[Any]) -> list[Tensor] | None:
-        """The results, that of the whole expression last, from the values of names; None where the plan does not hold. Raises no error."""
-        slots = self.forward(values)
+    def run(self, values: Sequence[Any], numbers: Sequence[float] = (), origin: Any = None) -> list[Tensor] | None:
+        """The results, that of the whole expression last, from the values of names; None where the plan does not hold. Raises no error.
+
+        `numbers` and `origin` are the numbers that are leaves, and the place of the last step, where each evaluation has others.
+        """
+        slots = self.forward(values, numbers)
         if slots is None:
             return None
         edges: list[Edge] = []
@@ -164,15 +190,15 @@ class Plan:
                 edges.append(edge)
         except GradcliError:
             return None
-        made = self.results(slots)
+        made = self.results(slots, origin)
         if self.count:
-            made[-1].node = self.node(made, values, edges, slots)
+            made[-1].node = self.node(made, values, edges, slots, origin)
             made[-1].requires_grad = True
         return made
 
-    def forward(self, values: Sequence[Any]) -> list[Any] | None:
-        """The slots of names, constants and results; None where the plan does not hold, or a step fails. Raises no error."""
-        slots = self.slots(values)
+    def forward(self, values: Sequence[Any], numbers: Sequence[float] = ()) -> list[Any] | None:
+        """The slots of names, numbers, constants and results; None where the plan does not hold, or a step fails. Raises no error."""
+        slots = self.slots(values, numbers)
         if slots is None:
             return None
         try:
@@ -188,8 +214,8 @@ class Plan:
             return None
         return slots
 
-    def slots(self, values: Sequence[Any]) -> list[Any] | None:
-        """The slots of names and constants; None where the plan does not hold."""
+    def slots(self, values: Sequence[Any], numbers: Sequence[float] = ()) -> list[Any] | None:
+        """The slots of names, numbers and constants; None where the plan does not hold."""
         if (
             state.enabled is not self.enabled
             or state.observed
@@ -222,19 +248,20 @@ class Plan:
                 slots.append(value)  # 0.0 and -0.0 are equal and differ
             else:
                 return None
+        slots += numbers
         slots += self.constants
         return slots
 
-    def results(self, slots: Sequence[Array]) -> list[Tensor]:
+    def results(self, slots: Sequence[Array], origin: Any = None) -> list[Tensor]:
         """The tensors of the names and of the whole expression, without nodes."""
-        state.origin = self.origin
+        state.origin = self.origin if origin is None else origin
         made = [Tensor(slots[one.slot], self.dtype) for one in self.named] if self.named else []
         made.append(Tensor(slots[-1], self.dtype))
         return made
 
-    def node(self, made: list[Tensor], values: Sequence[Any], edges: list[Edge], slots: list[Array]) -> FoldedNode:
+    def node(self, made: list[Tensor], values: Sequence[Any], edges: list[Edge], slots: list[Array], origin: Any = None) -> FoldedNode:
         """The node of the results, which is not walked through yet."""
-        node = self._node()
+        node = self._node(origin)
         leaves = [values[i] for i in self.kept_leaves] if self.kept_leaves else []
         node.run = (
             self,
@@ -255,14 +282,14 @@ class Plan:
         node.run = (self, edges, [], [], None, None, parts)
         return node
 
-    def _node(self) -> FoldedNode:
+    def _node(self, origin: Any = None) -> FoldedNode:
         node = FoldedNode.__new__(FoldedNode)
         node.shape = self.shape
         node.dtype = self.dtype
         node.outputs = node.hooks = node.retained = None
         state.sequence += self.count
         node.sequence = state.sequence - 1
-        node.origin = self.origin
+        node.origin = self.origin if origin is None else origin
         node.plain = True
         node.freed = False
         return node

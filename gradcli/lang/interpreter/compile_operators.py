@@ -26,12 +26,7 @@ _LOOP_FROM = 12
 
 def binary(node: Binary, context: Context) -> Run:
     """A chain of arithmetic operators of one precedence level."""
-    left: Node = node.first
-    steps: list[tuple[str, Run, Step, Expr]] = []
-    for op, right, end in zip(node.ops, node.rest, node.ends, strict=True):
-        step = Step(op, left, right, node.start, end)
-        steps.append((op, context.expression(right), step, right))
-        left = step
+    steps = [(step.op, context.expression(step.right), step, step.right) for step in node.steps()]
     run = context.expression(node.first)
     if len(steps) >= _LOOP_FROM:
         return _chain(run, steps)

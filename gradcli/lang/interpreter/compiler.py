@@ -71,6 +71,19 @@ def _again(mode: str, statements: bool) -> Tables:
     return Tables({**_EXPRESSIONS, **more}, once.statements, once=once, block=repeated_block)
 
 
+@cache
+def _shaped(mode: str, statements: bool) -> Tables:
+    """The tables for what may have the shape of earlier expressions."""
+    from gradcli.lang.interpreter.compile_shaped import shaped
+
+    once = _tables(mode, statements)
+    more: dict[type, Compile] = {kind: shaped(_EXPRESSIONS[kind]) for kind in (nodes.Binary, nodes.Call, nodes.Unary)}
+    return Tables({**_EXPRESSIONS, **more}, once.statements, once.again, once)
+
+
+#: from so many statements or expressions on, shapes are looked for
+_MANY = 16
+
 #: how many compiled programs and expressions are kept for another run
 _KEPT = 256
 
@@ -85,13 +98,22 @@ def _compiled(node: nodes.Expr | nodes.Program, one_off: bool, make: Callable[[T
     known = _cache.get(key)
     if known is not None and known[1]:
         return known[0]
-    again = known is not None or mode == "first"
+    again = known is not None
     if known is None and len(_cache) >= _KEPT:
         del _cache[next(iter(_cache))]
-    tables = _tables(mode, isinstance(node, nodes.Program))
-    made = lasting(lambda: make(tables.again() if again else tables))
+    made = lasting(lambda: make(_tables_for(node, mode, again)))
     _cache[key] = made, again
     return made
+
+
+def _tables_for(node: nodes.Expr | nodes.Program, mode: str, again: bool) -> Tables:
+    is_program = isinstance(node, nodes.Program)
+    if again:
+        return _tables(mode, is_program).again()
+    many = len(_cache) > _MANY or (isinstance(node, nodes.Program) and len(node.body) > _MANY)
+    if mode == "first" or (mode != "off" and many):
+        return _shaped(mode, is_program)
+    return _tables(mode, is_program)
 
 
 def compile_expression(node: nodes.Expr, one_off: bool) -> Run:

@@ -18,6 +18,7 @@ from gradcli.lang.syntax.nodes import (
     Expr,
     ExprStmt,
     Name,
+    Node,
     Slice,
     Stmt,
     Subscript,
@@ -36,10 +37,12 @@ FUNCTIONS = frozenset(
     }
 )
 _OPERATORS = frozenset(("+", "-", "*", "/", "**", "@"))
+#: operators that are the same for all numbers, and have in-place statements
+_ARITHMETIC = frozenset(("+", "-", "*", "/"))
 _IN_TESTS = frozenset(("+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">="))
-_IN_PLACE = frozenset(("+", "-", "*", "/"))
 #: what stands between `torch` and a function
 _MODULES = frozenset(("nn", "functional"))
+_NUMBERS = frozenset((int, float))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 #: expressions with more parts have no plan as a whole
@@ -56,6 +59,10 @@ class Leaves(NamedTuple):
     names: list[Expr]
     #: what is called and may be a module: names, and attributes of names
     modules: list[Expr]
+    #: numbers beside `+`, `-`, `*` and `/`: constants, or `-` before one
+    numbers: list[Expr]
+    #: what is equal for expressions that call no modules and differ in the values of `numbers` alone
+    shape: list[object]
 
 
 def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves | None:
@@ -63,7 +70,7 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
 
     Expressions of no more than `least` operators have none. Without `modules`, nothing that may be one is called.
     """
-    found = Leaves([], [])
+    found = Leaves([], [], [], [])
     stack: list[Expr] = [node]
     parts = work = 0
     while stack:
@@ -72,14 +79,27 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
         kind = type(at)
         if kind is Name:
             found.names.append(at)
+            found.shape.append(at.id)  # type: ignore[attr-defined]
         elif kind is Binary:
-            if not _OPERATORS.issuperset(at.ops):  # type: ignore[attr-defined]
+            ops = at.ops  # type: ignore[attr-defined]
+            if not _OPERATORS.issuperset(ops):
                 return None
-            work += len(at.ops)  # type: ignore[attr-defined]
-            stack += (at.first, *at.rest)  # type: ignore[attr-defined]
+            work += len(ops)
+            found.shape.append(ops)
+            for operand in (at.first, *at.rest):  # type: ignore[attr-defined]
+                if is_number(operand) and ops[0] in _ARITHMETIC:
+                    parts += 1
+                    work += type(operand) is Unary
+                    found.numbers.append(operand)
+                    found.shape.append(type(value_of(operand)))
+                else:
+                    stack.append(operand)
+                    found.shape.append(None)
         elif kind is Constant:
-            if type(at.value) not in _PLAIN:  # type: ignore[attr-defined]
+            value = at.value  # type: ignore[attr-defined]
+            if type(value) not in _PLAIN:
                 return None
+            found.shape.append((type(value), value))
         elif kind is Call:
             function = at.function  # type: ignore[attr-defined]
             owner = function.value if type(function) is Attribute else function
@@ -91,35 +111,54 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
                 found.modules.append(function)
             else:
                 return None
-            stack += (*at.args, *[keyword.value for keyword in at.keywords])  # type: ignore[attr-defined]
-            if any(keyword.name is None for keyword in at.keywords):  # type: ignore[attr-defined]
+            keywords = at.keywords  # type: ignore[attr-defined]
+            if any(keyword.name is None for keyword in keywords):
                 return None
+            stack += (*at.args, *[keyword.value for keyword in keywords])  # type: ignore[attr-defined]
+            method = function.name if type(function) is Attribute else None
+            found.shape.append((kind, method, len(at.args), *[keyword.name for keyword in keywords]))  # type: ignore[attr-defined]
         elif kind is Attribute:
             name = at.name  # type: ignore[attr-defined]
             if name == "grad" and type(at.value) is Name:  # type: ignore[attr-defined]
                 found.names.append(at)
+                found.shape.append((kind, at.value.id))  # type: ignore[attr-defined]
             elif name in _MODULES:
                 stack.append(at.value)  # type: ignore[attr-defined]
+                found.shape.append((kind, name, None))
             else:
                 return None
         elif kind is Unary:
             if at.op != "-":  # type: ignore[attr-defined]
                 return None
             work += 1
+            found.shape.append(kind)
             stack.append(at.operand)  # type: ignore[attr-defined]
         elif kind is TupleExpr:
             stack += at.items  # type: ignore[attr-defined]
+            found.shape.append((kind, len(at.items)))  # type: ignore[attr-defined]
         elif kind is Subscript:
             index = at.index  # type: ignore[attr-defined]
             if not all(map(_is_constant_index, index.items if type(index) is TupleExpr else (index,))):
                 return None
             work += 1
             stack.append(at.value)  # type: ignore[attr-defined]
+            found.shape.append((kind, index.text))
         else:
             return None
         if parts > _MOST:
             return None
     return found if work > least and found.names else None
+
+
+def is_number(node: Node) -> bool:
+    """Whether it is an int or a float that the program wrote, or `-` before one."""
+    literal = node.operand if type(node) is Unary and node.op == "-" else node
+    return type(literal) is Constant and type(literal.value) in _NUMBERS
+
+
+def value_of(number: Expr) -> float:
+    """The value of a number that the program wrote."""
+    return -number.operand.value if type(number) is Unary else number.value  # type: ignore[attr-defined, no-any-return]
 
 
 def _is_constant_index(node: Expr | None) -> bool:
@@ -186,7 +225,7 @@ def _is_update(statement: Stmt, found: Updates, without_grad: bool, dropped: boo
         return False
     if type(statement) is AugAssign:
         leaves = leaves_of(statement.value, -1, modules=False)
-        if leaves is None or type(statement.target) is not Name or statement.op not in _IN_PLACE or not without_grad:
+        if leaves is None or type(statement.target) is not Name or statement.op not in _ARITHMETIC or not without_grad:
             return False
         found.operands.extend((statement.target, *leaves.names))
         return True

@@ -293,6 +293,15 @@ class Binary(Expr):
         self.rest = rest
         self.ends = ends
 
+    def steps(self) -> list[Step]:
+        """The operators with their operands, each of which is the left operand of the next."""
+        left: Node = self.first
+        found: list[Step] = []
+        for op, right, end in zip(self.ops, self.rest, self.ends, strict=True):
+            left = Step(op, left, right, self.start, end)
+            found.append(left)
+        return found
+
 
 class Compare(Expr):
     """`first ops[0] rest[0] ops[1] rest[1]`: a chain with Python's meaning."""
@@ -316,7 +325,7 @@ class Step(Node):
 
     __slots__ = ("left", "op", "right")
 
-    def __init__(self, op: str, left: Node, right: Node, start: int, end: int) -> None:
+    def __init__(self, op: str, left: Node, right: Expr, start: int, end: int) -> None:
         self.source = left.source
         self.start = start
         self.end = end

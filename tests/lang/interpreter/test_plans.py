@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -472,8 +473,49 @@ def training_program(seed: int) -> str:
     return SETUP + MODULE_SETUP + OWN + start + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
 
 
+NUMBERS = ["2", "0.5", "-3", "7", "1.5", "-0.25", "1", "0", "0.0", "-0.0", "1e30", "1e300", "-1e-30", "16777217", "1e999"]
+NUMBERS += [str(2**63), str(2**70)]
+NAMES = ["x = x.detach().double().requires_grad_()", "x = torch.cat([x.detach(), x.detach()])[:3].requires_grad_()", "s = x", "k = k + 1"]
+
+
+def line_program(seed: int) -> str:
+    """Lines with the same few expressions, whose numbers are others in each line, and something odd in between."""
+    rng = random.Random(seed)
+    forms = [expression(rng, rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
+    forms = [re.sub(r"(?<![\w.\[])-?\d+(\.\d+)?(?=\.[a-z])", r"(\g<0>)", form) for form in forms]
+    forms = [re.sub(r"(?<![\w.\[(])-?\d+(\.\d+)?(?![\w\].])", "#", form) for form in forms]
+    forms.append(rng.choice(["# - x / #", "(x * # + #).sum() * w", "total + (# * x - #).mean()", "x * (k * #) + #", "x * # ** 2 + # / s"]))
+    text = "total = s * 2\nkept = []\n"
+    for i in range(rng.randint(40, 70)):
+        line = re.sub("#", lambda _: rng.choice(NUMBERS[: rng.choice([6, 6, len(NUMBERS)])]), rng.choice(forms))
+        kind = rng.random()
+        line = f"y = {line}" if kind < 0.6 else f"y = total = {line}" if kind < 0.8 else f"print(({line}).tolist())"
+        text += unindented(f"i = {i}\n{line}\nkept.append(y)\nshow('y', y)")
+        if rng.random() < 0.15:
+            odd = rng.choice(NAMES) if rng.random() < 0.2 else rng.choice(STEPS) if rng.random() < 0.7 else rng.choice(BLOCKS).format(line)
+            text += unindented(odd.replace("; ", "\n"))
+    text += "".join(map(unindented, ["tree(y.grad_fn, 0)", "total.sum().backward()", "show('gx', x.grad)", "show('gs', s.grad)"]))
+    return SETUP + text
+
+
+def unindented(step: str) -> str:
+    return re.sub("(?m)^    ", "", guarded(step))
+
+
+def places(tensor: object) -> list[str]:
+    """The operations that a tensor came of, and their places in the program."""
+    found: list[str] = []
+    stack = [getattr(tensor, "node", None)]
+    while stack and len(found) < 100:
+        node = stack.pop()
+        if node is not None and hasattr(node, "edges"):
+            stack += [to for to, _ in node.edges]
+            found.append(f"{node.type_name} {getattr(node.origin, 'span', None)}")
+    return found
+
+
 def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a program prints and warns, and the error that it ends with."""
+    """What a program prints and warns, the error that it ends with, and where the operations of the last `kept` tensors stand."""
     monkeypatch.setattr(compile_context, "plans", mode)
     written: list[str] = []
     interpreter = Interpreter(
@@ -484,10 +526,11 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         interpreter.run(parser.parse_file(Source("<program>", text)))
     except GradcliError as error:
         written.append(f"{error} {error.span and (error.span.start, error.span.end)} {error.labels}")
-    return "".join(written).splitlines()
+    kept: Any = interpreter.variables.get("kept", [])
+    return [*"".join(written).splitlines(), *[place for tensor in kept[-8:] for place in places(tensor)]]
 
 
-@pytest.mark.parametrize("make", [program, block_program, module_program, training_program])
+@pytest.mark.parametrize("make", [program, block_program, module_program, training_program, line_program])
 @pytest.mark.parametrize("group", range(8))
 def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
