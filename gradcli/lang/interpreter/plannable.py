@@ -64,6 +64,10 @@ class Leaves(NamedTuple):
     #: what is equal for expressions that call no modules and differ in the values of `numbers` alone
     shape: list[object]
 
+    def values(self) -> list[float]:
+        """The values of the numbers."""
+        return [value_of(number) for number in self.numbers]
+
 
 def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves | None:
     """The leaves of an expression that can have a plan; None for any other expression.

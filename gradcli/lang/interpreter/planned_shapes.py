@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.plans import making
@@ -10,8 +10,8 @@ from gradcli.core.plans.making import Result
 from gradcli.core.plans.plan import Plan
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.lang.interpreter import compile_context
-from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
-from gradcli.lang.interpreter.plannable import Leaves, is_number, value_of
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.interpreter.plannable import Leaves, is_number, leaves_of
 from gradcli.lang.interpreter.planned import KEPT, TRIES, Parts, load_of, may_be_planned
 from gradcli.lang.names import builtins
 from gradcli.lang.syntax.nodes import Binary, Expr, Node, Step, children
@@ -23,7 +23,6 @@ class Shape:
 
     def __init__(self, leaves: Leaves, context: Context) -> None:
         parts = Parts([], [leaves], [None], [None])
-        self._context = context
         self._loads = [load_of(name, context) for name in parts.first.values()]
         self._occurrences = [*parts.count.values()]
         # calls of bare `sum` and its like are noted at the prompt
@@ -31,50 +30,47 @@ class Shape:
         self._plans: list[Plan] = []
         self._tries = TRIES
 
-    def closure(self, node: Expr, leaves: Leaves, ordinary: Compile, context: Context) -> Run:
-        """The closure of an expression of this shape, which is compiled when no plan holds for it."""
-        numbers = [value_of(number) for number in leaves.numbers]
-        loads, plans = self._loads, self._plans
+    def closure(self, node: Expr, numbers: Sequence[float], ordinary: Callable[[], Run]) -> Run:
+        """The closure of an expression of this shape with these numbers; `ordinary` compiles it, where no plan holds."""
 
         def run(frame: Frame) -> Any:
             if self._is_noted and execution.choices is not None:
-                return ordinary(node, context.once())(frame)
+                return ordinary()(frame)
             try:
-                values = [load(frame) for load in loads]
+                values = [load(frame) for load in self._loads]
             except Exception:  # the ordinary way raises it when it comes to the name
-                return ordinary(node, context.once())(frame)
-            origin = _last(node)
-            for plan in plans:
-                made = plan.run(values, numbers, origin)
+                return ordinary()(frame)
+            last = _last(node)
+            for plan in self._plans:
+                made = plan.run(values, numbers, last)
                 if made is not None:
                     return made[0]
-            return self._without(ordinary(node, context.once()), frame, values, _Text(origin, leaves, numbers))
+            value, new = self._without(ordinary(), frame, values, _Text(node, last, numbers))
+            again = new.run(values, numbers, last) if new is not None and compile_context.plans == "first" else None
+            return value if again is None else again[0]
 
         return run
 
-    def _without(self, run: Run, frame: Frame, values: Sequence[Any], text: _Text) -> Any:
-        """The value of an expression for which no plan holds; one is made of its evaluation if it can be."""
+    def _without(self, run: Run, frame: Frame, values: Sequence[Any], text: _Text) -> tuple[Any, Plan | None]:
+        """The value of an expression for which no plan holds, and the plan that was made of its evaluation, if any."""
         if not self._tries or not may_watch() or not all(map(may_be_planned, values)):
-            return run(frame)
+            return run(frame), None
         self._tries -= 1
         value, ran = watch(lambda: run(frame))
         plan = None if ran is None else making.make(values, self._occurrences, ran, [Result(value, 0, True)], text)
         if plan is not None:
             self._plans.append(plan)
             del self._plans[:-KEPT]
-            if compile_context.plans == "first":
-                again = plan.run(values, text.numbers, text.last)
-                value = value if again is None else again[0]
-        return value
+        return value, plan
 
 
 class _Text:
     """The numbers of an expression, and the places of its operations."""
 
-    def __init__(self, last: Node, leaves: Leaves, numbers: Sequence[float]) -> None:
-        self.last = last
+    def __init__(self, node: Expr, last: Node, numbers: Sequence[float]) -> None:
+        leaves = leaves_of(node, modules=False)
         self.numbers = numbers
-        self._literals = leaves.numbers
+        self._literals = leaves.numbers if leaves else ()
         self._places = _origins(last)
 
     def number_at(self, origin: Any, value: Any) -> int | None:

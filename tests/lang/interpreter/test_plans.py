@@ -20,8 +20,9 @@ from gradcli.core.plans.folded_node import PartNode
 from gradcli.core.plans.update_plan import UpdatePlan
 from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
-from gradcli.lang.interpreter import compile_context
+from gradcli.lang.interpreter import compile_context, compile_shaped
 from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.interpreter.planned_shapes import Shape
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
 
@@ -722,6 +723,39 @@ def test_values_of_changing_kinds_make_few_plans(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(making, "make", lambda *args: made.append(make(*args)) or made[-1])
     run("for i in range(1, 60):\n    a = torch.ones(i, requires_grad=True)\n    y = (a * a + a).sum()\n", monkeypatch)
     assert 0 < len(made) < 20
+
+
+@pytest.mark.parametrize(
+    ("form", "folded"),
+    [
+        ("(x * {0} + {1}).mean()", True),
+        ("({0} - x) / {1}.5 + s * -{0}", True),
+        ("(x ** 2 * {0}).sum() - {1}", True),
+        ("x ** {0} * {1} + s", False),  # the exponent decides which rule holds
+        ("x * ({0} + {1}) + s", False),  # a number that is computed
+        ("x * {0}", False),  # one operation
+        ("torch.sin(x * {0})[0] + {1}", False),  # a view of what no name has
+    ],
+)
+def test_which_lines_that_differ_in_numbers_have_a_plan(form: str, folded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_shaped, "shapes", compile_shaped.Shapes())
+    lines = [f"y = {form.format(i, i + 2)}\n" for i in range(1, 30)]
+    node = run("".join(lines), monkeypatch).get("y").node
+    assert node.folded is folded
+    assert [type(shape) for shape in compile_shaped.shapes.known.values()].count(Shape) == (form not in ("x ** {0} * {1} + s", "x * {0}"))
+    assert len(node.origin.text) <= len(lines[-1])  # its place is that of the last line, not of the line that the plan was made of
+    assert node.origin.span.source.text.count("\n", 0, node.origin.start) == SETUP.count("\n") + len(lines) - 1
+
+
+def test_few_shapes_are_kept_and_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_shaped, "shapes", compile_shaped.Shapes())
+    run("".join(f"a{i} = (x * 2 + 1).sum()\nb{i} = (x * a{i} + 1).sum()\n" for i in range(600)), monkeypatch)
+    shapes = compile_shaped.shapes
+    assert len(shapes.known) <= 512
+    assert shapes.misses < 3  # one of the two has a plan
+    run("".join(f"c{i} = x\ny = (x * c{i} + 1).sum()\n" for i in range(2000)), monkeypatch)
+    assert len(shapes.known) < 520 - 1
+    assert shapes.misses > 2000
 
 
 def test_one_evaluation_loads_no_plans() -> None:
