@@ -10,10 +10,11 @@ from typing import Any, Literal
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
+from gradcli.core.functions.out import OutRule
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError
 
 Overload = tuple[str, Callable[..., Any]]
 #: how operands may not share memory with a tensor that is written to: in part, or at all
@@ -58,6 +59,7 @@ class Function:
         "analytic",
         "aliases",
         "takes_out",
+        "out",
         "python_name",
         "parsed_as",
         "overlap",
@@ -81,7 +83,7 @@ class Function:
         written: Sequence[Overload] = (),
         analytic: Callable[..., Any] | None = None,
         aliases: Sequence[str] = (),
-        out: bool = False,
+        out: OutRule = False,
         python: str = "",
         parsed_as: str = "",
         overlap: Overlap | None = None,
@@ -107,7 +109,8 @@ class Function:
         self.analytic = analytic
         #: further names in the same places; `linalg.x` for another namespace below torch
         self.aliases = tuple(aliases)
-        self.takes_out = out
+        self.takes_out = bool(out)
+        self.out = out
         #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
         self.python_name = python
         #: the name in errors about arguments, where it is another
@@ -158,7 +161,7 @@ class Function:
             if self.takes_out and len(args) > self.parser.signatures[0].max_positional:
                 args, kwargs = args[:-1], {**kwargs, "out": args[-1]}  # Python's functions take it by position too
         if self.takes_out and "out" in kwargs:
-            return self._into(args, kwargs)
+            return _out_arguments().call(self, args, kwargs)
         return (self._parser or self.parser).call(args, kwargs)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -181,28 +184,6 @@ class Function:
         required = sum(not p.has_default for p in parameters)
         check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only and p.name not in names])
 
-    def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call with `out=`: the result is written into it."""
-        rules, name = _out_arguments(), self.operator
-        dimension = len(args) > 1 or "dim" in kwargs
-        if dimension and name in rules.IN_ITS_DTYPE and kwargs.get("dtype") is None and type(kwargs["out"]) is Tensor:
-            kwargs = {**kwargs, "dtype": kwargs["out"].dtype}
-        signature, values = self.parser.find(args, kwargs)
-        out = values[signature.out_at] if signature.out_at >= 0 else None
-        if type(out) is Tensor:
-            _take_dtype(signature, values, out)
-        if signature.out_at >= 0:
-            values.pop(signature.out_at)
-        if out is None:
-            return signature.implementation(*values)
-        tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
-        listed = [t for a in args[:1] if isinstance(a, (list, tuple)) for t in a]
-        result = rules.computed(name, signature.implementation, values, out, tensors, listed, bool(self.ops))
-        several = isinstance(out, (tuple, list))
-        made = rules.write_several(name, out, result, tensors) if several else rules.write(name, out, result, tensors)
-        rules.check_no_tangent(name, [*tensors, *listed], bool(self.ops))
-        return made
-
 
 @cache
 def _out_arguments() -> Any:
@@ -210,18 +191,6 @@ def _out_arguments() -> Any:
     from gradcli.core.functions import out_arguments
 
     return out_arguments
-
-
-def _take_dtype(signature: Signature, values: list[Any], out: Tensor) -> None:
-    """Let a function that makes a tensor make it in the dtype of `out`. Raises RuntimeError for another dtype in the call."""
-    names = [p.name for p in signature.parameters]
-    if "layout" not in names:
-        return
-    at = names.index("dtype")
-    if values[at] is not None and values[at] is not out.dtype:
-        given, wanted = values[at].torch_name, out.dtype.torch_name
-        raise runtime_error(f"dtype {given} does not match dtype of out parameter ({wanted})")
-    values[at], values[names.index("pin_memory")] = out.dtype, False
 
 
 #: operators whose in-place forms leave out the term of a tensor without a tangent; others take it as 0, which shows in signs of zeros

@@ -223,12 +223,19 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     return tensor
 
 
-def write_out(out: Tensor, result: Any) -> Tensor:
-    """`out=`: write a result, whose dtype can be cast, into a tensor, which gets its shape and strides where the shape differs."""
-    if out.array.shape != result.array.shape:
-        if out.array.size:
-            warnings.emit(resized(out.array.shape, result.array.shape))
-        out.array = memory_format.empty(result.array.shape, memory_format.element_strides(result.array), out.dtype.np)
+def resize_out(out: Tensor, result: Tensor, row_major: bool = False, silent: bool = False) -> None:
+    """`out=`: give a tensor of another shape that of the result, and its strides unless it is to be `row_major`; warn unless `silent`."""
+    shape = result.array.shape
+    if out.array.shape != shape:
+        if out.array.size and not silent:
+            warnings.emit(resized(out.array.shape, shape))
+        strides = memory_format.contiguous_strides(shape) if row_major else memory_format.preserved(result.array)
+        out.array = memory_format.empty(shape, strides, out.dtype.np)
+
+
+def write_out(out: Tensor, result: Tensor) -> Tensor:
+    """`out=`: write a result, whose dtype can be cast, into a tensor, which gets its shape."""
+    resize_out(out, result)
     _store(out.array, result.array, out.dtype)
     bump(out)
     return out

@@ -38,4 +38,4 @@ class ListFunction(Function):
         if not self.takes_list or len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
             args = (*args[: self.lead], list(rest))
         check_tensors(args[self.lead])
-        return self._into(args, kwargs) if self.takes_out and "out" in kwargs else self.parser.call(args, kwargs)
+        return super().__call__(*args, **kwargs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
@@ -276,7 +277,7 @@ FUNCTIONS = (
         ops=(HARDSHRINK,),
         samples=(Sample("torch.hardshrink(x, 1.)", lambda x: np.where(np.abs(x) > 1, x, 0), x=_X),),
         aliases=("nn.functional.hardshrink",),
-        out=True,
+        out=Out(SAME),
     ),
     functional(
         "softshrink",

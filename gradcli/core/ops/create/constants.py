@@ -11,11 +11,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import in_format, not_implemented
-from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, making
+from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -171,14 +172,14 @@ _X: Any = [[0.5, -1.5], [2.0, 0.25]]
 _Y: Any = [[1.5, 0.75], [0.5, 2.0]]
 
 FUNCTIONS = (
-    Function("zeros", _filled("zeros", 0), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
-    Function("ones", _filled("", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
+    Function("zeros", _filled("zeros", 0), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=NEW),
+    Function("ones", _filled("", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=NEW),
     Function(
         "empty",
         making("ints size, *", _empty, f"memory_format? memory_format=None, {OPTIONS}"),
         doc="Uninitialised in PyTorch; zeros here.",
         method=False,
-        out=True,
+        out=Out(autograd="fallback", silent=True),
     ),
     Function(
         "full",
@@ -186,7 +187,7 @@ FUNCTIONS = (
         doc="One number everywhere.",
         samples=(Sample("full((2,), 7.)"),),
         method=False,
-        out=True,
+        out=NEW,
     ),
     Function("zeros_like", _filled_like(0), doc="Zeros of the same shape.", method=False),
     Function("ones_like", _filled_like(1), doc="Ones of the same shape.", method=False),
@@ -229,7 +230,7 @@ FUNCTIONS = (
         doc="The identity matrix.",
         samples=(Sample("eye(3)"),),
         method=False,
-        out=True,
+        out=NEW,
     ),
     _triangle("tril_indices", np.tril_indices, "Indices of the lower triangle."),
     _triangle("triu_indices", np.triu_indices, "Indices of the upper triangle."),

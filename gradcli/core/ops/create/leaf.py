@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Overload
+from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, strides_of
 from gradcli.core.tensor import dtypes
@@ -40,6 +41,17 @@ def cannot_pin() -> ProgramError:
     return runtime_error(
         "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
     )
+
+
+def _check_sizes(values: list[Any], out: Tensor) -> None:
+    """Raise RuntimeError for a negative size, in the words of PyTorch's resize."""
+    for sizes in values:
+        if isinstance(sizes, tuple) and sizes and min(sizes) < 0 and 0 not in sizes:
+            raise shape_error("numel: integer multiplication overflow")
+
+
+#: how functions that make a new tensor take `out`
+NEW = Out(autograd="fallback", silent=True, prepare=_check_sizes)
 
 
 def making(

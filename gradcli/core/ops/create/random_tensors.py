@@ -12,18 +12,19 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op
 from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
-from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
+from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 Made = tuple[Array, DType]
 Sizes = tuple[int, ...]
@@ -224,9 +225,31 @@ def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Gene
 _GENERATOR = "*, Generator? generator=None"
 _COUNTS = "Generator? generator=None"
 
+
+def _check_count(values: list[Any], out: Tensor) -> None:
+    if values[0] < 0:
+        raise shape_error(f"n must be non-negative, got{values[0]}")
+
+
+_PERMUTATION = Out(autograd="fallback", silent=True, prepare=_check_count)
+
+
+def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
+    def check_shape(out: Tensor, result: Tensor) -> None:
+        if out.array.shape != result.array.shape:  # PyTorch adds the means to what `out` holds
+            raise ProgramError("NotImplementedError", "normal() into an out of another shape is not part of gradcli")
+
+    return Out(operator="normal", check=check_shape) if type(mean) is Tensor or type(std) is Tensor else NEW
+
+
+def _multinomial_out(input: Tensor, *_: Any) -> Out:
+    first = input.dtype.is_floating_point and input.array.ndim in (1, 2)  # which PyTorch checks before
+    return Out("multinomial expects Long tensor out, got: {out}", dtype=dtypes.int64, first=first)
+
+
 FUNCTIONS = (
-    Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=True),
-    Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=True),
+    Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=NEW),
+    Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=NEW),
     Function("rand_like", *_seeded("Tensor input", _like(uniform), LIKE), doc="Uniform on [0, 1) in the same shape.", method=False),
     Function("randn_like", *_seeded("Tensor input", _normal_like, LIKE), doc="Standard normal in the same shape.", method=False),
     Function(
@@ -235,7 +258,7 @@ FUNCTIONS = (
         *_seeded("int low, int high, ints size", _randint),
         doc="Integers from low to high - 1.",
         method=False,
-        out=True,
+        out=NEW,
     ),
     Function(
         "randint_like",
@@ -245,7 +268,7 @@ FUNCTIONS = (
         doc="Integers from low to high - 1 in the same shape.",
         method=False,
     ),
-    Function("randperm", *_seeded("int n", _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=True),
+    Function("randperm", *_seeded("int n", _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=_PERMUTATION),
     Function(
         "normal",
         (f"Tensor mean, Tensor std, {_GENERATOR}", _normal_tensors),
@@ -254,20 +277,20 @@ FUNCTIONS = (
         making(f"float mean, float std, ints size, {_GENERATOR}", _normal_numbers),
         doc="Normal with the given means and deviations.",
         method=False,
-        out=True,
+        out=_normal_out,
     ),
     Function(
         "bernoulli",
         (f"Tensor input, {_GENERATOR}", _bernoulli),
         (f"Tensor input, float p, {_GENERATOR} |no out", _bernoulli_p),
         doc="1 with the probability that input gives.",
-        out=True,
+        out=Out(lower=None, operator="bernoulli"),
     ),
     Function(
         "multinomial",
         (f"Tensor input, int num_samples, bool replacement=False, {_GENERATOR}", _multinomial),
         doc="Indices drawn with the weights of input.",
-        out=True,
+        out=_multinomial_out,
     ),
     Function("poisson", (f"Tensor input, {_COUNTS}", _poisson), doc="Counts of Poisson distributions with the rates input.", method=False),
     Function(

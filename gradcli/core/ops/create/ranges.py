@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import OPTIONS, leaf, making
@@ -135,6 +136,24 @@ def _between(more: str, run: Any) -> list[Overload]:
     return [making(f"{first} start, {last} end, int steps{more}, *", run, late=True) for first, last in kinds]
 
 
+def counted_out(operator: str = "") -> Out:
+    """How `arange`, and what is made by it, takes `out`."""
+
+    def warn_of_count(out: Tensor, result: Tensor) -> None:
+        have, count = out.array.size, result.array.size
+        if have not in (0, count):
+            shape = list(out.array.shape)
+            warnings.emit(
+                f"The number of elements in the out tensor of shape {shape} is {have} which does not match the computed number of elements "
+                f"{count}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+                f"({count},). (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/RangeFactories.cpp:199.)"
+            )
+
+    return Out(operator=operator, autograd="fallback", silent=True, flat=True, check=warn_of_count)
+
+
+_SPACED = Out(autograd="fallback", silent=True, flat=True)
+
 FUNCTIONS = (
     Function(
         "arange",
@@ -144,7 +163,7 @@ FUNCTIONS = (
         doc="Evenly stepped values, the end left out.",
         samples=(Sample("arange(1, 10, 2)"),),
         method=False,
-        out=True,
+        out=counted_out(),
     ),
     Function(
         "range",
@@ -159,7 +178,7 @@ FUNCTIONS = (
         doc="Evenly spaced values, both ends included.",
         samples=(Sample("linspace(0, 1, 5)"),),
         method=False,
-        out=True,
+        out=_SPACED,
     ),
-    Function("logspace", *_between(", float base=10.0", _logspace), doc="base to evenly spaced powers.", method=False, out=True),
+    Function("logspace", *_between(", float base=10.0", _logspace), doc="base to evenly spaced powers.", method=False, out=_SPACED),
 )

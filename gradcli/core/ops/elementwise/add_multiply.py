@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
 from gradcli.core.kernels import elementary
@@ -371,7 +372,7 @@ FUNCTIONS = (
         doc="As sub.",
         ops=(SUB, SUB_SCALED),
         inplace=True,
-        out=True,
+        out=Out(operator="sub"),
     ),
     Function(
         "rsub",
@@ -392,7 +393,9 @@ FUNCTIONS = (
         analytic=np.multiply,
         out=True,
     ),
-    Function("multiply", (_TWO, lambda a, b: MUL(a, b)), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
+    Function(
+        "multiply", (_TWO, lambda a, b: MUL(a, b)), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=Out(operator="mul")
+    ),
     Function(
         "neg",
         ("Tensor input", neg),
@@ -402,7 +405,7 @@ FUNCTIONS = (
         torch_inplace=("neg_", "negative_"),
         analytic=np.negative,
         aliases=("negative",),
-        out=True,
+        out=Out(SAME),
     ),
     Function("positive", ("Tensor input", positive), doc="input itself."),
     Function(
@@ -426,6 +429,6 @@ FUNCTIONS = (
             Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y),
         ),
         inplace=True,
-        out=True,
+        out=lambda input, end, weight: Out(SAME if type(weight) is Tensor and weight.array.ndim else ""),
     ),
 )

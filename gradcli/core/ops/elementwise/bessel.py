@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
@@ -66,7 +67,9 @@ def _flat(name: str, compute: Callable[[Array], Array], doc: str, sample: str, p
     """A function without derivative, whose result does not require grad."""
     op = Pointwise(name, at_once(compute), "input", kind="float", input=None)
     samples = (Sample(f"torch.special.{name}(tensor({sample}))"),)
-    return SpecialFunction(name, (f"Tensor {parameter}", checked(op, refuse_half, f"{name}_cpu")), doc=doc, samples=samples)
+    return SpecialFunction(
+        name, (f"Tensor {parameter}", checked(op, refuse_half, f"{name}_cpu")), doc=doc, samples=samples, out=Out(autograd="none")
+    )
 
 
 def _all_flat() -> Sequence[Function]:

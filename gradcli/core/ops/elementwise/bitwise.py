@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
 from gradcli.core.kernels import Array
@@ -76,7 +77,7 @@ def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, comm
         doc=doc,
         samples=(Sample(sample),),
         written=(("Tensor input, Tensor other", written), ("Tensor input, Number other", written)),
-        out=True,
+        out=Out(autograd="fallback"),
     )
 
 
@@ -92,6 +93,6 @@ FUNCTIONS = (
         doc="Every bit flipped.",
         samples=(Sample("~tensor([6, 5])"),),
         written=(("Tensor input", lambda input: bitwise_not(input, "bitwise_not_")),),
-        out=True,
+        out=Out(SAME, autograd="fallback"),
     ),
 )

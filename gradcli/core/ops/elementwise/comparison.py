@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import Array, memory_format
@@ -116,7 +117,9 @@ def _logical(name: str, forward: np.ufunc) -> Function:
         _warn_of_complex(a, b, made)
         return made
 
-    return Function(f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=True)
+    return Function(
+        f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=_TRUTH
+    )
 
 
 def _warn_of_complex(written: Tensor, other: Operand, made: Tensor) -> None:
@@ -127,6 +130,7 @@ def _warn_of_complex(written: Tensor, other: Operand, made: Tensor) -> None:
         warnings.imaginary_discarded()
 
 
+_TRUTH = Out(dtype=dtypes.bool_)
 _TENSORS, _BY_NUMBER = "Tensor input, Tensor other", "Tensor input, Number other"
 _CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 
@@ -165,7 +169,7 @@ def _function(op: Pointwise, run: Callable[..., Any], symbol: str, *aliases: str
         samples=samples,
         aliases=aliases,
         written=_writing(op),
-        out=True,
+        out=_TRUTH,
     )
 
 
@@ -187,9 +191,9 @@ FUNCTIONS = (
         doc="Which elements are among test_elements.",
         samples=(Sample("isin(tensor([1, 2, 3]), tensor([2, 5]))"),),
         method=False,
-        out=True,
+        out=Out(EXACT, dtype=dtypes.bool_),
     ),
-    Function("logical_not", ("Tensor input", logical_not), doc="Elementwise not of truth values.", inplace=True, out=True),
+    Function("logical_not", ("Tensor input", logical_not), doc="Elementwise not of truth values.", inplace=True, out=_TRUTH),
     _logical("and", np.logical_and),
     _logical("or", np.logical_or),
     _logical("xor", np.logical_xor),

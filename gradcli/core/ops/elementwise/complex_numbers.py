@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.conjugate import CONJ, conj
@@ -275,6 +276,8 @@ def _same(
     return Function(name, ("Tensor input", run), doc=doc, ops=ops, samples=samples, **more)
 
 
+_OF_PARTS = Out("Expected object of scalar type {result} but got scalar type {out} for argument 'out'")
+
 FUNCTIONS = (
     Function(
         "is_conj",
@@ -296,7 +299,7 @@ FUNCTIONS = (
         Sample("torch.conj_physical(torch.complex(x, y)).imag", lambda x, y: -y, x=_X, y=[0.5, 3.0]),
         run=_conj_physical,
         ops=(CONJ_PHYSICAL,),
-        out=True,
+        out=Out(SAME, autograd="fallback"),
     ),
     Function(
         "conj_physical_",
@@ -354,7 +357,7 @@ FUNCTIONS = (
         ops=(COMPLEX,),
         samples=(Sample("torch.complex(x, y).abs()", np.hypot, x=_X, y=[0.5, 3.0]),),
         method=False,
-        out=True,
+        out=_OF_PARTS,
     ),
     Function(
         "polar",
@@ -363,6 +366,6 @@ FUNCTIONS = (
         ops=(POLAR,),
         samples=(Sample("torch.polar(x, y).real", lambda x, y: x * np.cos(y), x=[1.0, 2.0], y=[0.5, 3.0]),),
         method=False,
-        out=True,
+        out=_OF_PARTS,
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
@@ -300,9 +301,9 @@ FUNCTIONS = (
         doc="As div.",
         ops=(DIV, DIV_MODE),
         inplace=True,
-        out=True,
+        out=Out(operator="div"),
     ),
-    Function("true_divide", (_TWO, div), (_BY_NUMBER, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
+    Function("true_divide", (_TWO, div), (_BY_NUMBER, div), doc="Quotient.", ops=(DIV,), inplace=True, out=Out(operator="div")),
     Function(
         "reciprocal",
         ("Tensor input", lambda a: RECIPROCAL(a)),
@@ -320,7 +321,7 @@ FUNCTIONS = (
         doc="Floor of the quotient; no derivative is defined.",
         ops=(FLOOR_DIVIDE,),
         written=((_TWO, _floor_divide_), (_BY_NUMBER, _floor_divide_)),
-        out=True,
+        out=Out(autograd="fallback"),
     ),
     Function(
         "remainder",
@@ -364,7 +365,7 @@ FUNCTIONS = (
             samples=(Sample(f"{name}(tensor([4, 6]), tensor(10))"),),
             torch_inplace=(f"{name}_",),
             written=(("Tensor input, Tensor other", _of_integers(name, ufunc, "_")),),
-            out=True,
+            out=Out(autograd="fallback"),
         )
         for name, ufunc, doc in (("gcd", np.gcd, "The greatest common divisor."), ("lcm", np.lcm, "The least common multiple."))
     ),

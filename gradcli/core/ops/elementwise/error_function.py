@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
@@ -101,6 +102,7 @@ FUNCTIONS = (
         ("Tensor input", ndtr),
         doc="The share of a standard normal distribution below input.",
         samples=(Sample("torch.special.ndtr(x)", np.vectorize(_ndtr), x=[0.5, 1.5, 3.25]),),
+        out=Out(autograd="composed"),
     ),
     _normal("erfcx", ERFCX, "exp(input**2) * erfc(input).", np.vectorize(lambda v: math.exp(v * v) * math.erfc(v))),
     _normal("log_ndtr", LOG_NDTR, "The logarithm of ndtr.", np.vectorize(lambda v: math.log(_ndtr(v)))),

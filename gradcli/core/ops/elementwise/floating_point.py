@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import BOOLEAN, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import resized, result_dtype_error
@@ -232,7 +233,7 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
             return wrap(memory_format.laid_out(tested, memory_format.preserved(input.array)))
         return wrap(memory_format.like_operands(tested, (input.array,)))
 
-    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out)
+    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out and Out(BOOLEAN))
 
 
 FUNCTIONS = (
@@ -242,7 +243,12 @@ FUNCTIONS = (
         doc="mantissa and exponent of input = mantissa * 2**exponent.",
         ops=(FREXP,),
         samples=(Sample("frexp(x).mantissa", lambda x: np.frexp(x)[0], x=_X),),
-        out=True,
+        out=Out(
+            {
+                "mantissa": "torch.frexp() expects mantissa to have dtype {result_c} but got {out_c}",
+                "exponent": "torch.frexp() expects exponent to have int dtype but got {out_c}",
+            }
+        ),
     ),
     Function(
         "ldexp",
@@ -253,7 +259,7 @@ FUNCTIONS = (
         torch_inplace=("ldexp_",),
         written=(("Tensor input, Tensor other", _ldexp_in_place),),
         overlap="",
-        out=True,
+        out=Out(lower="ldexp can't be cast to the desired output type {out}"),
     ),
     Function(
         "nextafter",
@@ -274,7 +280,7 @@ FUNCTIONS = (
         ops=(NAN_TO_NUM,),
         samples=(Sample("nan_to_num(x)", np.nan_to_num, x=_X),),
         torch_inplace=("nan_to_num_",),
-        out=True,
+        out=Out("nan_to_num: dtype of out: {out} should be same as input: {result}"),
     ),
     _test("isnan", np.isnan, "Elementwise test for nan."),
     _test("isinf", np.isinf, "Elementwise test for infinities.", whole=True),

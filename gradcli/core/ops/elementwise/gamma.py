@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Rule, without_jvp
 from gradcli.core.graph.write_checks import check_memory
@@ -246,7 +247,7 @@ FUNCTIONS = (
         ops=(MVLGAMMA,),
         samples=(Sample("mvlgamma(x, 2)", lambda x: _lgamma(x) + _lgamma(x - 0.5) + math.log(math.pi) / 2, x=[1.5, 2.25, 4.0]),),
         inplace=True,
-        out=True,
+        out=Out(lower="mvlgamma: result type {result} can't be cast to the desired output type {result}"),
         aliases=("special.multigammaln",),
     ),
     _incomplete("igamma", IGAMMA, "The regularised lower incomplete gamma function P(input, other).", "special.gammainc"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise, check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
@@ -210,6 +211,10 @@ CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", _larger, np.greater_equal, np.less, 
 CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", _smaller, np.less_equal, np.greater, "<")
 
 
+def _bounded_out(input: Tensor, *bounds: Any) -> Out:
+    return Out("" if any(type(b) is Tensor for b in bounds) else SAME)
+
+
 def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc) -> Function:
     """The function clamp_min or clamp_max, by the record for a number and that for a tensor."""
 
@@ -236,7 +241,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
         ops=(number, tensor),
         samples=(Sample(f"{name}(x, 0)", lambda x: reference(x, 0), x=_X), Sample(f"x.{name}(y)", reference, x=_X, y=_Y)),
         torch_inplace=(f"{name}_",),
-        out=True,
+        out=_bounded_out,
     )
 
 
@@ -350,7 +355,7 @@ FUNCTIONS = (
         torch_inplace=("clamp_", "clip_"),
         overlap="partial",
         aliases=("clip",),
-        out=True,
+        out=_bounded_out,
     ),
     _one_bound("clamp_min", CLAMP_MIN, CLAMP_MIN_TENSOR, "Values of at least min.", np.maximum),
     _one_bound("clamp_max", CLAMP_MAX, CLAMP_MAX_TENSOR, "Values of at most max.", np.minimum),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import orthogonal_polynomials as polynomials
@@ -24,6 +25,7 @@ def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:
         ("Tensor x, Tensor n", run),
         ("Number x, Tensor n", run),
         ("Tensor x, Number n", run),
+        out=Out(autograd="none"),
         doc=doc,
         samples=(Sample(f"torch.special.{name}(tensor([0.25, 2.]), 3)"), Sample(f"torch.special.{name}(0.25, tensor([0, 1, 9]))")),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
@@ -252,6 +253,7 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
     return in_place.apply(input, lambda t: float_power(t, exponent))
 
 
+_OUT_OF_POWER = "the output given to float_power has dtype {out} but the operation's result requires dtype {result}"
 _P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
 FUNCTIONS = (
@@ -263,7 +265,7 @@ FUNCTIONS = (
         samples=(Sample("square(x)", np.square, x=_X),),
         torch_inplace=("square_",),
         analytic=np.square,
-        out=True,
+        out=Out(operator="pow"),
     ),
     Function(
         "pow",
@@ -288,7 +290,7 @@ FUNCTIONS = (
         ("Tensor input, Number exponent", float_power),
         doc="input ** exponent in double precision.",
         samples=(Sample("float_power(x, 3)", lambda x: x**3, x=_X), Sample("float_power(x, y)", np.power, x=_P, y=_P)),
-        out=True,
+        out=Out(_OUT_OF_POWER, operator="pow", late=True),
     ),
     Function(
         "float_power_",

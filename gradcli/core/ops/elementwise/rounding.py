@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.ops.checks import checked, refuse_bool, require_floating
@@ -50,7 +51,7 @@ _X = [0.4, -1.3, 2.7]
 
 
 def _rounding(name: str, op: Pointwise, doc: str, reference: Callable[..., Any], *aliases: str) -> Function:
-    return unary(name, op, doc, reference, _X, aliases=aliases, run=checked(op, refuse_bool, f"{name}_vml_cpu"))
+    return unary(name, op, doc, reference, _X, aliases=aliases, run=checked(op, refuse_bool, f"{name}_vml_cpu"), out=Out(SAME))
 
 
 FUNCTIONS = (
@@ -64,6 +65,7 @@ FUNCTIONS = (
         lambda x: x - np.trunc(x),
         _X,
         run=checked(FRAC, require_floating, "frac_cpu"),
+        out=Out(SAME),
     ),
     Function(
         "round",
@@ -77,7 +79,7 @@ FUNCTIONS = (
             Sample("x.round(decimals=1)", lambda x: np.round(x, 1), x=[0.44, -1.38]),
         ),
         torch_inplace=("round_",),
-        out=True,
+        out=Out(SAME),
     ),
     SpecialFunction(
         "round",
@@ -85,5 +87,6 @@ FUNCTIONS = (
         doc="As torch.round.",
         ops=(ROUND_DECIMALS,),
         samples=(Sample("torch.special.round(x)", np.round, x=_X),),
+        out=Out(SAME, operator="round"),
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import BOOLEAN, SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
@@ -98,8 +99,8 @@ def heaviside(input: Tensor, values: Tensor, record: Op = HEAVISIDE) -> Tensor:
 _X = [0.4, -1.3, 2.7]
 
 FUNCTIONS = (
-    unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
-    unary("sgn", SGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
+    unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=(), out=Out(SAME)),
+    unary("sgn", SGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=(), out=Out(SAME)),
     unary(
         "abs",
         ABS,
@@ -110,8 +111,9 @@ FUNCTIONS = (
         run=absolute,
         written=("Tensor input", _absolute_in_place),
         torch_inplace=("abs_",),
+        out=Out(SAME),
     ),
-    Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=True),
+    Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=Out(BOOLEAN)),
     Function(
         "copysign",
         ("Tensor input, Tensor other", copysign),
@@ -132,6 +134,6 @@ FUNCTIONS = (
         ops=(HEAVISIDE,),
         samples=(Sample("heaviside(tensor([-1., 0., 2.]), tensor(0.5))"),),
         written=(("Tensor input, Tensor values", lambda x, values: heaviside(x, values, HEAVISIDE_INPLACE)),),
-        out=True,
+        out=Out("heaviside is not yet implemented for tensors with different dtypes.", first=True, autograd="fallback"),
     ),
 )

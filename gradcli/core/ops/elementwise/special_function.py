@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import OutRule
 from gradcli.core.graph.record import Op
 
 
@@ -15,8 +16,8 @@ class SpecialFunction(Function):
 
     __slots__ = ()
 
-    def __init__(self, name: str, *overloads: Overload, aliases: Sequence[str] = (), **more: Any) -> None:
-        super().__init__(name, *overloads, namespace="torch.special", method=False, aliases=aliases, out=True, **more)
+    def __init__(self, name: str, *overloads: Overload, aliases: Sequence[str] = (), out: OutRule = True, **more: Any) -> None:
+        super().__init__(name, *overloads, namespace="torch.special", method=False, aliases=aliases, out=out, **more)
 
     @property
     def parser(self) -> Parser:

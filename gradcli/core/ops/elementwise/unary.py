@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import OutRule
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import OnComplex, Rule
 from gradcli.core.kernels import Array
@@ -36,6 +37,7 @@ def unary(
     torch_inplace: Sequence[str] | None = None,
     written: Overload | None = None,
     analytic: bool = False,
+    out: OutRule = True,
 ) -> Function:
     """The function and method `name`, with samples at the points `x`.
 
@@ -55,6 +57,6 @@ def unary(
         torch_inplace=torch_inplace,
         written=() if written is None else (written,),
         analytic=reference if analytic else None,
-        out=True,
+        out=out,
         aliases=aliases,
     )

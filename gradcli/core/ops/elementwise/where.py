@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import memory_format
@@ -110,7 +111,7 @@ FUNCTIONS = (
             Sample("where(x > 0, 2., x)", lambda x: np.where(x > 0, 2.0, x), x=_X),
         ),
         method=False,
-        out=True,
+        out=Out("Expected out type to be {result} but got {out}"),
     ),
     Function(
         "where",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.functions import out_arguments
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.functions.out import Out
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -19,43 +20,46 @@ class FourierFunction(Function):
     def __init__(self, name: str, *overloads: Overload, **more: Any) -> None:
         super().__init__(name, *overloads, namespace="torch.fft", method=False, **more)
 
-    def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """With `out=`: the graph is looked at last, and the dtype of `out` first for a transform of real numbers along one dimension."""
-        signature, values = self.parser.find(args, kwargs)
-        out, input = values[signature.out_at], values[0]
-        if type(input) is not Tensor or type(out) is not Tensor:
-            return super()._into(args, kwargs)
-        values.pop(signature.out_at)
-        real = self.name.startswith(("hfft", "irfft"))
-        one = self.name[-1] == "t"
-        if one and (real or not input.dtype.is_complex):
-            self._check_out(out, real)
-        result = signature.implementation(*values)
-        if self.name in ("ihfft2", "ihfftn") and len(next((v for v in values[2:0:-1] if v is not None), input.array.shape)) == 1:
-            raise runtime_error(f"{self.name} along one dimension into `out`, which PyTorch does not write, is not part of gradcli")
-        self._check_out(out, real)
-        name, tensors = self._last_step(one, real, input), [input, out]
-        out_arguments.check_no_graph(name, tensors, True, out)
-        made = out_arguments.write(name, out, result, tensors)
-        out_arguments.check_no_tangent(name, tensors, True)
-        return made
-
-    def _check_out(self, out: Tensor, real: bool) -> None:
-        if not (out.dtype.is_floating_point if real else out.dtype.is_complex):
-            name = self.name if self.name[-1] == "t" else f"{self.name[:-1]}n".replace("ifftn", "fftn")
-            kind = "floating point" if real else "complex"
-            raise runtime_error(f"{name} expects a {kind} output tensor, but got {out.dtype.torch_name}")
-
-    def _last_step(self, one: bool, real: bool, input: Tensor) -> str:
-        """The operator of PyTorch that writes the result."""
-        if real:
-            return "_fft_c2r"
-        if self.name.startswith("rfft") or (self.name == "fft" and not input.dtype.is_complex):
-            return "_fft_r2c"
-        return "conj_physical" if one and not input.dtype.is_complex else "_fft_c2c"
-
     @property
     def parser(self) -> Parser:
         if self._parser is None:
             self._parser = Parser(f"fft_{self.name}", self._signatures())
         return self._parser
+
+
+def fourier_out(name: str) -> Callable[..., Out]:
+    """How the transform `name` takes `out`: PyTorch makes it of operators, the last of which refuses graphs."""
+    real = name.startswith(("hfft", "irfft"))
+    one = name[-1] == "t"
+
+    def check(out: Tensor) -> None:
+        if not (out.dtype.is_floating_point if real else out.dtype.is_complex):
+            called = name if one else f"{name[:-1]}n".replace("ifftn", "fftn")
+            kind = "floating point" if real else "complex"
+            raise runtime_error(f"{called} expects a {kind} output tensor, but got {out.dtype.torch_name}")
+
+    def rule(input: Tensor, sizes: Any, dims: Any, norm: str | None) -> Out:
+        def check_last(out: Tensor, result: Tensor) -> None:
+            given = dims if dims is not None else sizes if sizes is not None else input.array.shape
+            if name in ("ihfft2", "ihfftn") and len(given) == 1:
+                raise runtime_error(f"{name} along one dimension into `out`, which PyTorch does not write, is not part of gradcli")
+            check(out)
+
+        from_real = not input.dtype.is_complex
+        first = one and (real or from_real)
+        operator = "_fft_c2c"
+        if real:
+            operator = "_fft_c2r"
+        elif name.startswith("rfft") or (name == "fft" and from_real):
+            operator = "_fft_r2c"
+        elif first:
+            operator = "conj_physical"
+        return Out(
+            operator=operator,
+            autograd="fallback" if operator == "conj_physical" else "derivative",
+            late=True,
+            prepare=(lambda values, out: check(out)) if first else None,
+            check=check_last,
+        )
+
+    return rule

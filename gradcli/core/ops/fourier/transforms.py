@@ -13,7 +13,8 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op
 from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim
 from gradcli.core.ops.create.leaf import making
-from gradcli.core.ops.fourier.fourier_function import FourierFunction
+from gradcli.core.ops.create.ranges import counted_out
+from gradcli.core.ops.fourier.fourier_function import FourierFunction, fourier_out
 from gradcli.core.ops.fourier.records import C2C, C2R, PADDED, R2C
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import SLICE
@@ -253,7 +254,7 @@ def _family(name: str, one: Callable[..., Tensor], many: Callable[..., Tensor], 
             doc=f"{what}{more}.",
             ops=(op,),
             samples=(Sample(text.format(f"{name}{suffix}"), _numpy(f"{name}{suffix}", change), x=_M),),
-            out=True,
+            out=fourier_out(f"{name}{suffix}"),
         )
         for suffix, signature, run, more in (
             ("", _ONE, one, " along a dimension"),
@@ -301,7 +302,7 @@ FUNCTIONS = (
             making("int n, float d=1.0, *", _frequencies(name, half)),
             doc=f"The frequencies of the elements of {of}, for samples at a distance d.",
             samples=(Sample(f"torch.fft.{name}(5)"),),
-            out=True,
+            out=counted_out(f"fft_{name}"),
         )
         for name, half, of in (("fftfreq", False, "fft"), ("rfftfreq", True, "rfft"))
     ),

@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
@@ -270,7 +271,7 @@ FUNCTIONS = (
         ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
         doc="Elements whose position along one dimension an index tells.",
         ops=(GATHER,),
-        out=True,
+        out=Out(EXACT),
         samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
     ),
     Function(
@@ -284,7 +285,7 @@ FUNCTIONS = (
         ),
         written=_overloads(_scatter_with_reduce_),
         overlap="any",
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "scatter_add",
@@ -293,7 +294,7 @@ FUNCTIONS = (
         ops=(SCATTER_ADD,),
         samples=(Sample("scatter_add(x, 1, tensor([[2, 2]]), s)", None, x=_M, s=_S),),
         inplace=True,
-        out=True,
+        out=Out(EXACT),
         overlap="any",
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
@@ -289,7 +290,7 @@ FUNCTIONS = (
         doc="The slices of a dimension that an index lists.",
         ops=(INDEX_SELECT,),
         samples=(Sample("index_select(x, 1, tensor([2, 0, 2]))", lambda x: x[:, [2, 0, 2]], x=_M),),
-        out=True,
+        out=Out("{name}(): self and result must have the same scalar type"),
     ),
     Function(
         "index_add",
@@ -298,7 +299,7 @@ FUNCTIONS = (
         ops=(INDEX_ADD,),
         samples=(Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),),
         inplace=True,
-        out=True,
+        out=Out(EXACT),
         overlap="any",
     ),
     Function(
@@ -318,7 +319,7 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
-        out=True,
+        out=Out(EXACT),
         overlap="any",
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
@@ -198,7 +199,7 @@ FUNCTIONS = (
         doc="The elements where a mask is True, as a vector.",
         ops=(MASKED_SELECT,),
         samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
-        out=True,
+        out=Out("{name}(): self and result must have the same scalar type"),
     ),
     Function(
         "masked_scatter",

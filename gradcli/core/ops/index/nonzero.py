@@ -12,6 +12,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
@@ -86,7 +87,7 @@ FUNCTIONS = (
         ("Tensor input, *, bool as_tuple=False", nonzero),
         doc="Positions of the elements that are not 0.",
         method=False,
-        out=True,
+        out=Out("nonzero: Expected out tensor to have scalar type Long but got scalar type{out}", dtype=dtypes.int64),
     ),
     Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
     Function(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule, broadcast_error, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import check_memory
@@ -399,7 +400,7 @@ FUNCTIONS = (
         samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
         written=((_BY_INDEX, _index_reduce_),),
         overlap="any",
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "scatter_reduce",
@@ -416,6 +417,6 @@ FUNCTIONS = (
         ),
         written=((_BY_POSITION, _scatter_reduce_),),
         overlap="any",
-        out=True,
+        out=Out(EXACT),
     ),
 )

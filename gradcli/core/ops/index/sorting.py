@@ -12,6 +12,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
 from gradcli.core.ops.index.gather_scatter import out_of_range
@@ -294,6 +295,12 @@ def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) ->
     return searchsorted(boundaries, values, small, right)
 
 
+def _search_out(first: Any, second: Any, small: bool, *_: Any) -> Out:
+    text = "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 "
+    text += f"flag is True, but we got output tensor's dtype {{out}} and out_int32 flag is {small}"
+    return Out(text, dtype=dtypes.int32 if small else dtypes.int64)
+
+
 FUNCTIONS = (
     Function(
         "sort",
@@ -305,7 +312,7 @@ FUNCTIONS = (
             Sample("sort(x).values", np.sort, x=_X),
             Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
         ),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "argsort",
@@ -316,7 +323,7 @@ FUNCTIONS = (
         ("Tensor input, int dim=-1, bool descending=False |no out", argsort),
         doc="The indices that sort along dim.",
         samples=(Sample("argsort(tensor([3., 1., 2.]))"),),
-        out=True,
+        out=Out(EXACT, dtype=dtypes.int64, operator="sort"),
     ),
     Function(
         "msort",
@@ -324,14 +331,14 @@ FUNCTIONS = (
         doc="Values in order along the first dimension.",
         ops=(SORT,),
         samples=(Sample("msort(x)", lambda x: np.sort(x, 0), x=_M),),
-        out=True,
+        out=Out(EXACT, operator="sort"),
     ),
     Function(
         "topk",
         ("Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True |outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
-        out=True,
+        out=Out(EXACT),
         samples=(
             Sample("topk(x, 2).values", lambda x: -np.sort(-x)[:2], x=_X),
             Sample("x.topk(1, dim=0, largest=False)[0]", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -342,7 +349,7 @@ FUNCTIONS = (
         ("Tensor input, int k, int dim=-1, bool keepdim=False |outs", kthvalue),
         doc="The k-th smallest value along dim, and its index.",
         ops=(KTHVALUE,),
-        out=True,
+        out=Out({"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}),
         samples=(
             Sample("kthvalue(x, 2).values", lambda x: np.sort(x)[1], x=_X),
             Sample("x.kthvalue(1, 0, True).values", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -355,7 +362,7 @@ FUNCTIONS = (
         doc="Where values would be inserted into a sorted sequence.",
         samples=(Sample("searchsorted(tensor([1., 3., 5.]), 4.)"),),
         method=False,
-        out=True,
+        out=_search_out,
     ),
     Function(
         "bucketize",
@@ -364,6 +371,6 @@ FUNCTIONS = (
         doc="Which bucket between sorted boundaries each value falls into.",
         samples=(Sample("bucketize(tensor([2., 6.]), tensor([1., 3., 5.]))"),),
         method=False,
-        out=True,
+        out=_search_out,
     ),
 )

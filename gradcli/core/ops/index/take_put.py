@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
@@ -137,7 +138,7 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
-        out=True,
+        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"),
     ),
     Function(
         "put",
@@ -156,6 +157,6 @@ FUNCTIONS = (
         ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
         doc="gather, with input and indices broadcast to each other.",
         samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
-        out=True,
+        out=Out(EXACT, operator="gather", late=True),
     ),
 )

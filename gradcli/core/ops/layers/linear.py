@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
@@ -131,7 +132,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         namespace="torch.nn.functional",
         method=False,
-        out=True,
+        out=Out(EXACT, operator="linear"),
     ),
     Function(
         "bilinear",

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import EXACT, Out, OutRule
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, products
@@ -25,6 +26,7 @@ from gradcli.core.ops.linalg.products import (
     check_product,
     check_ranks,
     check_vector,
+    exact_out,
     gradient_of_left,
     gradient_of_right,
     is_column_major,
@@ -299,7 +301,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
 _FACTORS = "*, Number beta=1, Number alpha=1"
 
 
-def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op: Op, sample: Sample, *more: Overload) -> Function:
+def _declared(
+    name: str, tensors: str, run: Callable[..., Tensor], doc: str, op: Op, sample: Sample, *more: Overload, out: OutRule
+) -> Function:
     """The function, with its deprecated overloads, in which the factors stand among the tensors."""
 
     def overloads(run: Callable[..., Tensor], *more: Overload) -> tuple[Overload, ...]:
@@ -312,7 +316,7 @@ def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op:
 
     in_torch = ("addmv_",) if name == "addmv" else ()  # torch has this one of the in-place forms as a function
     written = overloads(_of_same_shape(run))
-    return Function(name, *overloads(run, *more), doc=doc, ops=(op,), samples=(sample,), written=written, torch_inplace=in_torch, out=True)
+    return Function(name, *overloads(run, *more), doc=doc, ops=(op,), samples=(sample,), written=written, torch_inplace=in_torch, out=out)
 
 
 def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -357,6 +361,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ADDMM,
         Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=PAIR, x=TALL, y=SQUARE_2),
         _with_out_dtype("addmm", _MATRICES),
+        out=exact_out("addmm"),
     ),
     _declared(
         "addmv",
@@ -365,6 +370,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (mat @ vec).",
         ADDMV,
         Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),
+        out=Out(EXACT),
     ),
     _declared(
         "addr",
@@ -373,6 +379,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * outer(vec1, vec2).",
         ADDR,
         Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),
+        out=True,
     ),
     _declared(
         "addbmm",
@@ -381,6 +388,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (batch1 @ batch2).sum(0).",
         ADDBMM,
         Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),
+        out=Out("self and mat2 must have the same dtype, but got {out} and {result}"),
     ),
     _declared(
         "baddbmm",
@@ -390,5 +398,6 @@ FUNCTIONS: tuple[Function, ...] = (
         BADDBMM,
         Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=SQUARE_2, b=BATCH),
         _with_out_dtype("baddbmm", _BATCHES),
+        out=exact_out("baddbmm"),
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
@@ -316,21 +317,21 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="L of A = L @ L.mT, for symmetric positive definite matrices.",
         ops=(CHOLESKY,),
         samples=(Sample("torch.linalg.cholesky(x + x.mT)", lambda x: np.linalg.cholesky(x + x.T), x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_cholesky_ex"),
     ),
     Function(
         "cholesky",
         ("Tensor input, bool upper=False", _old_cholesky),
         doc="L of input = L @ L.mT; use linalg.cholesky.",
         ops=(OLD_CHOLESKY,),
-        out=True,
+        out=Out(lower=CASTABLE, first=True, row_major="always"),
     ),
     LinalgFunction(
         "cholesky_ex",
         ("Tensor input, *, bool upper=False, bool check_errors=False |outs", cholesky_ex),
         doc="Cholesky's factor, and for each matrix which minor is not positive definite.",
         samples=(Sample("torch.linalg.cholesky_ex(x + x.mT).L", lambda x: np.linalg.cholesky(x + x.T), x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_cholesky_ex"),
     ),
     Function(
         "cholesky_inverse",
@@ -341,7 +342,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("cholesky_inverse(x.tril())", lambda x: np.linalg.inv(np.tril(x) @ np.tril(x).T), x=SQUARE),
             Sample("cholesky_inverse(x.triu(), upper=True)", lambda x: np.linalg.inv(np.triu(x).T @ np.triu(x)), x=SQUARE),
         ),
-        out=True,
+        out=Out(lower=CASTABLE, row_major="unfit"),
     ),
     Function(
         "cholesky_solve",
@@ -352,6 +353,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("cholesky_solve(y, x.tril())", lambda x, y: np.linalg.solve(np.tril(x) @ np.tril(x).T, y), x=SQUARE, y=WIDE),
             Sample("cholesky_solve(y, x.triu(), True)", lambda x, y: np.linalg.solve(np.triu(x).T @ np.triu(x), y), x=SQUARE, y=WIDE),
         ),
-        out=True,
+        out=Out(lower=CASTABLE, first=True, row_major="always"),
     ),
 )

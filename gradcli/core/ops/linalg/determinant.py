@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, elimination, lu
@@ -227,7 +228,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The determinant of square matrices.",
         ops=(DET,),
         samples=(Sample("torch.linalg.det(x)", np.linalg.det, x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="_linalg_det"),
     ),
     Function("det", ("Tensor input", det), doc="The determinant of square matrices.", samples=(Sample("det(x)", np.linalg.det, x=SQUARE),)),
     Function(
@@ -242,10 +243,13 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="Sign and logarithm of the absolute value of the determinant.",
         ops=(SLOGDET,),
         samples=(Sample("torch.linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="_linalg_slogdet"),
     ),
     Function(
-        "slogdet", ("Tensor input |outs", _slogdet("slogdet")), doc="Sign and logarithm of the absolute value of the determinant.", out=True
+        "slogdet",
+        ("Tensor input |outs", _slogdet("slogdet")),
+        doc="Sign and logarithm of the absolute value of the determinant.",
+        out=Out(EXACT, operator="_linalg_slogdet", tracked=slice(2)),
     ),
     Function(
         "trace",

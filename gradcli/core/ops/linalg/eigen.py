@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import CONJ, adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, symmetric_eigenvalues
@@ -233,14 +234,14 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),
             Sample("torch.linalg.eigh(x + x.mT)[1]**2", None, x=SQUARE),
         ),
-        out=True,
+        out=Out({"eigenvectors": EXACT, "eigenvalues": EXACT}, operator="_linalg_eigh"),
     ),
     LinalgFunction(
         "eigvalsh",
         ("Tensor input, str UPLO='L'", eigvalsh),
         doc="Eigenvalues of symmetric or Hermitian matrices, ascending.",
         samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="_linalg_eigh"),
     ),
     LinalgFunction(
         "eig",
@@ -251,13 +252,13 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.eig(x)[0].abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),
             Sample("torch.linalg.eig(x)[1].abs()", None, x=SQUARE),
         ),
-        out=True,
+        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit"),
     ),
     LinalgFunction(
         "eigvals",
         ("Tensor input", eigvals),
         doc="Eigenvalues of square matrices.",
         samples=(Sample("torch.linalg.eigvals(x).abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),),
-        out=True,
+        out=Out(lower=f"torch.{CASTABLE}".replace("{field}", "eigenvalues"), autograd="fallback"),
     ),
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule
@@ -267,6 +268,10 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     return recorded(LDL_SOLVE, wrap(to_column_major(made)), LD, B)
 
 
+_CASTABLE = f"torch.{CASTABLE}"
+_OUT = Out(lower=_CASTABLE, row_major="unfit")
+_LDL = Out(EXACT, operator="linalg_ldl_factor_ex", autograd="fallback")
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "geqrf",
@@ -274,7 +279,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The QR factorisation as reflections: R with the reflections below it, and their factors.",
         ops=(GEQRF,),
         samples=(Sample(f"torch.geqrf(tensor({TALL}))[1]"),),
-        out=True,
+        out=_OUT,
     ),
     LinalgFunction(
         "householder_product",
@@ -282,34 +287,34 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The first columns of a product of Householder's reflections.",
         ops=(PRODUCT,),
         samples=(Sample("torch.linalg.householder_product(x, t)", None, x=TALL, t=[0.5, 1.25]),),
-        out=True,
+        out=_OUT,
     ),
     Function(
         "orgqr",
         ("Tensor input, Tensor input2 |out", householder_product),
         doc="The first columns of a product of Householder's reflections.",
         samples=(Sample("torch.orgqr(x, t)", None, x=TALL, t=[0.5, 1.25]),),
-        out=True,
+        out=Out(lower=_CASTABLE.replace("{name}", "linalg.householder_product"), operator="linalg_householder_product", row_major="unfit"),
     ),
     LinalgFunction(
         "ldl_factor",
         ("Tensor input, *, bool hermitian=False |outs", ldl_factor),
         doc="The factors L and D of a symmetric matrix, packed, and the pivots.",
         samples=(Sample("torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]]))", None),),
-        out=True,
+        out=_LDL,
     ),
     LinalgFunction(
         "ldl_factor_ex",
         ("Tensor input, *, bool hermitian=False, bool check_errors=False |outs", ldl_factor_ex),
         doc="As ldl_factor, with a number that tells a zero block in place of an error.",
         samples=(Sample("torch.linalg.ldl_factor_ex(tensor([[1., 2.], [2., -1.]])).info", None),),
-        out=True,
+        out=_LDL,
     ),
     LinalgFunction(
         "ldl_solve",
         ("Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False |out", ldl_solve),
         doc="The solution of a symmetric system from the factors of ldl_factor.",
         samples=(Sample("torch.linalg.ldl_solve(*torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]])), tensor([[5.], [0.]]))", None),),
-        out=True,
+        out=Out(EXACT, autograd="fallback"),
     ),
 )

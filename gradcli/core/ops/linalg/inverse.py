@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -66,20 +67,20 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The inverse of square matrices.",
         ops=(INV,),
         samples=(Sample("torch.linalg.inv(x)", np.linalg.inv, x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_inv_ex"),
     ),
     Function(
         "inverse",
         ("Tensor input", inv),
         doc="The inverse of square matrices.",
         samples=(Sample("inverse(x)", np.linalg.inv, x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_inv_ex"),
     ),
     LinalgFunction(
         "inv_ex",
         ("Tensor A, *, bool check_errors=False |outs", inv_ex),
         doc="The inverse, and for each matrix which pivot was 0.",
         samples=(Sample("torch.linalg.inv_ex(x).inverse", np.linalg.inv, x=SQUARE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_inv_ex"),
     ),
 )

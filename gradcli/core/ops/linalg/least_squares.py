@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
@@ -334,7 +335,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=WIDE),
             Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=WIDE),
         ),
-        out=True,
+        out=Out(lower=CASTABLE, first=True, late=True),
     ),
     Function("pinverse", ("Tensor input, float rcond=1e-15", _pinv_of_rcond), doc="The Moore-Penrose inverse."),
     LinalgFunction(
@@ -344,7 +345,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor tol, bool hermitian=False", _rank_above),
         ("Tensor input, float tol, bool hermitian=False", _rank_above),
         doc="How many singular values are not 0 up to rounding.",
-        out=True,
+        out=Out(lower=f"torch.{CASTABLE}", autograd="none"),
     ),
     LinalgFunction(
         "lstsq",
@@ -355,6 +356,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=WIDE, y=[[1.0], [2.0], [0.5]]),
             Sample("torch.linalg.lstsq(x.t(), y, driver='gels').residuals", None, x=WIDE, y=[[1.0], [2.0], [0.5]]),
         ),
-        out=True,
+        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit"),
     ),
 )

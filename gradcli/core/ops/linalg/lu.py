@@ -16,6 +16,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, size, wrap_dim
@@ -433,8 +434,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
 
 
-def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
-    """The deprecated form, with PyTorch's warning."""
+def _warn_of_lu_solve() -> None:
     warnings.emit(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
         "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
@@ -442,6 +442,11 @@ def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2230.)",
         once="lu_solve",
     )
+
+
+def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    """The deprecated form, with PyTorch's warning."""
+    _warn_of_lu_solve()
     return lu_solve(LU_data, LU_pivots, input)
 
 
@@ -456,6 +461,8 @@ def _solves(more: str, right: str) -> Sample:
     return Sample(f"torch.linalg.lu_solve(torch.linalg.lu_factor(x)[0], {_PIVOTS}, {right}{more})", None, x=_A, y=_B)
 
 
+_FACTOR = Out(EXACT, operator="linalg_lu_factor_ex")
+
 FUNCTIONS = (
     LinalgFunction(
         "lu",
@@ -468,7 +475,7 @@ FUNCTIONS = (
             Sample("torch.linalg.lu(x)[1] @ torch.linalg.lu(x)[2]**2", None, x=_W),
             Sample("torch.linalg.lu(x.mT)[1]**2 @ torch.linalg.lu(x.mT)[2]", None, x=_W),
         ),
-        out=True,
+        out=Out(EXACT, tracked=slice(1, 3)),
     ),
     LinalgFunction(
         "lu_factor",
@@ -480,14 +487,14 @@ FUNCTIONS = (
             Sample("torch.linalg.lu_factor(x)[0]", None, x=_W),
             Sample("torch.linalg.lu_factor(x.mT)[0]", None, x=_W),
         ),
-        out=True,
+        out=_FACTOR,
     ),
     LinalgFunction(
         "lu_factor_ex",
         ("Tensor A, *, bool pivot=True, bool check_errors=False |outs", lu_factor_ex),
         doc="L and U in one matrix, the row exchanges, and where U has a zero on its diagonal.",
         samples=(Sample("torch.linalg.lu_factor_ex(x)[0]", None, x=_A),),
-        out=True,
+        out=_FACTOR,
     ),
     LinalgFunction(
         "lu_solve",
@@ -500,7 +507,7 @@ FUNCTIONS = (
             _solves(", left=False", "y.mT"),
             _solves(", left=False, adjoint=True", "y.mT"),
         ),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "lu",
@@ -521,13 +528,13 @@ FUNCTIONS = (
             Sample("torch.lu_unpack(x.mT, tensor([2, 2], dtype=torch.int32))[1]**2", None, x=_W),
         ),
         method=False,
-        out=True,
+        out=Out(EXACT, tracked=slice(1, 3)),
     ),
     Function(
         "lu_solve",
         ("Tensor input, Tensor LU_data, Tensor LU_pivots", _old_lu_solve),
         doc="X of A @ X = input from the factors of A; use linalg.lu_solve.",
         samples=(Sample(f"torch.lu_solve(y, torch.linalg.lu_factor(x)[0], {_PIVOTS})", None, x=_A, y=_B),),
-        out=True,
+        out=Out(EXACT, operator="linalg_lu_solve", prepare=lambda values, out: _warn_of_lu_solve()),
     ),
 )

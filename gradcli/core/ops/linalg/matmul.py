@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.products import DOT_OUT, MM, bmm, check_product, dot, is_column_major, mm, mv
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand
@@ -22,6 +24,7 @@ from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM_INPLACE, UNSQUEEZE, squeeze_dim
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, VIEW, reshape
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -186,6 +189,21 @@ def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
     return CLONE(tensors[0]) if len(tensors) == 1 else multi_dot(tensors)
 
 
+def _matmul_out(input: Tensor, other: Tensor) -> Out:
+    def check_no_graph(values: list[Any], out: Tensor) -> None:
+        if state.enabled and any(t.requires_grad for t in (input, other, out)):
+            raise no_graph("matmul")
+
+    ranks = input.array.ndim, other.array.ndim
+    if ranks == (1, 1):
+        return Out(DOT_OUT, operator="dot", first=True, prepare=check_no_graph)
+    return Out(
+        EXACT, operator="bmm" if min(ranks) > 2 else "mv" if ranks == (2, 1) else "mm", prepare=check_no_graph if min(ranks) else None
+    )
+
+
+_MULTI_DOT = Out("multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}", operator="mm", late=True)
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "matmul",
@@ -200,7 +218,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("b @ b", lambda b: b @ b, b=BATCH),
         ),
         aliases=("linalg.matmul",),
-        out=True,
+        out=_matmul_out,
     ),
     ListFunction(
         "chain_matmul",
@@ -208,7 +226,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The product of several matrices in the cheapest order.",
         samples=(Sample("chain_matmul(x, y, y)", lambda x, y: x @ y @ y, x=TALL, y=SQUARE_2),),
         method=False,
-        out=True,
+        out=_MULTI_DOT,
         takes_list=False,
     ),
     LinalgFunction(
@@ -216,6 +234,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensors tensors", multi_dot),
         doc="The product of several matrices in the cheapest order.",
         samples=(Sample("torch.linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=TALL, y=SQUARE_2, v=PAIR),),
-        out=True,
+        out=_MULTI_DOT,
     ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, Out
 from gradcli.core.graph import in_place
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
@@ -122,6 +123,8 @@ def cond(A: Tensor, p: Any = None) -> Any:
     return in_place.apply(product, lambda t: NAN_TO_NUM(t, math.inf, math.inf, -math.inf))  # in place too: its node keeps a clone
 
 
+_NORM = Out("{name} expected out tensor dtype {result} but got: {out}", autograd="composed")
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "matrix_norm",
@@ -134,7 +137,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.matrix_norm(x, 2)", lambda x: np.linalg.norm(x, 2), x=WIDE),
             Sample("torch.linalg.matrix_norm(x, 1)", lambda x: np.linalg.norm(x, 1), x=WIDE),
         ),
-        out=True,
+        out=_NORM,
     ),
     LinalgFunction(
         "norm",
@@ -145,7 +148,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.norm(v)", np.linalg.norm, v=PAIR),
             Sample("torch.linalg.norm(x, dim=1)", lambda x: np.linalg.norm(x, axis=1), x=WIDE),
         ),
-        out=True,
+        out=_NORM,
     ),
     LinalgFunction(
         "cond",
@@ -153,6 +156,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, str p", cond),
         doc="The condition number.",
         samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=SQUARE),),
-        out=True,
+        out=Out(lower=CASTABLE, first=True, autograd="composed"),
     ),
 )

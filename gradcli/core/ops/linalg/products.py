@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
@@ -225,6 +227,19 @@ def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
     return f"Tensor input, {tensors}, dtype out_dtype{more} |function", refuse
 
 
+def exact_out(name: str) -> Callable[..., Out]:
+    """How `name` takes `out`, which PyTorch does not implement together with a dtype of the result."""
+
+    def rule(*values: Any) -> Out:
+        if any(type(v) is DType for v in values):
+            raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
+        return Out(EXACT)
+
+    return rule
+
+
+DOT_OUT = "result dtype {out} does not match input dtype {result}"
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "mm",
@@ -234,7 +249,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.matmul,
         ops=(MM,),
         samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=TALL, y=SQUARE_2),),
-        out=True,
+        out=exact_out("mm"),
     ),
     Function(
         "mv",
@@ -243,7 +258,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.matmul,
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "dot",
@@ -252,7 +267,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.dot,
         ops=(DOT,),
         samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
-        out=True,
+        out=Out(DOT_OUT, first=True),
     ),
     Function(
         "vdot",
@@ -260,7 +275,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="As dot, of the conjugate of input.",
         ops=(VDOT,),
         samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
-        out=True,
+        out=Out(DOT_OUT, first=True),
     ),
     Function(
         "bmm",
@@ -269,6 +284,6 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="Products of two batches of matrices.",
         ops=(BMM,),
         samples=(Sample("bmm(b, b)", lambda b: b @ b, b=BATCH),),
-        out=True,
+        out=exact_out("bmm"),
     ),
 )

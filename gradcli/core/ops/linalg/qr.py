@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -153,13 +154,13 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=WIDE),
             Sample("torch.linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=WIDE),
         ),
-        out=True,
+        out=Out(EXACT, operator="linalg_qr", tracked=slice(2)),
     ),
     Function(
         "qr",
         ("Tensor input, bool some=True |outs", _old_qr),
         doc="An orthogonal and an upper triangular factor; deprecated.",
         samples=(Sample("torch.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=WIDE),),
-        out=True,
+        out=Out(EXACT, operator="linalg_qr", tracked=slice(2)),
     ),
 )

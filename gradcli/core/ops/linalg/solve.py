@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.inverse import inv
@@ -248,27 +249,27 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.solve(x, v)", np.linalg.solve, x=SQUARE, v=PAIR),
             Sample("torch.linalg.solve(x, y)", np.linalg.solve, x=SQUARE, y=WIDE),
         ),
-        out=True,
+        out=Out(EXACT, operator="_linalg_solve_ex"),
     ),
     LinalgFunction(
         "solve_ex",
         ("Tensor A, Tensor B, *, bool left=True, bool check_errors=False |outs", solve_ex),
         doc="X of A @ X = B, and for each matrix which pivot was 0.",
         samples=(Sample("torch.linalg.solve_ex(x, y).result", np.linalg.solve, x=SQUARE, y=WIDE),),
-        out=True,
+        out=Out(EXACT, operator="_linalg_solve_ex"),
     ),
     LinalgFunction(
         "tensorinv",
         ("Tensor input, int ind=2", tensorinv),
         doc="The inverse of a linear map between tensors.",
         samples=(Sample("torch.linalg.tensorinv(x)", np.linalg.tensorinv, x=_FOUR),),
-        out=True,
+        out=Out(lower=CASTABLE.replace("{name}", "tensorinv"), first=True, autograd="composed"),
     ),
     LinalgFunction(
         "tensorsolve",
         ("Tensor input, Tensor other, ints? dims=None", tensorsolve),
         doc="X of tensordot(input, X, X.dim()) = other.",
         samples=(Sample("torch.linalg.tensorsolve(x, y)", np.linalg.tensorsolve, x=_FOUR, y=SQUARE),),
-        out=True,
+        out=Out(lower=CASTABLE.replace("{name}", "tensorsolve"), first=True, autograd="composed"),
     ),
 )

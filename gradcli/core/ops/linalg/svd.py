@@ -9,6 +9,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, singular_values
@@ -184,19 +185,19 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.svd(x, full_matrices=False)[0]**2", None, x=WIDE),
             Sample("torch.linalg.svd(x, full_matrices=False)[2]**2", None, x=WIDE),
         ),
-        out=True,
+        out=Out({"U": EXACT, "Vh": EXACT, "S": EXACT}, operator="_linalg_svd"),
     ),
     Function(
         "svd",
         ("Tensor input, bool some=True, bool compute_uv=True |outs", _old_svd),
         doc="Singular value decomposition; use linalg.svd.",
-        out=True,
+        out=Out(EXACT, operator="_linalg_svd", tracked=slice(3)),
     ),
     LinalgFunction(
         "svdvals",
         ("Tensor A, *, str? driver=None", svdvals),
         doc="Singular values, descending.",
         samples=(Sample("torch.linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=WIDE),),
-        out=True,
+        out=Out(EXACT, operator="_linalg_svd"),
     ),
 )

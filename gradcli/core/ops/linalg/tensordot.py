@@ -10,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.ops.checks import with_method, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.einsum import volume
@@ -128,6 +129,17 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return contract(input, other, (-1,), (-1,))
 
 
+def _check_shape(out: Tensor, result: Tensor) -> None:
+    if out.requires_grad and out.array.shape != result.array.shape:
+        raise runtime_error(
+            "tensordot(): the 'out' tensor was specified and requires gradients, and its shape does not match the expected result. Either "
+            "remove the 'out' argument, ensure it does not require gradients, or make sure its shape matches the expected output."
+        )
+
+
+_DTYPE = "tensordot: Expected the output tensor to have dtype {result}, but got an output tensor with dtype {out}"
+_CONTRACTED = Out(_DTYPE, autograd="composed", check=_check_shape)
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "tensordot",
@@ -135,7 +147,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
         samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=TALL, y=SQUARE_2),),
         method=False,
-        out=True,
+        out=_CONTRACTED,
         python="tensordot",
     ),
     Function(
@@ -143,6 +155,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor other", inner),
         doc="Sums of products over the last dimension of both.",
         samples=(Sample("inner(x, y)", np.inner, x=TALL, y=SQUARE_2),),
-        out=True,
+        out=lambda input, other: _CONTRACTED if input.array.ndim and other.array.ndim else Out(operator="mul"),
     ),
 )

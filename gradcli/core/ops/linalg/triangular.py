@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, substitution
 from gradcli.core.ops.checks import not_implemented, require_floating
@@ -164,7 +165,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=SQUARE, y=WIDE),),
-        out=True,
+        out=Out("expected scalar type {result} but found {out}"),
     ),
     Function(
         "triangular_solve",
@@ -176,6 +177,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("y.triangular_solve(x, False, True, True)[0]", None, x=SQUARE, y=WIDE),
             Sample("triangular_solve(y, x)[1] ** 2", lambda x, y: x**2, x=SQUARE, y=WIDE),
         ),
-        out=True,
+        out=Out(EXACT),
     ),
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
@@ -96,9 +99,14 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/Cross.cpp:63.)",
         once="cross",
     )
+    return cross(input, other, _first_of_size_3(input))
+
+
+def _first_of_size_3(input: Tensor) -> int:
     if 3 not in input.array.shape:
         raise shape_error("no dimension of size 3 in input")
-    return cross(input, other, input.array.shape.index(3))
+    at: int = input.array.shape.index(3)
+    return at
 
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
@@ -114,27 +122,50 @@ def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
 
 
+def _warn_of_ger(values: list[Any], out: Tensor) -> None:
+    warnings.emit(
+        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
+    )
+
+
+def _make_contiguous(values: list[Any], out: Tensor) -> None:
+    """Where there is an `out` it is what `kron` takes a view of, so that factors of any strides will do."""
+    values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
+
+
+def _find_dim(values: list[Any], out: Tensor) -> None:
+    """Give `torch.cross` its dimension, without the warning. Raises RuntimeError where none is of size 3."""
+    if values[2] is None:
+        values[2] = _first_of_size_3(values[0])
+
+
+def _vecdot_out(x: Tensor, y: Tensor, dim: int) -> Out:
+    operator = "vdot" if x.array.ndim == y.array.ndim == 1 else "sum"
+    return Out("linalg.vecdot: Expected out of dtype{result} but found {out}", operator=operator, late=True)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "outer",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=True,
+        out=Out(operator="mul", late=True),
     ),
     Function(
         "ger",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements; use outer.",
         samples=(Sample("ger(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=True,
+        out=Out(operator="mul", late=True, prepare=_warn_of_ger),
     ),
     Function(
         "kron",
         ("Tensor input, Tensor other", kron),
         doc="The Kronecker product.",
         samples=(Sample("kron(x, y)", np.kron, x=TALL, y=SQUARE_2),),
-        out=True,
+        out=Out(operator="mul", late=True, resized_first=True, prepare=_make_contiguous),
     ),
     LinalgFunction(
         "cross",
@@ -142,20 +173,20 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
         samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=WIDE, y=WIDE_2),),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "cross",
         ("Tensor input, Tensor other, int? dim=None", _old_cross),
         doc="The vector product along dim.",
         samples=(Sample("cross(x, y, dim=1)", np.cross, x=WIDE, y=WIDE_2),),
-        out=True,
+        out=Out(EXACT, operator="linalg_cross", prepare=_find_dim),
     ),
     LinalgFunction(
         "vecdot",
         ("Tensor x, Tensor y, *, int dim=-1", vecdot),
         doc="Sums of products along a dimension.",
         samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=WIDE, y=WIDE_2),),
-        out=True,
+        out=_vecdot_out,
     ),
 )

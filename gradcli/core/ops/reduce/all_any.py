@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops import operators
 from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.ops.reduce.common import Dims
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
 
 
 def _truth(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -41,9 +43,21 @@ def count_nonzero(input: Tensor, dim: int | Dims = None) -> Tensor:
     return wrap(memory_format.contiguous(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64))))
 
 
+def _truth_out(name: str) -> Out:
+    """Results are bool, or uint8 where the tensor or `out` is."""
+
+    def check(values: list[Any], out: Tensor) -> None:
+        if out.dtype not in (dtypes.bool_, dtypes.uint8):
+            raise runtime_error(f"{name} only supports bool tensor for result, got: {out.dtype.torch_name}")
+        if out.dtype is dtypes.uint8:  # which it computes in
+            values[0] = Tensor(dtypes.cast(values[0].array, dtypes.uint8), dtypes.uint8)
+
+    return Out(lower=None, prepare=check)
+
+
 def _function(name: str, run: Callable[..., Tensor], doc: str, sample: str) -> Function:
     dims, dim = "Tensor input, ints? dim=None, bool keepdim=False", "Tensor input, int dim, bool keepdim=False"
-    return Function(name, ("Tensor input", run), (dims, run), (dim, run), doc=doc, samples=(Sample(sample),), out=True)
+    return Function(name, ("Tensor input", run), (dims, run), (dim, run), doc=doc, samples=(Sample(sample),), out=_truth_out(name))
 
 
 FUNCTIONS = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import short_name
 from gradcli.core.graph.record import Op, Rule
@@ -308,6 +309,7 @@ def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -
 CUMMAX = _running_record("CummaxBackward0", np.maximum, np.greater_equal)
 CUMMIN = _running_record("CumminBackward0", np.minimum, np.less_equal)
 
+_RUNNING = Out("expected scalar_type {result} but found {out}", first=True)
 _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
@@ -326,7 +328,7 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=True,
+        out=_RUNNING,
     )
 
 
@@ -338,7 +340,7 @@ FUNCTIONS = (
         ops=(CUMSUM,),
         samples=(Sample("cumsum(x, 0)", np.cumsum, x=_X), Sample("x.cumsum(-1)", lambda x: np.cumsum(x, -1), x=_M)),
         written=(_written(CUMSUM, "cumsum_out_cpu"),),
-        out=True,
+        out=Out(EXACT, own_dtype=True),
     ),
     Function(
         "cumprod",
@@ -351,7 +353,7 @@ FUNCTIONS = (
             Sample("cumprod(x, 0)", np.cumprod, x=[2.0, 0.0, 3.0, 4.0]),
         ),
         written=(_written(CUMPROD, "cumprod_out_cpu"),),
-        out=True,
+        out=Out(EXACT, own_dtype=True),
     ),
     _running_extremes("cummax", CUMMAX, "Running maximum along dim, and where it is.", np.maximum.accumulate),
     _running_extremes("cummin", CUMMIN, "Running minimum along dim, and where it is.", np.minimum.accumulate),
@@ -361,6 +363,6 @@ FUNCTIONS = (
         doc="log of the running sum of exponentials, without overflow.",
         ops=(LOGCUMSUMEXP,),
         samples=(Sample("logcumsumexp(x, 0)", lambda x: np.log(np.cumsum(np.exp(x))), x=_X),),
-        out=True,
+        out=_RUNNING,
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import memory_format
@@ -287,7 +288,7 @@ FUNCTIONS = (
         ("Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", diff),
         doc="Differences of neighbours along dim, n times over.",
         samples=(Sample("diff(x)", np.diff, x=_X), Sample("x.diff(n=2, dim=1)", lambda x: np.diff(x, 2, 1), x=_M)),
-        out=True,
+        out=Out(operator="sub", late=True),
     ),
     Function(
         "gradient",

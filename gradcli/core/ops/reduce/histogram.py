@@ -12,6 +12,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating, size
 from gradcli.core.ops.create.ranges import linear
@@ -266,6 +267,10 @@ def _histogram_in(input: Tensor, bins: int, range: Sequence[float] | None, weigh
     return _histogram(input, edges, weight, density)
 
 
+_SAME = (
+    "torch.histogram: input tensor and {field} tensor should have the same dtype, but got input {{result_c}} and {field} {{out_c}}{more}"
+)
+
 FUNCTIONS = (
     Function(
         "bincount",
@@ -278,7 +283,7 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
         doc="How many elements fall into each of equal bins.",
         samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
-        out=True,
+        out=Out(_SAME.format(field="hist", more=""), first=True),
     ),
     Function(
         "histogram",
@@ -286,7 +291,10 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, *, floats? range=None, Tensor? weight=None, bool density=False |outs", _histogram_in),
         doc="How many elements lie between edges.",
         samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
-        out=True,
+        out=Out(
+            {"hist": _SAME.format(field="hist", more=""), "bin_edges": _SAME.format(field="bin_edges", more=" for dimension 0")},
+            autograd="fallback",
+        ),
     ),
     Function(
         "histogramdd",

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, UNMET, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
@@ -211,6 +212,9 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _N = [[1.5, -2.5, 0.5], [0.75, 3.0, -1.0]]
 
 
+_UNCASTABLE = UNMET.format("canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype()))")
+
+
 def _max_or_min(
     name: str, whole: Op, along: Selection, pair: Op, most: str, more: str, reference: Callable[..., Any], pairs: np.ufunc
 ) -> Function:
@@ -231,6 +235,11 @@ def _max_or_min(
             raise runtime_error(f"{name}(): does not support complex input")
         return result(name, along(input, dim, keepdim))
 
+    def out_rule(input: Tensor, other: Any = None, *_: Any) -> Out:
+        if other is None:
+            return Out(lower=_UNCASTABLE, first=True)
+        return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT)
+
     return Function(
         name,
         ("Tensor input", of_all),
@@ -244,9 +253,11 @@ def _max_or_min(
             Sample(f"{name}(x, 0, keepdim=True)[0]", lambda x: reference(x, axis=0, keepdims=True), x=_M),
             Sample(f"{name}(x, y)", pairs, x=_M, y=_N),
         ),
-        out=True,
+        out=out_rule,
     )
 
+
+_EXTREMA = Out("Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype.", first=True)
 
 FUNCTIONS = (
     _max_or_min("max", MAX_ALL, MAX_DIM, MAXIMUM, "largest", "larger", np.max, np.maximum),
@@ -262,7 +273,7 @@ FUNCTIONS = (
                 Sample(f"x.{name}(1)", lambda x, reference=reference: reference(x, axis=1), x=_M),
                 Sample(f"{name}(x, (0, 1), keepdim=True)", lambda x, reference=reference: reference(x, keepdims=True), x=_M),
             ),
-            out=True,
+            out=_EXTREMA,
         )
         for name, op, adjective, reference in (("amax", AMAX, "largest", np.max), ("amin", AMIN, "smallest", np.min))
     ),
@@ -272,20 +283,20 @@ FUNCTIONS = (
         doc="The smallest and the largest elements, as a pair (min, max).",
         ops=(AMINMAX,),
         samples=(Sample("aminmax(x).max", np.max, x=_M), Sample("x.aminmax(dim=0).min", lambda x: np.min(x, 0), x=_M)),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "argmax",
         ("Tensor input, int? dim=None, bool keepdim=False", _arg("argmax", np.argmax)),
         doc="The index of the largest element, the first of equal ones.",
         samples=(Sample("argmax(tensor([1., 3., 2.]))"),),
-        out=True,
+        out=Out(EXACT, dtype=dtypes.int64),
     ),
     Function(
         "argmin",
         ("Tensor input, int? dim=None, bool keepdim=False", _arg("argmin", np.argmin)),
         doc="The index of the smallest element, the first of equal ones.",
         samples=(Sample("argmin(tensor([1., 3., 2.]))"),),
-        out=True,
+        out=Out(EXACT, dtype=dtypes.int64),
     ),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
@@ -517,7 +518,7 @@ FUNCTIONS = (
             Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
             Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
         ),
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "dist",
@@ -537,7 +538,7 @@ FUNCTIONS = (
             Sample("x.renorm(3, 1, 0.7)", None, x=_ROWS),
         ),
         inplace=True,
-        out=True,
+        out=Out(EXACT),
     ),
     Function(
         "norm_except_dim",

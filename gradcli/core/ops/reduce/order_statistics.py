@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, selection
 from gradcli.core.ops.checks import not_implemented, wrap_dim
@@ -248,10 +249,19 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
             Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]),
             Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M),
         ),
-        out=True,
+        out=_MEDIANS,
     )
 
 
+_MEDIANS = Out(
+    {
+        "indices": "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
+        "(while checking arguments for median)",
+        "values": "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type torch.{out}Tensor does "
+        "not equal torch.{result}Tensor (while checking arguments for median)",
+    }
+)
+_QUANTILE = Out("quantile() out tensor must be same dtype as the input tensor", autograd="composed")
 _Q = "int? dim=None, bool keepdim=False, *, str interpolation='linear'"
 
 FUNCTIONS = (
@@ -263,7 +273,7 @@ FUNCTIONS = (
         doc="The most frequent value along dim, and its index.",
         ops=(MODE,),
         samples=(Sample("mode(x).values", None, x=[[1.0, 2.0, 0.5], [3.0, -1.0, 0.0]]),),
-        out=True,
+        out=Out("expected scalar type '{result}' but got '{out}' for {field} output"),
     ),
     Function(
         "quantile",
@@ -274,7 +284,7 @@ FUNCTIONS = (
             Sample("quantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),
             Sample("x.quantile(0.6, 1)", lambda x: np.quantile(x, 0.6, 1), x=_M),
         ),
-        out=True,
+        out=_QUANTILE,
     ),
     Function(
         "nanquantile",
@@ -282,6 +292,6 @@ FUNCTIONS = (
         (f"Tensor input, float q, {_Q}", nanquantile),
         doc="The value below which a share q of the elements lies, nan left out.",
         samples=(Sample("nanquantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),),
-        out=True,
+        out=_QUANTILE,
     ),
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
@@ -124,6 +125,6 @@ FUNCTIONS = (
             Sample("prod(x, -1, keepdim=True)", lambda x: x.prod(-1, keepdims=True), x=_M),
             Sample("prod(x)", np.prod, x=[0.0, 2.0, 3.0]),
         ),
-        out=True,
+        out=Out(own_dtype=True),
     ),
 )

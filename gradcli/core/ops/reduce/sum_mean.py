@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary
@@ -220,6 +221,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _DIM = "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None"
+_OWN_DTYPE = Out(own_dtype=True)
 
 FUNCTIONS = (
     Function(
@@ -236,7 +238,7 @@ FUNCTIONS = (
             Sample("x.sum((0, 1))", np.sum, x=_M),
             Sample("x.sum()", lambda x: x, x=0.5),
         ),
-        out=True,
+        out=_OWN_DTYPE,
     ),
     Function(
         "mean",
@@ -258,14 +260,14 @@ FUNCTIONS = (
         doc="Sum that takes nan as 0.",
         ops=(NANSUM,),
         samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
-        out=True,
+        out=_OWN_DTYPE,
     ),
     Function(
         "nanmean",
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=True,
+        out=Out(operator="nansum", late=True, own_dtype=True),
     ),
     Function(
         "sum_to_size",
@@ -284,6 +286,6 @@ FUNCTIONS = (
             Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
         ),
         aliases=("special.logsumexp",),
-        out=True,
+        out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {out}"),
     ),
 )

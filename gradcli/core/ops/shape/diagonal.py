@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_size, wrap_dim
@@ -106,6 +107,13 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag(view(contiguous(input), (-1,)), offset)
 
 
+def _diag_out(input: Tensor, diagonal: int) -> Out:
+    if input.array.ndim == 1:
+        lower = "diag: result type {result} can't be cast to the desired out= type {out}"
+        return Out(EXACT, lower=lower, operator="diag_embed", autograd="fallback", late=True, resized_first=True)
+    return Out(EXACT, operator="diagonal_copy", autograd="fallback", late=True, resized_first=True)
+
+
 _V: Any = [1.0, 2.0, 3.0]
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
@@ -116,7 +124,7 @@ def _triangular(name: str, record: Op, doc: str, sample: Sample) -> Function:
             raise shape_error(f"{name}: input tensor must have at least 2 dimensions")
         return record(input, diagonal)  # type: ignore[no-any-return]
 
-    return Function(name, ("Tensor input, int diagonal=0", run), doc=doc, ops=(record,), samples=(sample,), inplace=True, out=True)
+    return Function(name, ("Tensor input, int diagonal=0", run), doc=doc, ops=(record,), samples=(sample,), inplace=True, out=Out(EXACT))
 
 
 FUNCTIONS = (
@@ -136,7 +144,7 @@ FUNCTIONS = (
         doc="The diagonal of a matrix, or the matrix with that diagonal.",
         ops=(DIAGONAL_COPY, DIAG_EMBED),
         samples=(Sample("diag(x)", np.diag, x=_M), Sample("diag(x, -1)", lambda x: np.diag(x, -1), x=_V)),
-        out=True,
+        out=_diag_out,
     ),
     Function(
         "diag_embed",

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
@@ -213,6 +214,8 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
 
 
+_CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError", "first": True}
+_JOINED = Out(operator="cat", **_CAST)
 _M: Any = [[1.0, 2.0], [3.0, 4.0]]
 _N: Any = [[5.0, 6.0]]
 _V: Any = [1.0, 2.0]
@@ -227,7 +230,7 @@ def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] =
         samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
         method=False,
         aliases=aliases,
-        out=True,
+        out=_JOINED,
     )
 
 
@@ -243,7 +246,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=True,
+        out=_JOINED,
     ),
     Function(
         "stack",
@@ -252,7 +255,7 @@ FUNCTIONS = (
         ops=(STACK,),
         samples=(Sample("stack([x, y], -1)", lambda x, y: np.stack([x, y], -1), x=_V, y=_W),),
         method=False,
-        out=True,
+        out=Out(**_CAST),
     ),
     _kin("hstack", hstack, "Tensors side by side, column after column.", np.hstack),
     _kin("vstack", vstack, "Tensors below one another.", np.vstack, ("row_stack",)),

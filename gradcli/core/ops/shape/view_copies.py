@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, UNMET, Out, OutRule
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
@@ -198,15 +199,17 @@ def _split_sizes(copy: Op) -> Callable[..., Any]:
     return run
 
 
+_PARTS = Out(EXACT, autograd="constant", nothing=True)
+_COPIED = Out(EXACT, autograd="fallback", resized_first=True)
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _O: Any = [[[1.0], [2.0], [3.0]]]
 
 
-def _function(name: str, signature: str, run: Callable[..., Any], *ops: Op, of: str, samples: Sequence[Sample] = ()) -> Function:
+def _function(
+    name: str, signature: str, run: Callable[..., Any], *ops: Op, of: str, samples: Sequence[Sample] = (), out: OutRule = _COPIED
+) -> Function:
     flag = " |outs" if ops[0].outputs else ""
-    return Function(
-        name, (f"{signature}{flag}", run), doc=f"The copy of what {of} shows.", ops=ops, samples=samples, method=False, out=True
-    )
+    return Function(name, (f"{signature}{flag}", run), doc=f"The copy of what {of} shows.", ops=ops, samples=samples, method=False, out=out)
 
 
 def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: str) -> Function:
@@ -261,6 +264,7 @@ FUNCTIONS = (
         narrow_copy,
         NARROW,
         of="narrow",
+        out=lambda input, *_: Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0),
         samples=(Sample("torch.narrow_copy(x, 1, -3, 2)", lambda x: x[:, :2], x=_M),),
     ),
     Function(
@@ -300,6 +304,7 @@ FUNCTIONS = (
         _checked(splitting.split, SPLIT),
         SPLIT,
         of="split",
+        out=Out(lower=None, autograd="constant", nothing=True),
         samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
     ),
     _function(
@@ -308,6 +313,7 @@ FUNCTIONS = (
         _split_sizes(SPLIT_SIZES),
         SPLIT_SIZES,
         of="split_with_sizes",
+        out=_PARTS,
         samples=(Sample("torch.split_with_sizes_copy(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M),),
     ),
     Function(
@@ -323,7 +329,7 @@ FUNCTIONS = (
             Sample("torch.squeeze_copy(x, (0, 2))", np.squeeze, x=_O),
         ),
         method=False,
-        out=True,
+        out=_COPIED,
     ),
     _function(
         "t_copy",
@@ -347,6 +353,7 @@ FUNCTIONS = (
         unbind_copy,
         UNBIND,
         of="unbind",
+        out=_PARTS,
         samples=(Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),),
     ),
     _function(
@@ -373,7 +380,7 @@ FUNCTIONS = (
         ops=(VIEW,),
         samples=(Sample("torch.view_copy(x, (3, -1))", lambda x: x.reshape(3, 2), x=_M),),
         method=False,
-        out=True,
+        out=_COPIED,
     ),
     _unsafe("unsafe_chunk", "Tensor input, int chunks, int dim=0", unsafe_chunk, UNSAFE_SPLIT, "unsafe_chunk(x[:, 1:], 1, 1)[0]"),
     _unsafe(

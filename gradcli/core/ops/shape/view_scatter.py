@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
@@ -103,7 +104,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1", slice_scatter),
         doc="A copy with a slice of a dimension overwritten by src.",
         ops=(SLICE_SCATTER,),
-        out=True,
+        out=Out(EXACT, autograd="fallback", resized_first=True),
         samples=(Sample("x.slice_scatter(y, 0, 1)", lambda x, y: np.concatenate([x[:1], y]), x=_M, y=[[1.0, 2.0, 3.0]]),),
     ),
     Function(

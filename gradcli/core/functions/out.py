@@ -1,0 +1,100 @@
+"""What a function declares about its `out=`. `out_arguments` goes by it, and is loaded when a program uses `out=`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from gradcli.errors import ProgramError, runtime_error
+
+if TYPE_CHECKING:
+    from gradcli.core.tensor.dtypes import DType
+    from gradcli.core.tensor.tensor import Tensor
+
+#: errors for an `out` of another dtype than the result's. `{result}` and `{out}` are the names of the dtypes, `{result_c}` and `{out_c}`
+#: those of C++, `{name}` is the function's and `{field}` that of the part of the result
+EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
+SAME = "Found dtype {out} but expected {result}"
+BOOLEAN = "{name} does not support non-boolean outputs."
+CASTABLE = "{name}: Expected {field} to be safely castable from {result} dtype, but got {field} with dtype {out}"
+UNMET = (
+    "Expected {} to be true, but got false.  "
+    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
+
+#: How PyTorch differentiates the operator that writes into `out`. "derivative": it has a formula, and refuses `out` where a gradient or a
+#: tangent is wanted. "constant": its result has no derivative, and it refuses tangents. "fallback": it has no formula, and gives `out` a
+#: node whose derivative raises. "composed": the result is computed apart and copied into `out`, with its history. "none": its
+#: operands have no derivative, so that it refuses no more than an `out` with a tangent.
+Autograd = Literal["derivative", "constant", "fallback", "composed", "none"]
+
+
+class Out:
+    """How a function writes into `out=`, where it is not as most functions do."""
+
+    def __init__(
+        self,
+        exact: str | dict[str, str] = "",
+        *,
+        lower: str | None = "",
+        error: str = "RuntimeError",
+        dtype: DType | None = None,
+        first: bool = False,
+        own_dtype: bool = False,
+        operator: str = "",
+        autograd: Autograd | None = None,
+        tracked: slice | None = None,
+        nothing: bool = False,
+        late: bool = False,
+        row_major: Literal["", "always", "unfit"] = "",
+        resized_first: bool = False,
+        silent: bool = False,
+        flat: bool = False,
+        prepare: Callable[[list[Any], Any], None] | None = None,
+        check: Callable[[Tensor, Tensor], None] | None = None,
+    ) -> None:
+        #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
+        self.exact = exact
+        #: the error for an `out` of a lower category than the result; "" for the usual one, None where there is none
+        self.lower = lower
+        #: the type of these errors
+        self.error = error
+        #: the dtype of the result, where it is not that of the operands
+        self.dtype = dtype
+        #: whether the dtype of `out` is checked before the arguments
+        self.first = first
+        #: whether it computes in the dtype of `out`, if the call names none
+        self.own_dtype = own_dtype
+        #: the operator that errors about graphs name, where it is another
+        self.operator = operator
+        #: "derivative" by default where the function has a record or names an operator, else "constant"
+        self.autograd = autograd
+        #: which of several tensors have gradients; by default as many as the record says, or one
+        self.tracked = tracked
+        #: whether None is returned
+        self.nothing = nothing
+        #: whether graphs are refused after the arguments have been checked, as functions that are composed of others do
+        self.late = late
+        #: whether an `out` of another shape becomes row-major, whatever the result is: always, or if it had elements or another dtype
+        self.row_major = row_major
+        #: whether `out` gets the shape of the result before its dtype and graphs are looked at
+        self.resized_first = resized_first
+        #: whether it does not warn where `out` gets another shape
+        self.silent = silent
+        #: whether an `out` of as many elements keeps its shape
+        self.flat = flat
+        #: changes the arguments, given them and `out`, before anything else
+        self.prepare = prepare
+        #: checks `out`, given it and the result
+        self.check = check
+
+
+#: What a function declares: whether it takes `out`, or how, or a function of the arguments that tells how.
+OutRule = bool | Out | Callable[..., Out]
+
+
+def no_graph(operator: str) -> ProgramError:
+    """PyTorch's error of an operator that writes into `out` while a gradient is wanted."""
+    return runtime_error(
+        f"{operator}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+    )
