@@ -9,7 +9,6 @@ from gradcli.errors import ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
-    from gradcli.core.tensor.tensor import Tensor
 
 #: errors for an `out` of another dtype than the result's. `{result}` and `{out}` are the names of the dtypes, `{result_c}` and `{out_c}`
 #: those of C++, `{name}` is the function's and `{field}` that of the part of the result
@@ -51,7 +50,7 @@ class Out:
         silent: bool = False,
         flat: bool = False,
         prepare: Callable[[list[Any], Any], None] | None = None,
-        check: Callable[[Tensor, Tensor], None] | None = None,
+        check: Callable[[Any, Any], None] | None = None,
     ) -> None:
         #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
         self.exact = exact

@@ -43,7 +43,7 @@ def cannot_pin() -> ProgramError:
     )
 
 
-def _check_sizes(values: list[Any], out: Tensor) -> None:
+def check_new_sizes(values: list[Any], out: Tensor) -> None:
     """Raise RuntimeError for a negative size, in the words of PyTorch's resize."""
     for sizes in values:
         if isinstance(sizes, tuple) and sizes and min(sizes) < 0 and 0 not in sizes:
@@ -51,7 +51,7 @@ def _check_sizes(values: list[Any], out: Tensor) -> None:
 
 
 #: how functions that make a new tensor take `out`
-NEW = Out(autograd="fallback", silent=True, prepare=_check_sizes)
+NEW = Out(autograd="fallback", silent=True, prepare=check_new_sizes)
 
 
 def making(

@@ -17,7 +17,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
-from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, leaf, making
+from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
@@ -226,6 +226,27 @@ _GENERATOR = "*, Generator? generator=None"
 _COUNTS = "Generator? generator=None"
 
 
+def _check_order(out: Tensor, result: Tensor) -> None:
+    """Raise NotImplementedError for an `out` whose elements PyTorch would draw in another order, that of their memory."""
+    if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:
+        raise ProgramError("NotImplementedError", "random numbers into an out that is not contiguous are not part of gradcli")
+
+
+def _check_resizable(values: list[Any], out: Tensor) -> None:
+    if out.requires_grad:
+        raise runtime_error("cannot resize variables that require grad")
+    check_new_sizes(values, out)
+
+
+_DRAWN = Out(autograd="fallback", silent=True, prepare=check_new_sizes, check=_check_order)
+#: PyTorch writes `randn`, and `rand` with a generator, as calls of functions that it follows
+_DRAWN_IN_PLACE = Out(autograd="fallback", silent=True, prepare=_check_resizable, check=_check_order)
+
+
+def _rand_out(*values: Any) -> Out:
+    return _DRAWN_IN_PLACE if len(values) > 6 else _DRAWN
+
+
 def _check_count(values: list[Any], out: Tensor) -> None:
     if values[0] < 0:
         raise shape_error(f"n must be non-negative, got{values[0]}")
@@ -235,11 +256,12 @@ _PERMUTATION = Out(autograd="fallback", silent=True, prepare=_check_count)
 
 
 def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
-    def check_shape(out: Tensor, result: Tensor) -> None:
-        if out.array.shape != result.array.shape:  # PyTorch adds the means to what `out` holds
-            raise ProgramError("NotImplementedError", "normal() into an out of another shape is not part of gradcli")
+    def check_alike(out: Tensor, result: Tensor) -> None:
+        _check_order(out, result)
+        if out.array.shape != result.array.shape or out.dtype is not result.dtype:  # PyTorch adds the means to what `out` holds
+            raise ProgramError("NotImplementedError", "normal() into an out of another shape or dtype is not part of gradcli")
 
-    return Out(operator="normal", check=check_shape) if type(mean) is Tensor or type(std) is Tensor else NEW
+    return Out(operator="normal", check=check_alike) if type(mean) is Tensor or type(std) is Tensor else _DRAWN
 
 
 def _multinomial_out(input: Tensor, *_: Any) -> Out:
@@ -248,8 +270,8 @@ def _multinomial_out(input: Tensor, *_: Any) -> Out:
 
 
 FUNCTIONS = (
-    Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=NEW),
-    Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=NEW),
+    Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=_rand_out),
+    Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=_DRAWN_IN_PLACE),
     Function("rand_like", *_seeded("Tensor input", _like(uniform), LIKE), doc="Uniform on [0, 1) in the same shape.", method=False),
     Function("randn_like", *_seeded("Tensor input", _normal_like, LIKE), doc="Standard normal in the same shape.", method=False),
     Function(
@@ -258,7 +280,7 @@ FUNCTIONS = (
         *_seeded("int low, int high, ints size", _randint),
         doc="Integers from low to high - 1.",
         method=False,
-        out=NEW,
+        out=_DRAWN,
     ),
     Function(
         "randint_like",
@@ -284,7 +306,7 @@ FUNCTIONS = (
         (f"Tensor input, {_GENERATOR}", _bernoulli),
         (f"Tensor input, float p, {_GENERATOR} |no out", _bernoulli_p),
         doc="1 with the probability that input gives.",
-        out=Out(lower=None, operator="bernoulli"),
+        out=Out(lower=None, operator="bernoulli", check=_check_order),
     ),
     Function(
         "multinomial",

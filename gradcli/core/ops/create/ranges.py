@@ -136,11 +136,13 @@ def _between(more: str, run: Any) -> list[Overload]:
     return [making(f"{first} start, {last} end, int steps{more}, *", run, late=True) for first, last in kinds]
 
 
-def counted_out(operator: str = "") -> Out:
-    """How `arange`, and what is made by it, takes `out`."""
+def counted_out(operator: str = "", flat: bool = True) -> Out:
+    """How `arange`, and what PyTorch makes by it, takes `out`; unless `flat`, it cannot have as many elements in another shape."""
 
     def warn_of_count(out: Tensor, result: Tensor) -> None:
         have, count = out.array.size, result.array.size
+        if not flat and have == count and out.array.ndim != 1:
+            raise ProgramError("NotImplementedError", f"{operator} into an out of several dimensions is not part of gradcli")
         if have not in (0, count):
             shape = list(out.array.shape)
             warnings.emit(

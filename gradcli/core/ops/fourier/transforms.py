@@ -302,7 +302,7 @@ FUNCTIONS = (
             making("int n, float d=1.0, *", _frequencies(name, half)),
             doc=f"The frequencies of the elements of {of}, for samples at a distance d.",
             samples=(Sample(f"torch.fft.{name}(5)"),),
-            out=counted_out(f"fft_{name}"),
+            out=counted_out(f"fft_{name}", flat=half),
         )
         for name, half, of in (("fftfreq", False, "fft"), ("rfftfreq", True, "rfft"))
     ),

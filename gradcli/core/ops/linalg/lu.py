@@ -434,7 +434,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
 
 
-def _warn_of_lu_solve() -> None:
+def _warn(*_: Any) -> None:
     warnings.emit(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
         "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
@@ -446,7 +446,7 @@ def _warn_of_lu_solve() -> None:
 
 def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     """The deprecated form, with PyTorch's warning."""
-    _warn_of_lu_solve()
+    _warn()
     return lu_solve(LU_data, LU_pivots, input)
 
 
@@ -535,6 +535,6 @@ FUNCTIONS = (
         ("Tensor input, Tensor LU_data, Tensor LU_pivots", _old_lu_solve),
         doc="X of A @ X = input from the factors of A; use linalg.lu_solve.",
         samples=(Sample(f"torch.lu_solve(y, torch.linalg.lu_factor(x)[0], {_PIVOTS})", None, x=_A, y=_B),),
-        out=Out(EXACT, operator="linalg_lu_solve", prepare=lambda values, out: _warn_of_lu_solve()),
+        out=Out(EXACT, operator="linalg_lu_solve", prepare=_warn),
     ),
 )

@@ -282,13 +282,17 @@ _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
+def _diff_out(input: Tensor, n: int, *_: Any) -> Out:
+    return Out(operator="sub", late=True) if n else Out("expected scalar_type {result} but found {out}", autograd="composed")
+
+
 FUNCTIONS = (
     Function(
         "diff",
         ("Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", diff),
         doc="Differences of neighbours along dim, n times over.",
         samples=(Sample("diff(x)", np.diff, x=_X), Sample("x.diff(n=2, dim=1)", lambda x: np.diff(x, 2, 1), x=_M)),
-        out=Out(operator="sub", late=True),
+        out=_diff_out,
     ),
     Function(
         "gradient",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import Out
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary
@@ -221,7 +221,21 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _DIM = "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None"
-_OWN_DTYPE = Out(own_dtype=True)
+_GIVEN = "nansum: provided dtype must match dtype of result. Got {out} and {result}."
+
+
+def _mean_out(input: Tensor, *options: Any) -> Out:
+    """How the mean of all elements, or along dimensions, takes `out`: it computes in its dtype if that is not of integers."""
+    dtype = options[-1]
+
+    def take_dtype(values: list[Any], out: Tensor) -> None:
+        fits = out.dtype.is_differentiable and (len(options) > 1 or out.dtype.category >= input.dtype.category)
+        if dtype is None and fits and input.dtype.is_differentiable:
+            values[-1] = out.dtype
+
+    lower = "" if len(options) > 1 else "mean.dtype_out(): input types can't be cast to the desired output type {out}"
+    return Out(EXACT if dtype else "", lower=lower, prepare=take_dtype)
+
 
 FUNCTIONS = (
     Function(
@@ -238,7 +252,7 @@ FUNCTIONS = (
             Sample("x.sum((0, 1))", np.sum, x=_M),
             Sample("x.sum()", lambda x: x, x=0.5),
         ),
-        out=_OWN_DTYPE,
+        out=Out(own_dtype=True),
     ),
     Function(
         "mean",
@@ -252,7 +266,7 @@ FUNCTIONS = (
             Sample("x.mean(1)", lambda x: x.mean(1), x=_M),
             Sample("mean(x, dim=(0, -1), keepdim=True)", lambda x: x.mean(keepdims=True), x=_M),
         ),
-        out=True,
+        out=_mean_out,
     ),
     Function(
         "nansum",
@@ -260,14 +274,14 @@ FUNCTIONS = (
         doc="Sum that takes nan as 0.",
         ops=(NANSUM,),
         samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
-        out=_OWN_DTYPE,
+        out=Out(_GIVEN, own_dtype=True),
     ),
     Function(
         "nanmean",
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=Out(operator="nansum", late=True, own_dtype=True),
+        out=Out(_GIVEN, operator="nansum", late=True, own_dtype=True),
     ),
     Function(
         "sum_to_size",

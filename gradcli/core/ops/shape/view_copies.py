@@ -199,6 +199,11 @@ def _split_sizes(copy: Op) -> Callable[..., Any]:
     return run
 
 
+def _check_shapes(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    if any(out.array.shape != result.array.shape for out, result in zip(outs, results, strict=False)):  # where PyTorch broadcasts
+        raise ProgramError("NotImplementedError", "split_copy into tensors of other shapes is not part of gradcli")
+
+
 _PARTS = Out(EXACT, autograd="constant", nothing=True)
 _COPIED = Out(EXACT, autograd="fallback", resized_first=True)
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
@@ -304,7 +309,7 @@ FUNCTIONS = (
         _checked(splitting.split, SPLIT),
         SPLIT,
         of="split",
-        out=Out(lower=None, autograd="constant", nothing=True),
+        out=Out(lower=None, autograd="constant", nothing=True, check=_check_shapes),
         samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
     ),
     _function(
