@@ -157,12 +157,13 @@ def expanded(name: str) -> str:
 def check_order(tensor: Tensor, operand: Tensor, copied: bool = False) -> None:
     """Raise RuntimeError where PyTorch would read elements of an operand that it has already written: what it computes is by chance.
 
-    Where an operand is `copied`, its own elements are written with what they are, so that it may be repeated over the tensor.
+    A `copied` operand of another shape is broadcast: elements that it shares with the tensor are written with what they are.
     """
     a, b = tensor.array, operand.array
-    alike = a.ndim == b.ndim and all(n == 1 or s == t or (copied and not t) for n, s, t in zip(b.shape, a.strides, b.strides, strict=True))
-    if alike and (copied or a.shape == b.shape) and _start(a) <= _start(b):
-        return
+    if a.ndim == b.ndim and (copied or a.shape == b.shape) and _start(a) <= _start(b):
+        dims = zip(b.shape, a.strides, b.strides, strict=True)
+        if all(n == 1 or s == t or (copied and t == 0) for n, s, t in dims):
+            return
     if tensor is not operand and np.shares_memory(a, b):
         raise runtime_error("an in-place operation with an operand that overlaps the written-to tensor is not part of gradcli")
 

@@ -45,11 +45,14 @@ def owner(array: Array) -> Array:
 
 def element_strides(array: Array) -> Strides:
     """The strides of an array. numpy keeps none for a new array without elements, which PyTorch lays out in row-major order."""
-    strides = array.strides
-    if not array.size and not any(strides) and not owner(array).size:
+    if not _has_strides(array):
         return contiguous_strides(array.shape)
     size = array.itemsize
-    return tuple(s // size for s in strides)
+    return tuple(s // size for s in array.strides)
+
+
+def _has_strides(array: Array) -> bool:
+    return bool(array.size or any(array.strides) or owner(array).size)
 
 
 def channels_last_strides(shape: Sequence[int]) -> Strides:
@@ -366,8 +369,7 @@ def copy_with_gaps(array: Array) -> Array:
 
 def spelled_out(array: Array) -> Array:
     """An array without elements with the strides that PyTorch's has, for its views; any other array as it is."""
-    known = array.size or any(array.strides) or owner(array).size
-    return array if known else empty(array.shape, element_strides(array), array.dtype)
+    return array if _has_strides(array) else empty(array.shape, contiguous_strides(array.shape), array.dtype)
 
 
 # --- what the argument `memory_format` of a call asks for ---

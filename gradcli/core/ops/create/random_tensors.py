@@ -248,8 +248,9 @@ def _rand_out(*values: Any) -> Out:
 
 
 def _check_count(values: list[Any], out: Tensor) -> None:
-    if values[0] < 0:
-        raise shape_error(f"n must be non-negative, got{values[0]}")
+    n: int = values[0]
+    if n < 0:
+        raise shape_error(f"n must be non-negative, got{n}")
 
 
 _PERMUTATION = Out(autograd="fallback", silent=True, prepare=_check_count)
