@@ -71,6 +71,13 @@ def test_an_error_that_is_missing_or_worded_otherwise_is_found(gradcli: Any) -> 
         assert verdicts.verdict(verdicts.differences("torch.sin", theirs, ours, [])) == kind
 
 
+def test_a_fault_is_no_refusal_whatever_it_says() -> None:
+    fault = "InternalFault: AttributeError: 'int' object has no attribute 'version'"
+    assert verdicts.kind_of("value", "tensor(1.)", fault) == "wrong error"
+    ours = {"out": "", "error": fault, "warnings": []}
+    assert verdicts.verdict(verdicts.differences("torch.sin", {"out": "", "error": None, "warnings": []}, ours, [])) == "fault"
+
+
 def test_a_warning_that_is_missing_is_found(gradcli: Any) -> None:
     theirs = {**gradcli("fact('value', lambda: 1)\n"), "warnings": ["UserWarning: mind"]}
     found = verdicts.differences("torch.sin", theirs, gradcli("fact('value', lambda: 1)\n"), [])

@@ -41,9 +41,11 @@ KINDS = (
 FINE = ("refused", "noise", "digits", "known", "equal")
 
 ERROR = re.compile(r"_?[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
+#: what refusals say; a fault of gradcli may say it too
 REFUSAL = re.compile(
-    r"not part of gradcli|not supported by gradcli|gradcli does not|gradcli has no|more than gradcli|"
-    r"has no attribute|No module named|cannot import name"
+    r"\A(?!InternalFault).*(?:not part of gradcli|not supported by gradcli|gradcli does not|gradcli has no|more than gradcli|"
+    r"has no attribute|No module named|cannot import name)",
+    re.DOTALL,
 )
 #: a real number, or one of the parts of a complex one
 NUMBER = re.compile(r"(?:(?<![\w.])[+-]?|[+-](?=[\dainfe.+-]+j))(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf)(?!(?!j\b)\w)")
