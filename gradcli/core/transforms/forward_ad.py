@@ -14,7 +14,6 @@ from gradcli.core.calling.script_types import ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -76,10 +75,6 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
         )
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
     made.array = tensor.array.view()  # with the strides of its dimensions of size 1
-    if tensor.array.strides != tangent.array.strides and tensor.array.size > 1:
-        laid = namespaces.traced.zeros_like(tensor)
-        catalog.method("copy_").method(laid, (tangent,), {})
-        tangent = laid
     state.dual.set_tangent(made, tangent)
     return made
 

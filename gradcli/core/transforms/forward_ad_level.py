@@ -44,7 +44,13 @@ class ForwardADLevel:
         return found[1] if found is not None and found[0] is self else None
 
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
-        """Make `tensor` a dual tensor."""
+        """Make `tensor` a dual tensor, whose tangent has its strides: views of both are the same elements."""
+        array = tensor.array
+        if tangent.array.strides != array.strides and array.size > 1:
+            where = strided.own_geometry(array)
+            laid = Tensor(strided.blank(where, where, tangent.dtype.np)[0], tangent.dtype)
+            with Paused(self):
+                tangent = in_place.copy_(laid, tangent)
         tensor.set_property("tangent", (self, tangent))
         if type(tensor.array) is np.ndarray:
             tensor.array = tensor.array.view(DualArray)
