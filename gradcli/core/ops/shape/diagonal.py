@@ -59,10 +59,10 @@ def _diag_embed(a: Array, offset: int, dim1: int, dim2: int) -> Array:
     rows = np.arange(a.shape[-1])
     made = np.zeros((*a.shape[:-1], n, n), a.dtype)
     made[..., rows + max(-offset, 0), rows + max(offset, 0)] = a
-    return np.ascontiguousarray(np.moveaxis(made, (-2, -1), (dim1, dim2)))
+    return np.moveaxis(made, (-2, -1), (dim1, dim2))
 
 
-DIAG_EMBED: Op = Op("DiagEmbedBackward0", _diag_embed, "input", "offset dim1 dim2", input=_GATHERED, complex=True)
+DIAG_EMBED: Op = Op("DiagEmbedBackward0", _diag_embed, "input", "offset dim1 dim2", layout="contiguous", input=_GATHERED, complex=True)
 
 
 def _triangle(name: str, forward: Callable[..., Array]) -> Op:

@@ -13,10 +13,12 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_size, not_implemented, size, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
+from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten, reshape
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
@@ -194,22 +196,23 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
 
 
 def _repeated(counts: Array, repeats: Tensor, output_size: int | None) -> Array:
-    if counts.dtype.kind not in "iu":
+    check_no_tangent("aten::repeat_interleave", repeats)
+    if repeats.dtype not in (dtypes.int32, dtypes.int64):
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
-    if counts.size and counts.min() < 0:
-        raise runtime_error("repeats can not be negative")
     total = int(counts.sum())
-    limits.check_elements(total, 8)
     if counts.size and output_size is not None and output_size < 0:
         raise shape_error(f"Trying to create tensor with negative dimension {output_size}: [{output_size}]")
     if counts.size and output_size not in (None, total):
         raise shape_error("allocated size does not match required size")
+    if counts.size and counts.min() < 0:
+        raise runtime_error("repeats can not be negative")
+    limits.check_elements(total, 8)
     return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 
 
 def repeated_positions(repeats: Tensor, output_size: int | None = None) -> Tensor:
     """The positions 0, 1, 2 ... each as often in a row as its element of `repeats` says."""
-    if repeats.array.dtype.kind in "iu" and repeats.array.ndim != 1:
+    if repeats.dtype in (dtypes.int32, dtypes.int64) and repeats.array.ndim != 1:
         raise shape_error("repeat_interleave only accept 1D vector as repeat")
     return wrap(_repeated(repeats.array, repeats, output_size))
 
