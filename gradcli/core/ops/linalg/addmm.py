@@ -6,12 +6,13 @@ All raise RuntimeError for ranks, sizes or dtypes that do not fit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out, OutRule
 from gradcli.core.graph.namespaces import traced
@@ -22,10 +23,11 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
     BMM,
     MV,
+    check_batch_sizes,
     check_batches,
     check_product,
     check_ranks,
-    check_vector,
+    check_vector_dtypes,
     exact_out,
     gradient_of_left,
     gradient_of_right,
@@ -40,7 +42,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -48,11 +50,13 @@ def _scaled(xp: Any, value: Any, factor: Any) -> Any:
 
 
 def _number(array: Array, factor: Any) -> Any:
-    """A factor as an int where the array holds integers. Raises RuntimeError for one that their dtype does not hold."""
-    return scalar_of(factor, dtypes.of(array.dtype)) if array.dtype.kind in "iu" else factor
+    """A factor as an int where the array holds integers, as a bool where it holds bools."""
+    return scalar_of(factor, dtypes.of(array.dtype)) if array.dtype.kind in "iub" else factor
 
 
 def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
+    if not product.size:
+        return product
     if alpha != 1:
         product = product * _number(product, alpha)
     # with beta 0 PyTorch ignores the tensor, its nans too
@@ -106,8 +110,10 @@ ADDMM: Op = Op(
 
 
 def _onto_vector(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
-    if alpha == 0 and a.dtype.char in "fd" and x.size:  # the library leaves the product out, and what is not finite in it
+    if not x.size or (alpha == 0 and a.dtype.char in "fd"):  # the library leaves the product out, and what is not finite in it
         return _sum(np.broadcast_to(a, len(x)), np.zeros(len(x), a.dtype), beta, 1)
+    if alpha != 1 and is_column_major(x):  # the library multiplies the vector
+        y, alpha = (y.astype(np.float32) if y.dtype == np.float16 else y) * _number(y, alpha), 1
     return _rounded_once(a, x, y, beta, alpha)
 
 
@@ -211,24 +217,57 @@ def _check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
             raise runtime_error(f"{name} and mat2 must have the same dtype, but got {t.dtype.torch_name} and {mat2.dtype.torch_name}")
 
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
+def _check_written(input: Tensor, dtype: DType, *shape: int) -> None:
+    """Raise RuntimeError where a result of that dtype and shape cannot be written to the tensor."""
+    if input.dtype is not dtype:
+        kinds = f"input tensor dtype {input.dtype.c_name} and output tensor dtype {dtype.c_name}"
+        raise runtime_error(f"Bad in-place call: {kinds} should match")
+    if input.array.shape != shape:
+        sizes = f"input tensor size {list(input.array.shape)} and output tensor size {list(shape)}"
+        raise shape_error(f"Bad in-place call: {sizes} should match")
+
+
+def _check_held(input: Tensor, shape: tuple[int, ...], *factors: Any) -> None:
+    """Raise RuntimeError for a factor beyond the range of the dtype in which a result of that shape is accumulated, if it has elements."""
+    dtype = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype
+    if 0 not in shape:
+        for factor in factors:
+            scalar_of(factor, dtype)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`, which is to be `written` to the input or not."""
+    _check_dtypes(input, mat1, mat2)
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise shape_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    if not input.dtype is mat1.dtype is mat2.dtype:
-        _check_dtypes(input, mat1, mat2)
-    if mat1.array.shape[1] == mat2.array.shape[0]:
-        expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
+    (rows, inner), (others, columns) = mat1.array.shape, mat2.array.shape
+    if inner == others:
+        if written:
+            _check_written(input, mat2.dtype, rows, columns)
+        expanded_shape(input, (rows, columns))
     check_product(mat1, mat2)
+    _check_held(input, (rows, columns), beta, alpha)
     return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`, which is to be `written` to the input or not."""
     if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
         raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
-    check_vector(input, mat, vec)
+    rows, columns = mat.array.shape
+    if columns != vec.array.size or input.array.size not in (rows, 1):
+        raise shape_error(f"size mismatch, got input ({size(input, 0)}), mat ({rows}x{columns}), vec ({vec.array.size})")
+    check_vector_dtypes(input, mat, vec)
+    if written:
+        _check_written(input, vec.dtype, rows)
+    if mat.array.size:
+        refuse_bool("addmv_impl_cpu", mat.dtype)
+        scalar_of(alpha, mat.dtype)
+    elif input.array.shape != (rows,) and beta != 0:  # PyTorch's result has the shape of the tensor
+        raise runtime_error("addmv that broadcasts the tensor for a matrix without elements is not part of gradcli")
+    (scalar_of if mat.array.size else stored)(beta, mat.dtype)
+    limits.check_work(mat.array.size)
     return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 
 
@@ -261,15 +300,23 @@ def _check_factors(dtype: DType, **factors: Any) -> None:
             raise runtime_error(f"For integral input tensors, argument {name} must not be a floating point number.")
 
 
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`; of bools with "and" and "or"."""
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`, which is to be `written` to the input or not; of bools with "and" and "or"."""
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.array.ndim != 1:
             raise shape_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    if written:
+        have, rows, columns = (list(t.array.shape) for t in (input, vec1, vec2))
+        if len(have) != 2:
+            raise shape_error(f"2D tensor expected, got {len(have)}D tensor for input")
+        if have != rows + columns:
+            raise shape_error(f"size mismatch, input: {have}, v1: {rows}, v2: {columns}")
     expanded_shape(input, (vec1.array.size, vec2.array.size))
     limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
     dtype = dtypes.result_type((input, vec1, vec2))
     _check_factors(dtype, beta=beta, alpha=alpha)
+    for factor in (beta, alpha):
+        scalar_of(factor, dtype)
     input, vec1, vec2 = (t if t.dtype is dtype else traced.cast(t, dtype) for t in (input, vec1, vec2))
     return _ADDR_OF.get(dtype, ADDR)(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
 
@@ -286,15 +333,25 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     if k != m:
         raise shape_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
     _check_dtypes(input, batch1, batch2)
-    refuse_bool("addmm_impl_cpu_", batch1.dtype)
-    check_batches(batch1, batch2)
+    if count and n and p:
+        refuse_bool("addmm_impl_cpu_", batch1.dtype)
+    check_batches(batch1, batch2, "bmm")
+    _check_held(input, (n, p), beta, alpha)
     return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2)`."""
-    expanded_shape(input, (size(batch1, 0), size(batch1, 1), size(batch2, 2)))
-    check_batches(batch1, batch2, input)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2)`, which is to be `written` to the input or not."""
+    shape = size(batch1, 0), size(batch1, 1), size(batch2, 2)
+    expanded_shape(input, shape)
+    if input.dtype is not batch1.dtype:
+        names = [t.dtype.c_name for t in (input, batch1, batch2)]
+        raise runtime_error(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
+    check_batch_sizes(batch1, batch2)
+    if written:
+        _check_written(input, batch2.dtype, *shape)
+    check_batches(batch1, batch2, "baddbmm")
+    _check_held(input, shape, beta, alpha)
     return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
@@ -315,36 +372,8 @@ def _declared(
         )
 
     in_torch = ("addmv_",) if name == "addmv" else ()  # torch has this one of the in-place forms as a function
-    written = overloads(_of_same_shape(run))
+    written = overloads(run if run is addbmm else partial(run, written=True))
     return Function(name, *overloads(run, *more), doc=doc, ops=(op,), samples=(sample,), written=written, torch_inplace=in_torch, out=out)
-
-
-def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The in-place form of `run`. It raises RuntimeError where the result has another shape than the tensor."""
-
-    def check(input: Tensor, left: Tensor, right: Tensor) -> None:
-        sizes = list(left.array.shape[:-1] + right.array.shape[left.array.ndim - 1 :])
-        if run in (addmm, addmv, baddbmm) and list(input.array.shape) != sizes:
-            text = f"input tensor size {list(input.array.shape)} and output tensor size {sizes} should match"
-            raise shape_error(f"Bad in-place call: {text}")
-
-    def write(input: Tensor, *more: Any) -> Tensor:
-        if run is addr and more[0].array.ndim == more[1].array.ndim == 1:
-            have, rows, columns = (list(t.array.shape) for t in (input, *more[:2]))
-            if len(have) != 2:
-                raise shape_error(f"2D tensor expected, got {len(have)}D tensor for input")
-            if have != rows + columns:
-                raise shape_error(f"size mismatch, input: {have}, v1: {rows}, v2: {columns}")
-        try:
-            made = run(input, *more)
-        except ProgramError as error:
-            if error.code is Code.NO_KERNEL:  # which PyTorch looks for after it has compared the shapes
-                check(input, *more[:2])
-            raise
-        check(input, *more[:2])
-        return made
-
-    return write
 
 
 def _with_out_dtype(name: str, tensors: str) -> Overload:

@@ -125,18 +125,11 @@ def check_product(a: Tensor, b: Tensor) -> None:
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
 
-def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
-    """Raise the errors of `addmv(first, mat, vec)`; `mv` passes the vector as `first` too, and its error names the rows instead."""
-    (n, m), (k,) = mat.array.shape, vec.array.shape
-    length = n if first is vec else (first.array.shape[0] if first.array.ndim else n)
-    if m != k or length not in (n, 1):
-        shown = k if first is vec else length
-        raise shape_error(f"size mismatch, got input ({n if first is vec else shown}), mat ({n}x{m}), vec ({k})")
+def check_vector_dtypes(first: Tensor, mat: Tensor, vec: Tensor) -> None:
+    """Raise RuntimeError unless the tensors of `addmv` have one dtype; for `mv` the vector is the `first` too."""
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
-    refuse_bool("addmv_impl_cpu", mat.dtype)
-    limits.check_work(n * m)
 
 
 def check_ranks(a: Tensor, b: Tensor) -> None:
@@ -146,22 +139,25 @@ def check_ranks(a: Tensor, b: Tensor) -> None:
             raise shape_error(f"{name} must be a 3D tensor")
 
 
-def check_batches(a: Tensor, b: Tensor, onto: Tensor | None = None) -> None:
-    """Raise the errors of `bmm`, or of `baddbmm` onto a tensor: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
+def check_batch_sizes(a: Tensor, b: Tensor) -> None:
+    """Raise RuntimeError unless both are batches of matrices that can be multiplied."""
     check_ranks(a, b)
-    count, n, k = a.array.shape
+    count, _, k = a.array.shape
     if b.array.shape[:2] != (count, k):
         text = f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
         raise shape_error(text)
-    if onto is not None and onto.dtype is not a.dtype:
-        names = [t.dtype.c_name for t in (onto, a, b)]
-        raise runtime_error(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
-    if count and n and b.array.shape[2]:
-        refuse_bool("bmm" if onto is None else "baddbmm", a.dtype)
+
+
+def check_batches(a: Tensor, b: Tensor, kernel: str) -> None:
+    """Raise the errors of a product of batches of matrices, as `kernel` names it: sizes or dtypes that do not fit, bool, limits."""
+    check_batch_sizes(a, b)
+    (count, n, k), p = a.array.shape, b.array.shape[2]
+    if count and n and p:
+        refuse_bool(kernel, a.dtype)
     if a.dtype is not b.dtype:
         raise scalar_type_error(a.dtype, b.dtype)
-    limits.check_work(count * n * k * b.array.shape[2])
-    limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
+    limits.check_work(count * n * k * p)
+    limits.check_elements(count * n * p, a.dtype.itemsize)
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -178,7 +174,12 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     size(input, 0)
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
-    check_vector(vec, input, vec)
+    (rows, columns), length = input.array.shape, vec.array.size
+    if columns != length:
+        raise shape_error(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({length})")
+    check_vector_dtypes(vec, input, vec)
+    refuse_bool("addmv_impl_cpu", input.dtype)
+    limits.check_work(input.array.size)
     return MV(input, vec)  # type: ignore[no-any-return]
 
 
@@ -213,7 +214,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches (b, n, k) and (b, k, m) of matrices. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
-    check_batches(input, mat2)
+    check_batches(input, mat2, "bmm")
     return BMM(input, mat2)  # type: ignore[no-any-return]
 
 
