@@ -14,7 +14,7 @@ from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import not_implemented, require_floating
+from gradcli.core.ops.checks import not_implemented, refuse_half, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
@@ -33,6 +33,7 @@ from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -74,7 +75,7 @@ def _finite_cholesky(matrix: Array) -> None:
     np.linalg.cholesky(matrix)
 
 
-def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
+def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool, A_dtype: DType) -> Any:
     if len(out.shape) < 2:
         raise runtime_error(f"tensor.mH is only supported on matrices or batches of matrices. Got {len(out.shape)}-D tensor.")
     n, m = out.shape[-2:]
@@ -85,6 +86,7 @@ def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
     phi = xp.matmul(adjoint(xp, lower), gradient)
     half = xp.call(TRIL, phi, 0)
     both = scalars.times(xp, half + adjoint(xp, xp.call(TRIL, half, -1)), 0.5)
+    refuse_half("triangular_solve_cpu", A_dtype)
     inner = xp.call(TRIANGULAR, adjoint(xp, lower), both, True, True, False)
     return xp.call(TRIANGULAR, lower, inner, False, False, False)
 

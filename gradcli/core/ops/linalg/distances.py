@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.overloads import Parser
+from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
@@ -111,15 +112,19 @@ CDIST = Op(
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0]) -> Any:
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = _MODES[0]) -> Any:
     """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast.
 
-    Raises RuntimeError for ranks, sizes, dtypes or orders that do not fit.
+    Raises RuntimeError for ranks, sizes, dtypes or orders that do not fit, ValueError for a `compute_mode` of another name, and then
+    TypeError for other arguments.
     """
     if compute_mode not in _MODES:
         raise ProgramError("ValueError", f"{formatted(compute_mode)} is not a valid value for compute_mode")
-    if not isinstance(p, (int, float)):
-        raise ProgramError("TypeError", f"cdist(): argument 'p' (position 3) must be float, not {language.type_name(p)}")
+    return _CDIST.call((x1, x2, p, _MODES.index(compute_mode)), {})
+
+
+def _cdist(x1: Tensor, x2: Tensor, p: float, mode: int) -> Any:
+    """`cdist`, with the mode as its place in `_MODES`."""
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise shape_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
@@ -133,9 +138,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = _MODES[0])
         raise runtime_error("cdist only supports non-negative p values")
     batch = np.broadcast_shapes(a[:-2], b[:-2])
     if x1.array.size and x2.array.size:
-        _check_dtypes(x1, x2, p == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(a[-2], b[-2]) > 25)))
+        _check_dtypes(x1, x2, p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25)))
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))
+
+
+_CDIST = Parser("cdist", [Signature("Tensor x1, Tensor x2, float p=2, int compute_mode=0", _cdist)])
 
 
 def _check_dtypes(x1: Tensor, x2: Tensor, multiplied: bool) -> None:
@@ -193,7 +201,7 @@ _P, _T = _X, [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]]
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "cdist",
-        ("Tensor x1, Tensor x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
+        ("any x1, any x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
         doc="The distance of order p of every row of x1 from every row of x2.",
         ops=(CDIST,),
         samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),

@@ -19,7 +19,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
-from gradcli.core.ops.checks import not_implemented, size, wrap_dim
+from gradcli.core.ops.checks import not_implemented, refuse_half, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
@@ -28,6 +28,7 @@ from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -133,7 +134,8 @@ def _factor_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> Any:
     return moved_l + moved_u, None, None
 
 
-def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
+def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any, pivot: bool, A_dtype: DType) -> Any:
+    refuse_half("triangular_solve_cpu", A_dtype)
     L, U = _unpacked(xp, LU)
     k = min(LU.shape[-2:])
     gl = _part(xp, grad, -1, 0, k)

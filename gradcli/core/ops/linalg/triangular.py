@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, substitution
-from gradcli.core.ops.checks import not_implemented, require_floating
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
@@ -28,8 +28,6 @@ def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) ->
     """x of a @ x = b, or of x @ a = b unless `left`, in the dtype of a; only one triangle of a counts."""
     warn_of_discarded(b, dtypes.of(a.dtype))
     b = dtypes.cast(b, dtypes.of(a.dtype))
-    if a.dtype == np.float16:
-        raise not_implemented("triangular_solve_cpu", dtypes.float16)
     limits.check_work(float(b.size) * a.shape[-1])
     if left:
         return to_column_major(substitution.solved(a, b, upper, unitriangular, True))
