@@ -6,6 +6,7 @@ import ast
 import contextlib
 import math
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -72,6 +73,7 @@ _INPUTS = {
     "with huge numbers": r"e\+\d\d",
     "without elements": r"zeros\(|tensor\(\[\]",
     "in half precision": r"torch\.b?float16",
+    "in single precision": r"\A(?!.*torch\.(?:float64|complex128|b?float16))",
     "with tiny numbers": r"e-(?!0)\d\d",
     "of repeated rows": r"\.expand\((?!1\b)",
 }
@@ -79,29 +81,49 @@ _INPUTS = {
 _SINGULAR = 1e-6
 
 
-def _has_singular(inputs: str) -> bool:
-    """Whether a matrix of the inputs has rows that are equal, or a rank below its rows and columns up to rounding."""
-    if re.search(_INPUTS["of repeated rows"], inputs):
-        return True
+def _literal_matrices(inputs: str) -> Iterator[Any]:
+    """The matrices that are written out in the inputs, and batches of them."""
     for node in ast.walk(ast.parse(inputs)):
         if isinstance(node, ast.List):
             with contextlib.suppress(ValueError):  # of lists in it that are no numbers, or not of one length
                 array = np.array(ast.literal_eval(node), float)
                 if array.ndim > 1 and array.size:
-                    values = np.linalg.svd(array, compute_uv=False)
-                    if (values[..., -1] <= _SINGULAR * values[..., 0]).any():
-                        return True
-    return False
+                    yield array
+
+
+def _is_singular(matrix: Any) -> bool:
+    """Whether a matrix, or one of a batch, has a rank below its rows and columns, up to rounding."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return bool((values[..., -1] <= _SINGULAR * values[..., 0]).any())
+
+
+def _has_singular(inputs: str) -> bool:
+    """Whether a matrix of the inputs has rows that are equal, or a rank below its rows and columns up to rounding."""
+    return bool(re.search(_INPUTS["of repeated rows"], inputs)) or any(map(_is_singular, _literal_matrices(inputs)))
+
+
+def _has_dependent_columns(inputs: str) -> bool:
+    """Whether the first columns of a matrix of the inputs, as many as it has rows, are dependent up to rounding; or rows by columns."""
+    return any(_is_singular(m[..., : min(m.shape[-2:]), : min(m.shape[-2:])]) for m in _literal_matrices(inputs))
+
+
+#: conditions on the matrices of the inputs, and on the texts of PyTorch and of gradcli
+_MATRICES = {"of singular matrices": _has_singular, "of dependent columns": _has_dependent_columns}
+_TEXTS: dict[str, Callable[[str, str], object]] = {
+    "but for signs": lambda theirs, ours: _near(*(NUMBER.sub(_without_sign, text) for text in (theirs, ours))),
+    "but for nan and infinity": lambda theirs, ours: _near(*(re.sub(r"-?inf\b", "nan", text) for text in (theirs, ours))),
+    "of an internal assertion": lambda theirs, ours: "INTERNAL ASSERT FAILED" in theirs,
+}
 
 
 @dataclass(frozen=True)
 class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
-    After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision", "of
-    repeated rows" or "of singular matrices", for calls of such inputs; "but for signs", for numbers that differ in their signs alone;
-    "but for nan and infinity", for numbers that differ only where both are one of these; or "of an internal assertion", for errors that
-    PyTorch calls its bug.
+    After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision", "in
+    single precision", "of repeated rows", "of singular matrices" or "of dependent columns", for calls of such inputs; "but for signs",
+    for numbers that differ in their signs alone; "but for nan and infinity", for numbers that differ only where both are one of these; or
+    "of an internal assertion", for errors that PyTorch calls its bug.
     """
 
     names: str
@@ -112,20 +134,13 @@ class Known:
         """Whether the row is about this difference of the function `name`, called with what `inputs` says."""
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
-        what, *odd = re.split(
-            r" (?=with nan or infinity$|with huge numbers$|without elements$|in half precision$|with tiny numbers$|of repeated rows$|"
-            r"of singular matrices$|but for signs$|but for nan and infinity$|of an internal assertion$)",
-            self.what,
-        )
-        if odd and odd[0] in _INPUTS and not re.search(_INPUTS[odd[0]], inputs):
+        odd = next((o for o in (*_INPUTS, *_MATRICES, *_TEXTS) if self.what.endswith(f" {o}")), "")
+        what = self.what.removesuffix(f" {odd}")
+        if odd in _INPUTS and not re.search(_INPUTS[odd], inputs):
             return False
-        if odd == ["of singular matrices"] and not _has_singular(inputs):
+        if odd in _MATRICES and not _MATRICES[odd](inputs):
             return False
-        if odd == ["but for signs"] and not _near(*(NUMBER.sub(_without_sign, text) for text in (difference.theirs, difference.ours))):
-            return False
-        if odd == ["but for nan and infinity"] and not _near(*(re.sub(r"-?inf\b", "nan", t) for t in (difference.theirs, difference.ours))):
-            return False
-        if odd == ["of an internal assertion"] and "INTERNAL ASSERT FAILED" not in difference.theirs:
+        if odd in _TEXTS and not _TEXTS[odd](difference.theirs, difference.ours):
             return False
         return fits and what in ("*", difference.fact, difference.kind, f"{difference.kind} of {difference.fact}")
 
