@@ -30,7 +30,9 @@ def not_subscriptable(value: object) -> ProgramError:
 
 
 def not_an_integer(value: object) -> ProgramError:
-    """The TypeError for `value` as an index."""
+    """The TypeError for `value` as an index; a tensor may be one."""
+    if type(value) is Tensor:
+        return ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
     return type_error("'{}' object cannot be interpreted as an integer", value)
 
 
@@ -48,7 +50,7 @@ def not_callable(value: object) -> ProgramError:
 def unsupported_operands(symbol: str, a: object, b: object) -> ProgramError:
     """The TypeError for `a symbol b`; for `**` the message names `pow()` too. A sequence times a value is repeated in Python."""
     if symbol == "*" and any(type(one) is Tensor and isinstance(other, (str, list, tuple)) for one, other in ((a, b), (b, a))):
-        return ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
+        return not_an_integer(a if type(a) is Tensor else b)
     names = (symbol, language.type_name(a), language.type_name(b))
     shown = "** or pow()" if symbol == "**" else symbol
     text = f"unsupported operand type(s) for {shown}: '{names[1]}' and '{names[2]}'"

@@ -14,8 +14,9 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_iterable
+from gradcli.core.calling.type_errors import not_an_integer, not_ordered
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops import operators
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.products import BMM, bmm
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL
@@ -25,7 +26,7 @@ from gradcli.core.ops.shape.diagonal import diagonal
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.transpose import PERMUTE, movedim
 from gradcli.core.ops.shape.views import VIEW, reshape
-from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -299,7 +300,7 @@ class _Einsum(ListFunction):
                 "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list",
             )
         if type(args[0]) is Tensor:
-            return _with_lists(args)
+            args = _with_equation(args)
         rest = args[1:]
         if len(rest) == 1 and isinstance(rest[0], (list, tuple)):
             rest = tuple(rest[0])
@@ -309,31 +310,32 @@ class _Einsum(ListFunction):
         return self.parser.call((args[0], list(rest)), kwargs)
 
 
-def _subscripts(values: Any) -> list[int]:
-    """The labels of a list of subscripts. Raises TypeError or ValueError for other values."""
-    if type(values) not in (list, tuple, Size, str):
-        raise not_iterable(values)
-    labels: list[int] = []
-    for value in values:
-        if value is Ellipsis:
-            labels.append(_ELLIPSIS)
-        elif type(value) is int and 0 <= value < _ELLIPSIS:
-            labels.append(value)
-        elif type(value) is int:
-            raise ProgramError("ValueError", "einsum(): subscript in subscript list is not within the valid range [0, 52)")
-        else:
-            raise ProgramError(
-                "ValueError", "einsum(): unexpected type in subscripts list, expected int or Ellipsis but got " + language.type_name(value)
-            )
-    return labels
+def _with_equation(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The equation and the operands of a call with lists of subscripts; an odd last argument is the list of the output."""
+    last = len(args) - len(args) % 2
+    equation = ",".join(map(_subscripts, args[1:last:2]))
+    if last < len(args):
+        equation += "->" + _subscripts(args[-1])
+    return equation, *args[0:last:2]
 
 
-def _with_lists(args: Sequence[Any]) -> Tensor:
-    """The form that has lists of subscripts; an odd last argument is the list of the output."""
-    operands = [a for a in args[0 : len(args) - len(args) % 2 : 2] if type(a) is Tensor]
-    inputs = [_subscripts(a) for a in args[1 : len(args) - len(args) % 2 : 2]]
-    output = _subscripts(args[-1]) if len(args) % 2 else None
-    return _contract(_Plan(inputs, output, operands), operands)
+def _subscripts(values: Any) -> str:
+    """A list of subscripts as an equation has them. Raises TypeError or ValueError for what is no subscript."""
+    return "".join("..." if value is Ellipsis else _letter(value) for value in language.collect(values))
+
+
+def _letter(value: Any) -> str:
+    number = value
+    if type(value) is Tensor:
+        operators.truth(value)  # which fails for none or several elements
+        number = value.array.item()
+    if not isinstance(number, (int, float)):
+        raise not_ordered(">=", value, 0)
+    if not 0 <= number < _ELLIPSIS:
+        raise ProgramError("ValueError", "einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    if not isinstance(number, int):
+        raise not_an_integer(value)
+    return _LETTERS[number]
 
 
 FUNCTIONS: tuple[Function, ...] = (
