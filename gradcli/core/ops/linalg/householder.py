@@ -14,7 +14,7 @@ from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, reflections
-from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.checks import not_implemented, size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import TALL
@@ -105,16 +105,21 @@ def _both(*args: Any) -> tuple[list[Any], list[Any]]:
     return _shared[0]  # type: ignore[no-any-return]
 
 
+def _unpacked(xp: Any, input: Any, tau: Any) -> tuple[Any, Any]:
+    """The vectors of the reflections, and the factors of their inverses."""
+    vectors = xp.call(TRIL, input, -1) + as_data(input, np.eye(*input.shape[-2:], dtype=xp.plain(input).dtype))
+    used = _columns(xp, vectors, 0, tau.shape[-1])
+    return vectors, tau / (tau * xp.sum(used * conjugated(xp, used), -2) - 1)
+
+
 def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[Any], list[Any]]:
     """The gradients of the reflectors and of tau, by PyTorch's steps: the product times the gradient, without reflections already seen.
 
     They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1). Operations stand
     in PyTorch's order, in which gradients of second order are added up.
     """
-    m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
-    vectors = xp.call(TRIL, input, -1) + as_data(input, np.eye(m, n, dtype=xp.plain(input).dtype))
-    used = _columns(xp, vectors, 0, k)
-    sigma = tau / (tau * xp.sum(used * conjugated(xp, used), -2) - 1)
+    m, k = input.shape[-2], tau.shape[-1]
+    vectors, sigma = _unpacked(xp, input, tau)
     inner = _reflected(xp, _columns(xp, vectors, 0, 1), sigma, 0, xp.matmul(out, adjoint(xp, grad)))
     of_vectors, of_tau = [], []
     for i in range(k):
@@ -131,6 +136,28 @@ def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[A
             across = adjoint(xp, v)
             inner = inner - xp.matmul(inner, xp.expand_dims(t, -1) * v) * across
     return of_vectors, of_tau
+
+
+def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
+    """The derivative of each reflection between those before it and those after it, which leave the product by their inverses."""
+    input, tau = inputs
+    moved = None if tangents[0] is None else xp.call(TRIL, tangents[0], -1)
+    vectors, sigma = _unpacked(xp, input, tau)
+    before = as_data(input, np.eye(input.shape[-2], dtype=xp.plain(input).dtype))
+    after, total = out, xp.zeros_like(out)
+    for i in range(tau.shape[-1]):
+        v, t = (_columns(xp, x, i, i + 1) for x in (vectors, xp.expand_dims(tau, -2)))
+        after = _reflected(xp, v, sigma, i, after)
+        turns = []
+        if tangents[1] is not None:
+            turns.append((_columns(xp, xp.expand_dims(tangents[1], -2), i, i + 1), v, v))
+        if moved is not None:
+            dv = _columns(xp, moved, i, i + 1)
+            turns += [(t, dv, v), (t, v, dv)]
+        for scale, left, right in turns:
+            total = total - xp.matmul(before, scale * left * xp.matmul(adjoint(xp, right), after))
+        before = before - xp.matmul(before, t * v) * adjoint(xp, v)
+    return total
 
 
 def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
@@ -162,7 +189,7 @@ PRODUCT = _Product(
     saved="input result tau",
     complex=True,
     wirtinger=True,
-    jvp="transpose",
+    jvp=_product_jvp,
     layout="columns",
     input=Rule(
         _reflector_rule,
@@ -242,8 +269,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     if B.dtype is not LD.dtype:
         found = f"b of type {B.dtype.torch_name} and A of type {LD.dtype.torch_name}"
         raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
-    wrap_dim(-2, B.array.ndim)
-    n, rows = LD.array.shape[-1], B.array.shape[-2]
+    n, rows = LD.array.shape[-1], size(B, -2)
     if n != rows:
         raise shape_error(
             f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {B.array.shape[-1]}"
