@@ -10,7 +10,7 @@ from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_deriva
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 UNCHANGED = Rule(lambda grad: grad, "grad")
 NEGATED = Rule(lambda grad: -grad, "-grad")
@@ -56,6 +56,16 @@ def check_no_tangent(name: str, *operands: Any) -> None:
     if "::" in name:
         raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.")
     raise no_forward_derivative(name)
+
+
+def check_tangent_size(tensor: Tensor, tangent: Tensor) -> None:
+    """Raise RuntimeError where a tangent has another shape than its tensor."""
+    have, given = tensor.array.shape, tangent.array.shape
+    if have != given:
+        raise shape_error(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
+            f"is of size {list(have)} while the given forward gradient is of size {list(given)}.",
+        )
 
 
 def recorded(op: Op, out: Tensor, *inputs: Tensor | None) -> Tensor:

@@ -15,10 +15,11 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error
 
 UnpackedDualTensor = named_tuple(
     "torch.autograd.forward_ad.UnpackedDualTensor", lambda primal, tangent: (primal, tangent), "primal", "tangent"
@@ -68,11 +69,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
         )
     if state.dual.tangent_of(tangent) is not None:
         raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
-    if tensor.array.shape != tangent.array.shape:
-        raise shape_error(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
-            f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}.",
-        )
+    check_tangent_size(tensor, tangent)
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
     made.array = tensor.array.view()  # with the strides of its dimensions of size 1
     state.dual.set_tangent(made, tangent)

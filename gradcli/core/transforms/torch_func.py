@@ -14,6 +14,7 @@ from typing import Any
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.routines import Routine
+from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
@@ -261,12 +262,7 @@ def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tens
             if type(value) is not Tensor:
                 raise runtime_error(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
     for primal, tangent in zip(leaves, directions, strict=True):
-        if primal.array.shape != tangent.array.shape:
-            raise shape_error(
-                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
-                f"{list(tangent.array.shape)}.",
-            )
+        check_tangent_size(primal, tangent)
     return leaves, spec, directions
 
 

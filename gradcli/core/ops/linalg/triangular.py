@@ -17,9 +17,11 @@ from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
+from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.ops.shape.casting import warn_of_discarded
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -112,6 +114,7 @@ OLD_TRIANGULAR: Op = Op(
     saved="A self solution transpose unitriangular upper",
     outputs="solution cloned_coefficient",
     differentiable=2,
+    jvp="transpose",
     input=Rule(_old_right_rule, f"{_OLD_BACK}; back"),
     A=Rule(
         _old_matrix_rule,
@@ -153,6 +156,9 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         require_floating("triangular_solve_cpu", input.dtype)
     check_floats("triangular_solve", input, "triangular_solve_cpu")
     found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
+    moved = None if state.dual is None else state.dual.tangent_of(A)
+    if moved is not None:  # PyTorch does not broadcast it
+        check_tangent_size(found[1], moved)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
 
 
