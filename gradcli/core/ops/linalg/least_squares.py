@@ -57,18 +57,23 @@ def _tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Any, Any]:
 
 
 def _pinv(a: Array, absolute: Any, relative: Any, hermitian: bool) -> Array:
-    """By singular values, or by eigenvalues where the matrix is symmetric."""
+    """By singular values, or by eigenvalues where the matrix is symmetric; in double precision, rounded at the end."""
     if not a.size:
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    wide = a.astype(np.result_type(a, np.float64))
     if hermitian:
-        values, vectors = EIGH.forward(a, True)
+        values, vectors = EIGH.forward(wide, True)
         left, right, sizes = vectors, vectors.swapaxes(-1, -2).conj(), np.abs(values)
     else:
-        u, values, vh = SVD.forward(a, False)
+        u, values, vh = SVD.forward(wide, False)
         left, right, sizes = vh.swapaxes(-1, -2).conj(), u.swapaxes(-1, -2).conj(), values
-    kept = sizes > _bound(sizes.max(-1, keepdims=True), (absolute, relative))
-    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
-    return np.asarray(np.matmul(left * inverse[..., None, :], right))
+    largest = sizes.max(-1, keepdims=True)
+    bound = _bound(largest, (absolute, relative))
+    kept = sizes > bound
+    if (kept & (bound <= 0) & (sizes <= _usual(wide) * largest)).any():  # what is 0 up to rounding
+        raise runtime_error("a pseudo-inverse without tolerance of a matrix without full rank is not part of gradcli")
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0)
+    return np.asarray(np.matmul(left * inverse[..., None, :], right), a.dtype)
 
 
 def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
