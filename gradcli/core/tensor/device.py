@@ -23,10 +23,15 @@ def kind_of(name: str) -> str:
     return kind
 
 
+def no_accelerator(number: int) -> ProgramError:
+    """The RuntimeError for the number of a device."""
+    return runtime_error("Device index must not be negative" if number < 0 else "Cannot access accelerator device when none is available.")
+
+
 def check(device: object) -> None:
     """Raise an error for any device but the CPU; `device` is a name, a number or a `torch.device`."""
     if type(device) is int:
-        raise runtime_error("Cannot access accelerator device when none is available.")
+        raise no_accelerator(device)
     name = formatted(device)
     kind = kind_of(name)
     if kind == "cuda":

@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, elimination, lu
+from gradcli.core.kernels import Array, elementary, elimination, lu, memory_format
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
@@ -51,7 +51,7 @@ def _traced_gradient(grad: Tensor, A: Tensor, out: Tensor) -> Any:
         return _regular_gradient(grad, out, A)
     if singular.all():
         return _singular_gradient(grad, A)
-    made = wrap(np.empty(A.array.shape, A.array.dtype))
+    made = wrap(memory_format.empty_like(A.array))
     for mask, gradient in ((singular, lambda g, o, a: _singular_gradient(g, a)), (~singular, _regular_gradient)):
         made = index_put(made, (wrap(mask),), gradient(*(INDEX(x, (mask,)) for x in (grad, out, A))))
     return made

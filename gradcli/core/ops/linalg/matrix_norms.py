@@ -96,13 +96,13 @@ def cond(A: Tensor, p: Any = None) -> Any:
 
     Raises RuntimeError for other shapes, dtypes or norms.
     """
+    if type(p) is bool:
+        p = int(p)
     shown = "" if p is None else f"linalg.cond(ord={p if isinstance(p, (str, int)) else format(p, 'f')})"
     if isinstance(p, str):
         check_squares(shown, A)
     elif A.array.ndim < 2:
         raise shape_error("linalg.cond: The input tensor must have at least 2 dimensions.")
-    if type(p) is bool:
-        p = int(p)
     if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
         raise runtime_error(f"linalg.cond got an invalid norm type: {formatted(p)}")
     if not A.array.size:

@@ -19,6 +19,7 @@ from gradcli.core.ops.checks import Operand, in_format, strides_of
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.device import no_accelerator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -88,7 +89,7 @@ def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bo
 def _as_other(input: Tensor, other: Operand, _: bool, copy: bool, format: Any) -> Tensor:
     """`to(other)`; PyTorch reads an integer as the number of a device."""
     if type(other) is int:
-        raise runtime_error("Cannot access accelerator device when none is available.")
+        raise no_accelerator(other)
     kinds = {bool: dtypes.bool_, float: dtypes.float64, complex: dtypes.complex128}
     return to_dtype(input, other.dtype if type(other) is Tensor else kinds[type(other)], copy, format)
 

@@ -16,6 +16,7 @@ from gradcli.core.ops.index.masked import masked_select
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.reduce.cumulative import cumprod
 from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.casting import warn_of_discarded
 from gradcli.core.ops.shape.joining import STACK, cat, stack
 from gradcli.core.ops.shape.rearrange import flip
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
@@ -43,6 +44,7 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
         raise runtime_error(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in tensors:
         if t.array.ndim > 1:
+            warn_of_discarded(t.array, dtypes.float64)  # PyTorch's message shows the elements
             raise shape_error(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
     # the dimension of each vector in the grid
     place = [1, 0, *range(2, len(tensors))] if indexing == "xy" and len(tensors) > 1 else list(range(len(tensors)))
