@@ -103,11 +103,6 @@ def check_broadcast(arrays: Sequence[Array]) -> None:
         limits.check_elements(math.prod(common_shape([a.shape for a in arrays])), arrays[-1].itemsize)
 
 
-def is_row_major(format: Any) -> bool:
-    """Whether the argument `memory_format` of a call is `torch.contiguous_format`."""
-    return format is not None and format.name == "contiguous_format"
-
-
 def strides_of(shape: Sequence[int], format: Any) -> memory_format.Strides | None:
     """The strides that a format gives a tensor; None for none and `torch.preserve_format`. Raises RuntimeError for a wrong rank."""
     if format is None or format.name == "preserve_format":

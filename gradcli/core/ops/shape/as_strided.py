@@ -12,9 +12,9 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
-from gradcli.core.ops.checks import Number, check_not_negative, is_row_major
+from gradcli.core.ops.checks import Number, check_not_negative, strides_of
 from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
@@ -153,8 +153,11 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
     return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 
-def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
-    """Another shape for the tensor itself, filled row by row from its memory and then with 0. Raises RuntimeError if it requires grad."""
+def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Tensor | None = None) -> Tensor:
+    """Another shape for the tensor itself, filled from its memory and then with 0, row by row or with the strides of a format.
+
+    A format that preserves is that of the `template`. Raises RuntimeError for a tensor that requires grad, and for other formats.
+    """
     if input.requires_grad:
         raise shape_error("cannot resize variables that require grad")
     if state.dual is not None and state.dual.tangent_of(input) is not None:
@@ -164,14 +167,20 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
     count = math.prod(size)
     limits.check_elements(count, input.dtype.itemsize)
     same = tuple(size) == input.array.shape
-    if same and not is_row_major(memory_format):
+    if same and format is None:
         return input
+    strides = strides_of(size, format) or memory_format.contiguous_strides(size)
+    if format is not None and format.name == "preserve_format":
+        if template is None:
+            raise runtime_error("Unsupported memory formatPreserve")
+        if memory_format.suggests_channels_last(template.array):
+            strides = memory_format.channels_last_strides(size)
     memory = owner(input.array)
     offset = offset_in(memory, input.array)
     flat = strided.seen(memory, ((strided.extent(memory.shape, element_strides(memory)),), (1,), 0))[offset:]
     if flat.size < count:
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    input.array = flat[:count].reshape(tuple(size))
+    input.array = strided.seen(flat[:count], (tuple(size), strides, 0))
     if not same:
         write_checks.bump(input)
     return input
@@ -234,7 +243,10 @@ FUNCTIONS = (
     ),
     Function(
         "resize_as_",
-        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, format: resize_(a, b.array.shape, format)),
+        (
+            "Tensor input, Tensor the_template, *, memory_format? memory_format=None",
+            lambda input, template, format: resize_(input, template.array.shape, format, template),
+        ),
         doc="The shape of another tensor for the tensor itself.",
         samples=(Sample("tensor([1., 2., 3., 4.]).resize_as_(tensor([[1.], [2.]]))"),),
     ),
