@@ -8,7 +8,7 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import check_into
-from gradcli.core.graph.write_checks import check_overlap, check_writable
+from gradcli.core.graph.write_checks import check_memory, check_overlap, check_writable
 from gradcli.core.ops.checks import Operand
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -21,7 +21,9 @@ def _copy(input: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
     check_writable(input, src.requires_grad)
     if src.version is input.version is not None:
         check_overlap(input, src)
-    check_into(input.array, src.array)
+    if src.array.shape != input.array.shape:
+        check_memory(input)
+        check_into(input.array, src.array)
     return in_place.copy_(input, src)
 
 
