@@ -203,7 +203,8 @@ def _inverse(a: Array, upper: bool) -> Array:
         inverse = np.linalg.inv(wide)
         return to_column_major(np.matmul(inverse, inverse.swapaxes(-1, -2).conj()))
     for matrix in wide.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]):
-        _invert(matrix)
+        _invert(matrix if upper else matrix.T[::-1, ::-1])
+        _square(matrix)
     if not upper:  # the only element of the diagonal that the library does not take for real
         wide[..., -1:, -1:] = wide[..., -1:, -1:].conj()
     return to_column_major(np.where(np.tri(a.shape[-1], k=-1, dtype=bool), wide.swapaxes(-1, -2).conj(), wide))
@@ -214,15 +215,19 @@ _BY_ELEMENT = 16
 
 
 def _invert(u: Array) -> None:
-    """Write the upper triangle of the inverse of u.mH @ u over that of u."""
-    n = len(u)
-    for j in range(n):
+    """Write the inverse of an upper triangle over it; of a lower one the library begins at the other end."""
+    for j in range(len(u)):
         u[j, j] = 1 / u[j, j]
-        u[:j, j] *= -u[j, j]
         for k in range(j):
             if u[k, j]:
                 u[:k, j] += u[k, j] * u[:k, k]
             u[k, j] *= u[k, k]
+        u[:j, j] *= -u[j, j]
+
+
+def _square(u: Array) -> None:
+    """Write the upper triangle of u @ u.mH over that of u."""
+    n = len(u)
     for i in range(n):
         own = u[i, i].real  # the library takes the diagonal for real
         u[i, i] = u[i, i] * own if i == n - 1 else own * own + (u[i, i + 1 :] @ u[i, i + 1 :].conj()).real
