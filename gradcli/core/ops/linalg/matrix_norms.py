@@ -59,9 +59,14 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype)
     largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
+    if ord != "nuc" and abs(ord) == math.inf:
+        first, second = second, first
+    sizes = A.array.shape
+    if ord in (1, 2, math.inf) and not (sizes[second] and (sizes[first] or ord != 2)):  # the largest of nothing is 0
+        left = [1 if d in (first, second) else n for d, n in enumerate(sizes) if keepdim or d not in (first, second)]
+        kind = (dtype or A.dtype).real
+        return Tensor(np.zeros(left, kind.np), kind)
     if not by_values:
-        if abs(ord) == math.inf:
-            first, second = second, first
         sums = vector_norm(A, 1, (first,), keepdim, dtype)
         return largest(sums, (second - (not keepdim and second > first),), keepdim)
     A = A if dtype is None else to_dtype(A, dtype)

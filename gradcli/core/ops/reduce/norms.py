@@ -16,7 +16,7 @@ from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import Number, with_method, wrap_dim, wrap_dims
+from gradcli.core.ops.checks import Number, size, with_method, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise.add_multiply import MUL, sub
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
@@ -230,22 +230,23 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
     """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
     if not input.dtype.is_differentiable:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
-    if not input.array.size:
-        _check_identity(input, float(ord), wrap_dims(dim, input.array.ndim))
+    _check_identity(input, float(ord), dim)
     check_dtype("linalg.vector_norm", input.dtype, dtype)
+    if not input.array.size:
+        wrap_dims(dim, input.array.ndim)
     return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
-def _check_identity(input: Tensor, order: float, dims: tuple[int, ...]) -> None:
+def _check_identity(input: Tensor, order: float, dims: Sequence[int] | None) -> None:
     """Raise RuntimeError for the largest or smallest of no elements."""
     if not input.array.size and (order < 0 or order == math.inf):
         shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"
-        if len(dims) == input.array.ndim:
+        if not dims:
             raise runtime_error(
                 f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
             )
         for d in dims:
-            if not input.array.shape[d]:
+            if not size(input, d):
                 raise shape_error(
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
                     "the operation does not have an identity",
