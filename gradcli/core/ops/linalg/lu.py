@@ -97,7 +97,8 @@ def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
     return xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
 
 
-def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any, pivot: bool) -> Any:
+def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any, pivot: bool, A_dtype: DType) -> Any:
+    refuse_half("triangular_solve_cpu", A_dtype)
     gl, gu, _ = grads
     back = _back(xp, L, U, gl, gu)
     return xp.matmul(as_data(L, xp.plain(P)), back) if pivot else back
