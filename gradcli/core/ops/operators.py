@@ -262,6 +262,11 @@ def truth(tensor: Tensor) -> bool:
     raise runtime_error("Boolean value of Tensor with more than one value is ambiguous", Code.TRUTH_OF_MANY)
 
 
+def is_true(value: Any) -> bool:
+    """The truth of any argument, as Python's `if` finds it."""
+    return truth(value) if type(value) is Tensor else bool(value)
+
+
 _indexing: Any = None
 
 

@@ -16,7 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.elementary import in_vectors
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import with_method
-from gradcli.core.ops.operators import truth
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
@@ -63,11 +63,6 @@ def nan_in_vectors(x: Any, step: int = 64) -> Any:
     x = np.asarray(x)
     found = np.isnan(x)
     return found & in_vectors(x, step) if found.any() else np.False_
-
-
-def is_true(value: Any) -> bool:
-    """The truth of any argument, as Python's `if` finds it."""
-    return truth(value) if type(value) is Tensor else bool(value)
 
 
 def writing(run: Run, anywhere: bool = False) -> Run:

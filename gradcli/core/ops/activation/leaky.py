@@ -12,9 +12,10 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.rules import ZERO, check_no_tangent
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator

@@ -14,12 +14,11 @@ from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
-from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
-from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
 from gradcli.core.ops.rules import check_no_gradient, moves
 from gradcli.core.ops.shape.casting import contiguous

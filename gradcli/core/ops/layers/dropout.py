@@ -14,11 +14,10 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.in_place import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
-from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor

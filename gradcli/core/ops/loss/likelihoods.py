@@ -14,13 +14,13 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, reduction_number, reduction_word, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -126,7 +126,7 @@ def _variance(input: Tensor, var: Any) -> Tensor:
             catalog.function("any")(var < 0)  # raises the error of its argument: PyTorch tells only floats from tensors
         if var < 0:
             raise ProgramError("ValueError", "var has negative entry/entries")
-        dtype = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
+        dtype = input.dtype if input.dtype.is_differentiable else dtypes.get_default()
         return Tensor(np.full(input.array.shape, var, dtype.np), dtype)
     if var.dtype.is_complex:
         raise not_implemented("lt_cpu", var.dtype)

@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.activation.functional import is_true
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted

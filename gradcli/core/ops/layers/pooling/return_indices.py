@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli.core.functions.function import Function
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.ops.activation.functional import is_true
 from gradcli.core.ops.checks import with_method
+from gradcli.core.ops.operators import is_true
 
 
 def _wants_indices(function: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
