@@ -57,7 +57,7 @@ def _has_strides(array: Array) -> bool:
 
 def channels_last_strides(shape: Sequence[int]) -> Strides:
     """The strides with which the channels, dimension 1, are innermost."""
-    return _dense(shape, [1, *range(len(shape) - 1, 1, -1), 0])
+    return dense(shape, [1, *range(len(shape) - 1, 1, -1), 0])
 
 
 def is_channels_last(array: Array) -> bool:
@@ -143,7 +143,8 @@ def filled(array: Array, draw: Callable[[tuple[int, ...]], Array]) -> Array:
     return array
 
 
-def _dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
+def dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
+    """The strides of a dense array whose dimensions lie in `order`, the innermost first."""
     if 0 in shape and order == list(range(len(shape)))[::-1]:
         return contiguous_strides(shape)
     strides = [1] * len(shape)
@@ -157,7 +158,7 @@ def _dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
 def preserved(array: Array) -> Strides:
     """The strides of `empty_like`: those of a dense array, else of a dense one with its dimensions in the same order."""
     shape, strides = array.shape, element_strides(array)
-    return strides if is_dense(shape, strides) else _dense(shape, _inner_first(shape, [strides]))
+    return strides if is_dense(shape, strides) else dense(shape, _inner_first(shape, [strides]))
 
 
 def of_gradient(array: Array) -> Strides:
@@ -204,7 +205,7 @@ def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
         if is_dense(shape, first) and all(strides == first for strides in rest):
             return first
     operands = [_broadcast_strides(a, shape) for a in arrays]
-    return _dense(shape, _inner_first(shape, operands))
+    return dense(shape, _inner_first(shape, operands))
 
 
 def empty(shape: tuple[int, ...], strides: Strides, dtype: np.dtype[Any]) -> Array:
@@ -238,12 +239,12 @@ def laid_out(array: Array, strides: Strides) -> Array:
 
 def contiguous(array: Array) -> Array:
     """The array in row-major order, also as its dimensions of size 1 tell: itself, or a copy."""
-    if not array.ndim or (array.size and _is_row_major(array)):
+    if not array.ndim or (array.size and is_row_major(array)):
         return array
     return laid_out(array, contiguous_strides(array.shape))
 
 
-def _is_row_major(array: Array) -> bool:
+def is_row_major(array: Array) -> bool:
     """Whether all strides are those of row-major order, also of dimensions of size 1, for an array with elements."""
     step = array.itemsize
     for n, stride in zip(array.shape[::-1], array.strides[::-1], strict=True):

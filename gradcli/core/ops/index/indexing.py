@@ -48,9 +48,7 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 Key = tuple[Array | slice, ...]
 
 
-def _key(tensor: Tensor, indices: Indices) -> Key:
-    if not tensor.array.size:  # where there is nothing to index, positions may be out of range
-        indices = tuple(i if i is None or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
+def _key(indices: Indices) -> Key:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
@@ -62,15 +60,15 @@ def unique(indices: Key) -> bool:
 
 def _gather(a: Array, indices: Key) -> Array:
     """The chosen elements, laid out as PyTorch walks the tensor and the positions."""
-    made = a[indices]
-    if a.flags.c_contiguous or made.ndim < 2:
+    inside = indices
+    if not a.size:  # where there is nothing to index, positions may be out of range
+        inside = tuple(i if isinstance(i, slice) or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
+    made = a[inside]
+    places = [i for i in indices if not isinstance(i, slice) and i.dtype.kind != "b"]
+    if made.ndim < 2 or all(memory_format.is_row_major(k) for k in (a, *places)):
         return memory_format.contiguous(np.ascontiguousarray(made))
     _, whole, _, _, walked = _walk(a, (), indices)
-    strides, step = [0] * len(whole), 1
-    for d in reversed(walked):
-        strides[d] = step
-        step *= max(whole[d], 1)
-    return memory_format.laid_out(made, tuple(strides))
+    return memory_format.laid_out(made, memory_format.dense(whole, walked[::-1]))
 
 
 def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tuple[int, ...], int, int, list[int]]:
@@ -90,13 +88,15 @@ def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tup
     walked = memory_format.outer_first(
         whole,
         (*(strides[d] for d in before), *(0 for _ in shape), *(strides[d] for d in after)),
-        [*values, *(k.reshape((1,) * len(before) + k.shape + (1,) * len(after)) for k in places)],
+        [*values, *(memory_format.as_viewed(k, k.reshape((1,) * len(before) + k.shape + (1,) * len(after))) for k in places)],
     )
     return tuple(key), whole, len(before), len(shape), walked
 
 
 def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
     """Write values to the positions of an array in place, or add them."""
+    if not array.size:
+        return array
     if any(i.ndim > 1 for i in indices if not isinstance(i, slice)) and not unique(indices):
         values, indices = _in_order(array, np.asarray(values), indices)
     if not accumulate:
@@ -183,7 +183,7 @@ def getitem(tensor: Tensor, index: Any) -> Tensor:
         return ALIAS(tensor) if result is tensor else result
     check_indices(result, indices)
     check_ranges(result, indices)
-    return INDEX(result, _key(result, indices))  # type: ignore[no-any-return]
+    return INDEX(result, _key(indices))  # type: ignore[no-any-return]
 
 
 def _no_dimensions() -> ProgramError:
@@ -263,7 +263,7 @@ def _warn_of_sharing(tensor: Tensor) -> None:
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
     check_writable(tensor, values.requires_grad)
-    key = _key(tensor, indices)
+    key = _key(indices)
     if shares_places(tensor.array) and unique(key) and values.array.size == 1:
         warnings.emit(expanded("masked_fill_"))
     shape = check_indices(tensor, indices)
@@ -296,7 +296,7 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
         text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         raise shape_error(text)
-    if values.dtype is not tensor.dtype and not (unique(_key(tensor, indices)) and values.array.size == 1):
+    if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
         raise runtime_error(
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
             f"{values.dtype.torch_name} for the source."
@@ -311,7 +311,7 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     _check_bytes(indices, values, accumulate)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
-    return INDEX_PUT(tensor, values, _key(tensor, ready), accumulate)  # type: ignore[no-any-return]
+    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _check_count(tensor: Tensor, indices: Sequence[Tensor | None]) -> None:
