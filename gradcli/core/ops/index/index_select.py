@@ -232,12 +232,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     length = input.array.shape[at] if rank else 1
     if rank and not input.array.size:
         _check_storage(input, at, index.array.size)
+    number = scalar_of(value.item() if type(value) is Tensor else value, input.dtype)
     bad = out_of_range(index.array, length, -length)
     if bad is not None and input.array.size:
         raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
-    return INDEX_FILL(input, dim, watched(index), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
+    return INDEX_FILL(input, dim, watched(index), number)  # type: ignore[no-any-return]
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
