@@ -257,8 +257,6 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
     """
     _check_scattered(input, dim, index, src, reduce)
-    if reduce == "mean" and input.dtype is dtypes.bool_:
-        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean" if index.array.size else "div_floor_cpu", input.dtype)
     return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
 
 
@@ -268,6 +266,8 @@ def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce
     def check_reduce() -> None:
         if reduce not in _REDUCERS:
             raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        if reduce == "mean" and input.dtype is dtypes.bool_:
+            raise not_implemented("scatter_gather_tensor_cpu_reduce_mean" if index.array.size else "div_floor_cpu", input.dtype)
 
     check_gather("scatter", input, dim, index, src, check_reduce)
 
