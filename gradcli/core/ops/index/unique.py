@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op, without_jvp
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import refuse_complex, size, wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.rules import check_no_tangent, recorded, underived
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -163,7 +164,7 @@ class _Dispatched(Function):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         def flag(name: str, at: int) -> bool:
-            return kwargs.get(name, args[at] if at < len(args) else False) is True
+            return is_true(kwargs.get(name, args[at] if at < len(args) else False))
 
         inverse, counts = flag("return_inverse", self.places[0]), flag("return_counts", self.places[1])
         kind = ("output", "counts", "inverse", "inverse_and_counts")[2 * inverse + counts]
@@ -184,7 +185,8 @@ class _Method(Function):
         self._check_python(self.name, (tensor, *args), kwargs, "self")
         names = [p.name for p in self.parser.signatures[0].parameters][1:]
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        return _chosen(self.run(tensor, **given), given.get("return_inverse") is True, given.get("return_counts") is True)
+        inverse, counts = (is_true(given.get(name, False)) for name in ("return_inverse", "return_counts"))
+        return _chosen(self.run(tensor, **given), inverse, counts)
 
 
 def _both(name: str, signature: str, run: Callable[..., Distinct], doc: str, x: str, prefix: str, places: tuple[int, int], *ops: Op) -> Any:
