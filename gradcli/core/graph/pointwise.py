@@ -82,7 +82,9 @@ class Pointwise(Op):
             half = dtype is dtypes.float16 and not self.narrow
             forward = self.forward if self.in_half is None else self._forward(dtype)
             out = self._made(forward(x.astype(np.float32) if half else x, *attrs), dtype)
-            if (self.layout != "iterated" or (x.ndim > 1 and not a.array.flags.c_contiguous)) and type(x) is not blocks.Deferred:
+            # numpy forgets the strides of dimensions of size 1
+            moved = x.ndim > 1 and (1 in x.shape or not a.array.flags.c_contiguous)
+            if (moved or self.layout != "iterated") and type(x) is not blocks.Deferred:
                 out.array = self._placed(out.array, (laid,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
@@ -146,7 +148,7 @@ class Pointwise(Op):
             return memory_format.contiguous(array)
         if self.layout == "preserved":
             return memory_format.laid_out(array, memory_format.preserved(operands[0]))
-        if self.layout == "numbered":
+        if self.layout == "numbered" or self.kind == "number":
             operands = (*operands, memory_format.NUMBER)
         return memory_format.like_operands(array, operands[::-1] if self.layout == "reversed" else operands)
 

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
@@ -53,10 +53,14 @@ _LARGE = 1 << 14
 
 def _times(grad: Any, other: Any) -> Any:
     """`grad * other`; the product of an expanded gradient and a number is written without reading, in a fifth of the time."""
-    if type(other) in (int, float) and type(grad) is np.ndarray and grad.size > _LARGE and not any(grad.strides):
+    if type(other) not in (int, float) or type(grad) is not np.ndarray:
+        return grad * other
+    if grad.size > _LARGE and not any(grad.strides):
         product = grad[(0,) * grad.ndim] * other
         return np.full(grad.shape, product, product.dtype)
-    return grad * other
+    made = grad * other
+    # numpy forgets the strides of dimensions of size 1
+    return memory_format.like_operands(made, (grad, memory_format.NUMBER)) if made.ndim > 1 and 1 in made.shape else made
 
 
 # --- the records ---
