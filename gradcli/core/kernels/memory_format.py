@@ -82,7 +82,7 @@ def suggests_channels_last(array: Array) -> bool:
 def of_images(result: Array, *operands: Array) -> Array:
     """The result of an operation on images, with its channels last where one of the operands has them so."""
     for array in operands:
-        if not array.flags.c_contiguous and suggests_channels_last(array):
+        if suggests_channels_last(array):
             return laid_out(result, channels_last_strides(result.shape))
     return result
 

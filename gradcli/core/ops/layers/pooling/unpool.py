@@ -15,6 +15,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.gather_scatter import GATHER, out_of_bounds
@@ -22,7 +23,7 @@ from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.operators import calculated, iterate, ordered
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
-from gradcli.core.ops.shape.views import VIEW
+from gradcli.core.ops.shape.views import VIEW, check_view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -44,14 +45,16 @@ def _record(rank: int) -> Op:
     def gathered(xp: Any, grad: Any, input_shape: Any, indices: Any) -> Any:
         lead = input_shape[: len(input_shape) - rank]
         flat = xp.call(VIEW, grad, (*lead, math.prod(grad.shape[len(lead) :])))
-        places = np.asarray(indices).reshape(*lead, math.prod(input_shape[len(lead) :]))
+        shape = (*lead, math.prod(input_shape[len(lead) :]))
+        check_view(np.asarray(indices), shape)
+        places = np.asarray(indices).reshape(shape)
         if places.size and not flat.shape[-1]:
             raise out_of_bounds(f"index {places.flat[0]} is out of bounds for dimension {len(lead)} with size 0")
         return xp.call(VIEW, xp.call(GATHER, flat, -1, places), input_shape)
 
     return Op(
         f"MaxUnpool{rank}DBackward0",
-        _placed,
+        (lambda x, *how: of_images(_placed(x, *how), x)) if rank == 2 else _placed,
         "input",
         "output_size indices",
         saved="indices",
