@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.graph.pointwise import Pointwise
@@ -65,6 +65,19 @@ def check_tangent_size(tensor: Tensor, tangent: Tensor) -> None:
         raise shape_error(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
             f"is of size {list(have)} while the given forward gradient is of size {list(given)}.",
+        )
+
+
+def check_gradient(node: str, place: int, have: Sequence[int], wanted: Sequence[int]) -> None:
+    """Raise RuntimeError where summing does not make the shape `wanted` of a gradient of shape `have`, that of the operand at `place`.
+
+    The backward walk would repeat such a gradient, as other rules leave it to.
+    """
+    lead = len(have) - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, have[lead:], strict=True)):
+        raise shape_error(
+            f"Function {node} returned an invalid gradient at index {place} - got {list(have)} but expected shape compatible with "
+            f"{list(wanted)}",
         )
 
 

@@ -16,7 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
-from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
+from gradcli.core.ops.rules import UNCHANGED, check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -59,13 +59,7 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
 
 def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
     """The gradient of what was scattered. Raises RuntimeError where `src` does not broadcast to the index, as PyTorch does."""
-    # the backward pass undoes the broadcasting
-    lead = index.ndim - len(src_shape)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(src_shape, index.shape[lead:], strict=True)):
-        raise shape_error(
-            f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
-            f"{list(src_shape)}",
-        )
+    check_gradient(name, 1, index.shape, src_shape)
     return xp.call(GATHER, grad, dim, index)
 
 

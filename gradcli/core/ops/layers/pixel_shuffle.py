@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.rules import check_no_tangent, not_differentiable
+from gradcli.core.ops.rules import check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -43,11 +43,7 @@ def _in_turns(x: Array, groups: int) -> Array:
 
 def _of_shape(name: str, gradient: Any, shape: Sequence[int]) -> Any:
     """The gradient itself. Raises RuntimeError for that of an empty image, whose shape does not fit."""
-    if tuple(gradient.shape) != tuple(shape):
-        raise runtime_error(
-            f"Function {name} returned an invalid gradient at index 0 - got {list(gradient.shape)} but expected shape compatible with "
-            f"{list(shape)}"
-        )
+    check_gradient(name, 0, gradient.shape, shape)
     return gradient
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
@@ -28,7 +29,7 @@ from gradcli.core.ops.loss.loss_reduction import (
     under_torch,
 )
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
-from gradcli.core.ops.rules import check_no_gradient, moves
+from gradcli.core.ops.rules import check_gradient, check_no_gradient, moves
 from gradcli.core.ops.shape.broadcasting import broadcast_shapes, expand
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -141,6 +142,8 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     if pos_weight is None:
+        if xp is numeric:  # PyTorch subtracts in place where nothing is recorded
+            check_into(input, target)
         result = (xp.call(SIGMOID, input) - target) * grad
     else:
         t = scalars.times_data(xp, target, pos_weight)
@@ -148,11 +151,20 @@ def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | N
     return _scaled(xp, result, weight, input, reduction)
 
 
-def _logits_target_slope(xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
+def _logits_target_slope(
+    xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str, target_shape: Any
+) -> Any:
     values = -input
     if pos_weight is not None:
         values = xp.call(LOG_SIGMOID, -input) - scalars.times_data(xp, xp.call(LOG_SIGMOID, input), pos_weight)
-    return _scaled(xp, values * grad, weight, input, reduction)
+    if xp is numeric:
+        check_into(values, grad)
+    values = values * grad
+    if weight is not None:
+        check_into(xp.plain(values), weight)
+    slope = _scaled(xp, values, weight, input, reduction)
+    check_gradient(BCE_LOGITS.grad_fn, 1, slope.shape, target_shape)
+    return slope
 
 
 BCE_LOGITS = Op(
