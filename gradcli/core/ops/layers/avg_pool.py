@@ -26,6 +26,7 @@ from gradcli.core.ops.layers.fold import pair
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
 from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -163,6 +164,7 @@ def _adaptive_record(rank: int) -> Pair:
         "output_size",
         saved="self",
         input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", "input", rank)),
+        complex=True,
     )
     transpose = Op(
         f"AdaptiveAvgPool{rank}DBackwardBackward0",
@@ -194,6 +196,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     pooling_checks.check_adaptive(name, rank, input)
     if rank == 3 or (input.array.size and 0 not in wanted):  # PyTorch looks for no kernel of images otherwise
         pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+    check_no_complex_gradient(f"_{name}", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
 

@@ -121,7 +121,7 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
 def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
     """One scale for each dimension. Raises ValueError for another number of them."""
     if not isinstance(scale, (tuple, list)):
-        return (float(scale),) * len(spatial)
+        return tuple(float(scale) for _ in spatial)
     if len(scale) != len(spatial):
         raise shape_error(
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} "
