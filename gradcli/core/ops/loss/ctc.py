@@ -16,6 +16,7 @@ from gradcli.core.ops.elementwise.where import WHERE
 from gradcli.core.ops.loss.loss_reduction import reduction_number
 from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -172,7 +173,7 @@ def _of_lengths(log_probs: Tensor, targets: Tensor, given: Lengths, wanted: Leng
     if single:
         log_probs = unsqueeze(log_probs, 1)
     check_no_tangent("_ctc_loss", log_probs)
-    labels = _checked(log_probs, targets, given, wanted, blank)
+    labels = _checked(log_probs, to_dtype(targets, dtypes.int64), given, wanted, blank)
     losses: Tensor = CTC(log_probs, labels, given, blank, zero)
     if zero:
         zeros = Tensor(np.zeros((), log_probs.dtype.np), log_probs.dtype)
