@@ -103,9 +103,8 @@ def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduc
     scale = SQRT(scalars.plus(traced, first, 1e-12) * scalars.plus(traced, second, 1e-12))
     cosine = product / scale
     zero = _zeros_like(cosine)
-    far = where(target == 1, scalars.from_number(traced, 1, cosine), zero)
-    near = where(target == -1, _positive_part(scalars.minus(traced, cosine, margin)), zero)
-    return reduced(far + near, reduction)
+    far, near = scalars.from_number(traced, 1, cosine), _positive_part(scalars.minus(traced, cosine, margin))
+    return reduced(where(target == 1, far, zero) + where(target == -1, near, zero), reduction)
 
 
 def triplet_margin_loss(
