@@ -75,7 +75,6 @@ KERNELS = {
     "mode": "mode_cpu",
     "mse_loss": "mse_cpu",
     "multi_margin_loss": "multi_margin_loss_cpu_kernel",
-    "multilabel_margin_loss": "multilabel_margin_loss_forward_out_frame",
     "multilabel_soft_margin_loss": "log_sigmoid_cpu",
     "mvlgamma": "arange_cpu",
     "nextafter": "nextafter_cpu",

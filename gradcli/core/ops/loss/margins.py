@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
@@ -20,7 +21,7 @@ from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_j
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
-from gradcli.core.ops.checks import refuse_half, require_floating, scalar_type_error, size, with_method
+from gradcli.core.ops.checks import not_implemented, refuse_half, require_floating, scalar_type_error, size, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
@@ -86,14 +87,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
 
 
 def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
-    if moves(target):
-        raise no_forward_derivative("soft_margin_loss_backward")
     check_no_gradient("soft_margin_loss", target=target)
     if input.dtype is dtypes.bool_:
         catalog.function("neg")(input)  # raises the error of `-target`, which is made like the input
     check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
         raise result_dtype_error("Float", input.dtype)
+    if moves(target):
+        raise no_forward_derivative("soft_margin_loss_backward")
     return SOFT_MARGIN(input, watched(target), reduction)
 
 
@@ -244,7 +245,7 @@ def _listed(target: Array, shape: tuple[int, ...], dtype: Any) -> Array:
 
 def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
     """For each pair of a listed class and another: by how much the margin of 1 is missed, and how often the pair counts."""
-    own = _listed(target, x.shape, x.dtype)
+    own = _listed(target.reshape(x.shape), x.shape, x.dtype)  # one class may be listed by a number
     return 1 - x[..., :, None] + x[..., None, :], own[..., :, None] * (own == 0)[..., None, :]
 
 
@@ -301,12 +302,15 @@ def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> An
         raise ProgramError("NotImplementedError", "multilabel_margin_loss of a 0-d input is not part of gradcli")
     if len(shape) > 2 or 0 in shape[-1:]:
         raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
-    if target.array.shape != shape:
+    if target.array.shape != shape and (target.array.ndim or shape != (1,)):
         raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     _refuse_empty("multilabel_margin_loss", input, reduction)
-    if target.array.size and not (target.array.min() > -2 and target.array.max() < (shape or (1,))[-1]):
-        raise runtime_error("argument #2 'target' is out of range")
     if input.array.size:
+        if target.dtype.is_complex:
+            raise not_implemented("min_all", target.dtype)
+        least, most = (scalar_of(find(target.array).item(), dtypes.int64) for find in (np.min, np.max))
+        if least < -1 or most >= shape[-1]:
+            raise runtime_error("argument #2 'target' is out of range")
         _check_kernel("multilabel_margin_loss_forward_out_frame", input)
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
