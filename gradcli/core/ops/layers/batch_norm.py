@@ -348,13 +348,18 @@ def _batch_norm(
         if tensor is None and name.startswith("running") and not training:
             raise runtime_error(f"{name} must be defined in evaluation mode")
     check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    if (running_mean is None) is not (running_var is None):
+        raise ProgramError("ValueError", "running_mean and running_var must either both be None or neither be None")
     given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
     if training and not _in_rows(input.array) and (not given or given[0].dtype is input.dtype):
         mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
     size(input, 1)
     require_floating("batch_norm", input.dtype)
-    for _, tensor in tensors:
+    rows = _in_rows(input.array) and all(p is None or p.array.flags.c_contiguous for p in (weight, bias))
+    for name, tensor in tensors:
         if tensor is not None and tensor.array.ndim != 1:
+            if rows and not name.startswith("running"):
+                raise ProgramError("NotImplementedError", f"batch_norm with a {name} that is no vector is not part of gradcli")
             raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")
     if moves(input, weight, bias) and moves(running_mean, running_var):
         raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
