@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.write_checks import result_dtype_error
-from gradcli.core.ops.checks import refuse_bool, size
+from gradcli.core.ops.checks import size
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
@@ -42,10 +42,17 @@ def _plain_step(activation: str) -> Step:
     return step
 
 
+def _gate(x: Any) -> Any:
+    """The sigmoid, which PyTorch writes in place of `x`. Raises RuntimeError for whole numbers."""
+    if not x.dtype.is_floating_point:
+        raise result_dtype_error("Float", x.dtype)
+    return SIGMOID(x)
+
+
 def _lstm_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     gates = linear(state[0], weights[1], weights[3]) + given
     i, f, g, o = UNSAFE_SPLIT(gates, gates.array.shape[1] // 4, 1)
-    i, f, g, o = SIGMOID(i), SIGMOID(f), TANH(g), SIGMOID(o)
+    i, f, g, o = _gate(i), _gate(f), TANH(g), _gate(o)
     cell = f * state[1] + i * g
     hidden = o * TANH(cell)
     if len(weights) > 4:  # a projection of the state
@@ -58,8 +65,8 @@ def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     width = given.array.shape[1] // 3
     from_input = UNSAFE_SPLIT(given, width, 1)
     from_state = UNSAFE_SPLIT(linear(hidden, weights[1], weights[3]), width, 1)
-    reset = SIGMOID(from_state[0] + from_input[0])
-    update = SIGMOID(from_state[1] + from_input[1])
+    reset = _gate(from_state[0] + from_input[0])
+    update = _gate(from_state[1] + from_input[1])
     new = TANH(from_input[2] + from_state[2] * reset)
     return ((hidden - new) * update + new,)
 
@@ -100,12 +107,6 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
             raise shape_error(f"a recurrent cell with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 2")
 
 
-def _check_dtype(name: str, input: Tensor) -> None:
-    """Raise RuntimeError where the sigmoid of whole numbers would be written to whole numbers; bool has no products before."""
-    if name in _GATES and not input.dtype.is_floating_point and input.dtype is not dtypes.bool_:
-        raise result_dtype_error("Float", input.dtype)
-
-
 def _cell(name: str) -> Callable[..., Any]:
     """`torch.NAME_cell`, which takes and gives a pair as the state of an LSTM."""
 
@@ -114,8 +115,6 @@ def _cell(name: str) -> Callable[..., Any]:
         if name == "lstm" and len(state) != 2:
             raise runtime_error("lstm_cell expects two hidden states")
         _check_cell(input, state, w_ih, w_hh, _GATES.get(name, 1))
-        refuse_bool("addmm_impl_cpu_", input.dtype)
-        _check_dtype(name, input)
         made = _STEPS[name](linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
         return made if name == "lstm" else made[0]
 
@@ -161,44 +160,54 @@ def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
 
-def _by_onednn(input: Tensor, states: State, params: Sequence[Tensor]) -> bool:
-    """Whether PyTorch computes an LSTM without projections by oneDNN, which has no derivative in float16."""
+def _projected(name: str, states: State) -> bool:
+    """Whether the outputs of an LSTM, its first state, are projections."""
+    return name == "lstm" and bool(states[0].array.shape[2] != states[1].array.shape[2])
+
+
+def _by_onednn(name: str, input: Tensor, states: State, params: Sequence[Tensor]) -> bool:
+    """Whether PyTorch computes a network by oneDNN: an LSTM without projections. It has no derivative in float16."""
+    if name != "lstm" or _projected(name, states) or not input.array.size:
+        return False
     if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
         return False
     return input.dtype.is_floating_point and input.dtype is not dtypes.float64
 
 
 def _check_pieces(have: int, each: int, pieces: int) -> None:
-    """Raise RuntimeError where there are not `each` of all weights for every piece that oneDNN computes."""
+    """Raise RuntimeError where there are not `each` of all weights for every piece that oneDNN computes, or no piece."""
     if have % each:
         raise runtime_error(f"MatrixRef: ArrayRef size {have} not divisible by stride {each}")
     if have < pieces * each:
         raise runtime_error(f"ArrayRef: invalid slice, N = {have}; M = {each}; size = {have}")
+    if pieces <= 0:
+        raise runtime_error("cannot create std::vector larger than max_size()" if pieces else "stack expects a non-empty TensorList")
 
 
-def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool, gru: bool) -> None:
+def _check_network(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings) -> None:
     """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = lstm and _by_onednn(input, states, params)
-    each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
-    directions = 2 if how.bidirectional else 1
-    if whole and states[0].array.shape[2] == states[1].array.shape[2]:
-        _check_pieces(len(params), each, how.num_layers * directions)
-    if len(params) % each:
-        raise runtime_error("got an incorrect number of RNN parameters")
-    if how.bidirectional and (len(params) // each % 2 or states[0].array.shape[0] % 2):
-        raise runtime_error("Odd number of params or hiddens given to a bidirectional RNN")
-    if how.num_layers * directions != states[0].array.shape[0]:
-        raise runtime_error("Expected more hidden states in stacked_rnn")
-    if how.num_layers * directions != len(params) // each:
-        raise runtime_error("Expected more weights in stacked_rnn")
+    whole = _by_onednn(name, input, states, params)
+    each = (4 if how.has_biases else 2) + _projected(name, states)
+    pieces = how.num_layers * (2 if how.bidirectional else 1)
+    if whole:
+        _check_pieces(len(params), each, pieces)
+    else:
+        if len(params) % each:
+            raise runtime_error("got an incorrect number of RNN parameters")
+        if how.bidirectional and (len(params) // each % 2 or states[0].array.shape[0] % 2):
+            raise runtime_error("Odd number of params or hiddens given to a bidirectional RNN")
+        if pieces != states[0].array.shape[0]:
+            raise runtime_error("Expected more hidden states in stacked_rnn")
+        if pieces != len(params) // each:
+            raise runtime_error("Expected more weights in stacked_rnn")
     batch = input.array.shape[0 if how.batch_first else 1]
     for state in states:
-        _check_batch(batch, state, (4 if lstm else 1) * state.array.shape[2], whole)
-    rows = (4 if lstm else 3) * states[-1].array.shape[2]
-    if (lstm or gru) and any(weight.array.ndim != 2 or weight.array.shape[0] != rows for weight in params[:2]):
+        _check_batch(batch, state, (4 if name == "lstm" else 1) * state.array.shape[2], whole)
+    gates = _GATES.get(name, 0)
+    if gates and any(weight.array.ndim != 2 or weight.array.shape[0] != gates * states[-1].array.shape[2] for weight in params[:2]):
         # PyTorch reads beyond them
         raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
 
@@ -208,15 +217,13 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
 
     Raises RuntimeError for an empty sequence.
     """
-    _check_network(input, states, params, how, name == "lstm", name == "gru")
+    _check_network(name, input, states, params, how)
     if not input.array.shape[1 if how.batch_first else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
-    _check_dtype(name, input)
-    projected = name == "lstm" and states[0].array.shape[2] != states[1].array.shape[2]
-    each = (4 if how.has_biases else 2) + projected
+    each = (4 if how.has_biases else 2) + _projected(name, states)
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = name == "lstm" and not projected and _by_onednn(input, states, params)
+    whole = _by_onednn(name, input, states, params)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):
