@@ -160,6 +160,7 @@ def check_gather(
     if src is not None and src.dtype is not input.dtype:
         raise runtime_error(f"{name}(): Expected self.dtype to be equal to src.dtype")
     have, want = input.array.shape or (1,), index.array.shape or (1,)
+    shown = f"index {list(index.array.shape)} to be no larger than self {list(input.array.shape)} apart from dimension"
     if not index.array.size:
         return check_more()
     other = "input" if name == "gather" else "self"
@@ -169,10 +170,7 @@ def check_gather(
     if name == "gather":
         for k, (n, m) in enumerate(zip(want, have, strict=True)):
             if k != at and n > m:
-                raise shape_error(
-                    f"Size does not match at dimension {k} expected index {list(want)} to be no larger than self {list(have)} apart from "
-                    f"dimension {at}",
-                )
+                raise shape_error(f"Size does not match at dimension {k} expected {shown} {at}")
     elif src is not None:
         given = src.array.shape or (1,)
         fits = small
@@ -181,12 +179,9 @@ def check_gather(
         if len(given) != len(want):
             raise shape_error("Index tensor must have the same number of dimensions as src tensor")
         if not fits:
-            raise shape_error(
-                f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size "
-                f"than src {list(given)}",
-            )
+            raise shape_error(f"Expected {shown} {at} and to be no larger size than src {list(src.array.shape)}")
     elif not small:
-        raise shape_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
+        raise shape_error(f"Expected {shown} {at}")
     check_more()
     bad = out_of_range(index.array, have[at])
     if bad is not None:
