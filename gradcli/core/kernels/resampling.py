@@ -55,7 +55,7 @@ def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array
             if one.weights is not None:
                 values = values * _shaped(one.weights.reshape(-1)[order], 0, moved.ndim)
             found, first = np.unique(one.places.reshape(-1)[order], return_index=True)
-            out[found] = np.add.reduceat(values, first, axis=0)
+            out[found] += np.add.reduceat(values, first, axis=0)  # 0, not -0, where all are
         grad = np.moveaxis(out, 0, axis)
     return grad
 
@@ -108,8 +108,8 @@ def _sources(size: int, count: int, scale: float | None, align_corners: bool, ki
 
 def linear(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Taps:
     """Linear interpolation between the two neighbours."""
-    if count == size:  # whatever the scale
-        return Taps(np.arange(count)[:, None])
+    if count == size:  # whatever the scale; infinite elements become nan by the weight 0
+        return Taps(np.arange(count)[:, None].repeat(2, 1), np.array([[1, 0]], kind).repeat(count, 0))
     source = np.maximum(_sources(size, count, scale, align_corners, kind), kind(0))
     low = np.minimum(source.astype(np.int64), size - 1)
     share = np.clip(source - low.astype(kind), kind(0), kind(1))

@@ -52,11 +52,13 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
 
     def forward(x: Array, *attrs: Any) -> Array:
         made = resampling.apply(x, taps(x, x.shape, *attrs))
-        return memory_format.contiguous(made.astype(x.dtype, copy=False))
+        return memory_format.of_images(memory_format.contiguous(made.astype(x.dtype, copy=False)), x)
 
     def backward(grad: Array, input_size: Sizes, *attrs: Any) -> Array:
         made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
-        return memory_format.contiguous(made.astype(grad.dtype, copy=False))
+        made = memory_format.contiguous(made.astype(grad.dtype, copy=False))
+        # PyTorch's kernels of the other modes write their gradients in row-major order
+        return made if mode == "bicubic" or ("nearest" in mode and rank == 3) else memory_format.of_images(made, grad)
 
     scales = "scales=scales[0]" if rank == 1 else " ".join(f"scales_{d}=scales[{k}]" for k, d in enumerate("dhw"[-rank:]))
     saved = f"{'' if 'nearest' in mode else 'align_corners '}output_size {scales}"
