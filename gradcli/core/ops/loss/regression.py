@@ -42,20 +42,27 @@ def _cast(array: Array, dtype: DType) -> Array:
 class _DifferenceLoss(Op):
     """A loss of two tensors of any dtypes, which are converted to one without nodes of their own."""
 
-    __slots__ = ()
+    __slots__ = ("in_bfloat16",)
     #: the dtype of the result, from those of input and target
     dtype_of: Callable[[DType, DType], DType] = staticmethod(dtypes.promote)
 
+    def __init__(self, *args: Any, in_bfloat16: Callable[..., Any], **more: Any) -> None:
+        super().__init__(*args, **more)
+        #: computes the loss of bfloat16 tensors
+        self.in_bfloat16 = in_bfloat16
+
     def __call__(self, *args: Any) -> Tensor:
-        if args[0].dtype is args[1].dtype:
-            return super().__call__(*args)  # type: ignore[no-any-return]
         dtype = self.dtype_of(args[0].dtype, args[1].dtype)
+        if args[0].dtype is args[1].dtype is not dtypes.bfloat16:
+            return super().__call__(*args)  # type: ignore[no-any-return]
+        rounds = dtypes.promote(args[0].dtype, args[1].dtype) is dtypes.bfloat16
+        forward = self.in_bfloat16 if rounds else self.forward
         for other, whole in (args[:2], args[1::-1]):
             if moves(other) and not whole.dtype.is_floating_point:  # PyTorch makes the tangent of the other in this dtype, too
                 text = f"result type {other.dtype.torch_name} can't be cast to the desired output type {whole.dtype.torch_name}"
                 raise runtime_error(text)
         arrays = [t.array if t.dtype is dtype else _cast(t.array, dtype) for t in args[:2]]
-        out = self._wrap(self.forward(*arrays, *args[2:]), (Tensor(arrays[0], dtype),))
+        out = self._wrap(forward(*arrays, *args[2:]), (Tensor(arrays[0], dtype),))
         if state.enabled:
             self.record(out, args[:2], args[2:])
         if state.dual is not None:
@@ -72,12 +79,13 @@ def _difference_loss(
     curvature: str,
     note: str = "",
     layout: Layout = "iterated",
-) -> tuple[Op, Op]:
+    rounding: bool = True,
+) -> tuple[_DifferenceLoss, Op]:
     """A loss of `input - target`, and its derivative, which has a derivative itself.
 
     `value` is the loss of an element; `pieces` its derivative, which is linear piece by piece; `parameter` the name of
     where the pieces meet, or "". `slope` and `curvature` are the formulas of both derivatives by `input`, which a mean
-    divides by n.
+    divides by n. With `rounding` the difference is rounded to bfloat16, if that is the dtype.
     """
 
     def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
@@ -104,6 +112,10 @@ def _difference_loss(
 
     def forward(x: Array, target: Array, *attrs: Any) -> Any:
         return reduced_array(value(x - target, *attrs[1:count]), attrs[0])
+
+    def in_bfloat16(x: Array, target: Array, *attrs: Any) -> Any:
+        difference = dtypes.round_bfloat16(x - target) if rounding else x - target
+        return reduced_array(dtypes.round_bfloat16(value(difference, *attrs[1:count])), attrs[0])
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
@@ -132,6 +144,7 @@ def _difference_loss(
         forward,
         "input target",
         f"reduction {parameter}",
+        in_bfloat16=in_bfloat16,
         layout=layout,
         input=Rule(
             lambda xp, grad, input, target, attrs: xp.call(second, grad, input, floating(xp, target, input), *attrs),
@@ -176,6 +189,7 @@ SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "grad * ((input - target) / beta).clamp(-1, 1)",
     "grad * grad_output * ((input - target).abs() < beta) / beta",
     "the pieces meet with one derivative where abs(input - target) == beta",
+    rounding=False,
 )
 HUBER, HUBER_BACKWARD = _difference_loss(
     "HuberLoss",
@@ -211,6 +225,7 @@ _HUBER_OF_TWO = _LossLikeInput(
     HUBER.forward,
     "input target",
     "reduction delta found expected",
+    in_bfloat16=HUBER.in_bfloat16,
     saved="self target reduction delta",
     input=_REFUSED,
     target=_REFUSED,
