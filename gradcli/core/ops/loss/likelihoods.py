@@ -22,7 +22,6 @@ from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, redu
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.squeeze import unsqueeze
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -126,8 +125,7 @@ def _variance(input: Tensor, var: Any) -> Tensor:
             catalog.function("any")(var < 0)  # raises the error of its argument: PyTorch tells only floats from tensors
         if var < 0:
             raise ProgramError("ValueError", "var has negative entry/entries")
-        dtype = input.dtype if input.dtype.is_differentiable else dtypes.get_default()
-        return Tensor(np.full(input.array.shape, var, dtype.np), dtype)
+        return var * catalog.function("ones_like")(input)  # type: ignore[no-any-return]
     if var.dtype.is_complex:
         raise not_implemented("lt_cpu", var.dtype)
     if (var.array < 0).any():

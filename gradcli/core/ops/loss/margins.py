@@ -220,11 +220,12 @@ def _multi_margin_loss(input: Tensor, target: Tensor, p: float, margin: float, w
     if weight is not None and weight.array.shape != (classes,):
         raise shape_error(f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}")
     _refuse_empty("multi_margin_loss", input, reduction)
-    _check_kernel("multi_margin_loss_cpu_kernel", input)
-    if target.dtype is not dtypes.int64:
-        raise scalar_type_error(dtypes.int64, target.dtype)
-    if target.array.size and not (target.array.min() >= 0 and target.array.max() < classes):
-        raise runtime_error("target out of range")
+    if input.array.size:
+        _check_kernel("multi_margin_loss_cpu_kernel", input)
+        if target.dtype is not dtypes.int64:
+            raise scalar_type_error(dtypes.int64, target.dtype)
+        if target.array.min() < 0 or target.array.max() >= classes:
+            raise runtime_error("target out of range")
     if not shape:
         raise ProgramError("NotImplementedError", "multi_margin_loss of a 0-d input is not part of gradcli")
     return MULTI_MARGIN(input, watched(target), int(p), margin, None if weight is None else weight.array, reduction)
