@@ -6,7 +6,7 @@ Inputs are (batch, channels, *sizes) with one to three sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,10 +102,13 @@ _PLAIN = ("nearest", "area", "nearest-exact")
 _NEEDS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
-def _of_size(size: Any, spatial: list[int]) -> Sizes:
-    """One size for each dimension. Raises ValueError for another number of them, TypeError for other values."""
+def _of_size(size: Any, spatial: list[int]) -> Sequence[Any]:
+    """One size for each dimension: `size` itself, or a list of one number.
+
+    Raises ValueError for another number of them, TypeError for other values.
+    """
     if not isinstance(size, (tuple, list)):
-        return (size,) * len(spatial)
+        return [size] * len(spatial)
     if len(size) != len(spatial):
         raise shape_error(
             f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} and "
@@ -117,13 +120,13 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
         kinds = ", ".join("<class 'torch.Tensor'>" if type(n) is Tensor else language.type_repr(n) for n in size)
         text = f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]"
         raise shape_error(text, "TypeError")
-    return tuple(size)
+    return size
 
 
-def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
-    """One scale for each dimension. Raises ValueError for another number of them."""
+def _of_scale(scale: Any, spatial: list[int]) -> Sequence[Any]:
+    """One scale for each dimension: `scale` itself, or a list of one number. Raises ValueError for another number of them."""
     if not isinstance(scale, (tuple, list)):
-        return tuple(float(scale) for _ in spatial)
+        return [scale] * len(spatial)
     if len(scale) != len(spatial):
         raise shape_error(
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} "
@@ -131,7 +134,7 @@ def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
             "scale_factor in (s1, s2, ...,sK) format.",
             "ValueError",
         )
-    return tuple(map(float, scale))
+    return scale
 
 
 def interpolate(
@@ -163,14 +166,14 @@ def interpolate(
     if antialias:
         raise ProgramError("NotImplementedError", "interpolate with antialias=True is not part of gradcli")
     if scales is not None:
-        wanted = tuple(math.floor(n * scale) for n, scale in zip(spatial, scales, strict=True))
+        wanted = tuple(math.floor(n * float(scale)) for n, scale in zip(spatial, scales, strict=True))
         if recompute_scale_factor or mode == "area":
             scales = None
     assert wanted is not None
     return _resized(input, wanted, scales, mode, align_corners)
 
 
-def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corners: Any) -> None:
+def _check_whole(wanted: Sequence[Any], scales: Sequence[Any] | None, mode: str, rank: int, align_corners: Any) -> None:
     """Raise TypeError for sizes that are no whole numbers and `align_corners` that is no truth value, as PyTorch's parser."""
     if type(wanted[0]) is int and (mode in _PLAIN or type(align_corners) is bool):
         return
@@ -181,9 +184,9 @@ def _check_whole(wanted: Sizes, scales: Scales, mode: str, rank: int, align_corn
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
     given = (
         Tensor(np.zeros(()), dtypes.float64),
-        None if scales else list(wanted),
+        None if scales else wanted,
         *(() if plain else (align_corners,)),
-        scales and list(scales),
+        scales,
     )
     text = argument_errors.describe(listed, given, {}, language.type_name)
     raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
@@ -195,7 +198,7 @@ def _in_channels_last(x: Array, mode: str) -> bool:
     return (rank == 2 and mode != "bicubic") or (rank == 3 and x.shape[1] > 3 and np.moveaxis(x, 1, -1).flags.c_contiguous)
 
 
-def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corners: Any) -> Any:
+def _resized(input: Tensor, wanted: Sequence[Any], scales: Sequence[Any] | None, mode: str, align_corners: Any) -> Any:
     """The image of the sizes `wanted`, after the checks of the mode and the shape."""
     rank = input.array.ndim - 2
     if mode == "area" and rank in (1, 2, 3):
@@ -211,6 +214,7 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
         )
     shape = input.array.shape
     _check_whole(wanted, scales, mode, rank, align_corners)
+    wanted, scales = tuple(wanted), None if scales is None else tuple(map(float, scales))
     if any(n <= 0 for n in (*shape[2:], *wanted)):
         joined = "and " if rank == 1 else ""
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))

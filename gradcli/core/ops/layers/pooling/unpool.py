@@ -122,9 +122,11 @@ def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wan
     rank = len(kernel)
     usual = []
     for d in range(rank):
-        if rank - d > len(shape) or d >= min(len(stride), len(padding)):
+        if rank - d > len(shape) or d >= len(stride):
             raise shape_error("tuple index out of range", "IndexError")
         whole = calculated(calculated(calculated(shape[d - rank], "-", 1), "*", stride[d]), "+", kernel[d])
+        if d >= len(padding):
+            raise shape_error("tuple index out of range", "IndexError")
         usual.append(calculated(whole, "-", calculated(2, "*", padding[d])))
     if wanted is None:
         return _not_negative(tuple(usual))
