@@ -78,7 +78,6 @@ KERNELS = {
     "multilabel_soft_margin_loss": "log_sigmoid_cpu",
     "mvlgamma": "arange_cpu",
     "nextafter": "nextafter_cpu",
-    "nll_loss": "nll_loss_out_frame",
     "poisson": "poisson_cpu",
     "prelu": "prelu_cpu",
     "remainder": "remainder_cpu",

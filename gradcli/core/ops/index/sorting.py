@@ -78,8 +78,8 @@ def sort_stable(input: Tensor, stable: bool, dim: int, descending: bool) -> Name
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along dim."""
-    refuse_complex("argsort", input.dtype)
     at = wrap_dim(dim, input.array.ndim)
+    refuse_complex("argsort", input.dtype)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
     order = (_order if stable else _unstable_order)(input.array, at, descending)

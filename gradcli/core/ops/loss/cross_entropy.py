@@ -163,12 +163,12 @@ def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(weight.array.shape)}",
         )
-    _check(input, target, weight)
+    _check("nll_loss_out_frame", input, weight)
 
 
-def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+def _check(kernel: str, input: Tensor, weight: Tensor | None) -> None:
     """Raise RuntimeError for dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
-    require_floating("nll_loss_out_frame", input.dtype)
+    require_floating(kernel, input.dtype)
     if weight is not None and weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
 
@@ -196,7 +196,7 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
         raise shape_error("weight tensor should be defined either for all or no classes")
     if not flat and target.array.shape != wanted:
         raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
-    _check(input, target, weight)
+    _check("nll_loss2d_forward_out_frame", input, weight)
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
         result = view(result, wanted)
