@@ -12,7 +12,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
-from gradcli.core.ops.layers.batch_norm import batch_norm, instance_norm
+from gradcli.core.ops.layers.normalization.batch_norm import batch_norm, instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor

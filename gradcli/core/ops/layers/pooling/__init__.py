@@ -1,1 +1,1 @@
-"""Pooling with random windows, the inverse of max pooling, and the argument `return_indices` of both."""
+"""Pooling: maxima, means and norms of windows, windows at random, and the inverse of max pooling."""

@@ -15,8 +15,8 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import size, with_method
-from gradcli.core.ops.layers import pooling_checks
-from gradcli.core.ops.layers.max_pool import pooled, records_of_maxima
+from gradcli.core.ops.layers.pooling import checks
+from gradcli.core.ops.layers.pooling.max_pool import pooled, records_of_maxima
 from gradcli.core.ops.layers.pooling.return_indices import DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, VOLUME
 from gradcli.core.random import generator
@@ -70,7 +70,7 @@ def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[in
     kernel_name = f"{name}_out()" if rank == 3 else f"{name}()"
     if input.array.ndim not in (rank + 1, rank + 2):
         raise shape_error(f"{kernel_name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(input.array.shape)}")
-    pooling_checks.check_not_empty(name if rank == 2 else f"{name}_out", input, "")
+    checks.check_not_empty(name if rank == 2 else f"{name}_out", input, "")
     for what, n, k, m in zip(_LETTERS[rank], sizes, kernel, counts, strict=True):
         if m + k - (rank == 2) > n:
             raise shape_error(f"{kernel_name}: pool {what} {k} too large relative to input {what} {n}")
@@ -111,7 +111,7 @@ def _pooled(rank: int, input: Tensor, window: Sizes, counts: Sizes, random_sampl
     _checked(rank, input, window, counts)
     _check_samples(rank, input, random_samples)
     if input.array.size:
-        pooling_checks.check_dtype(f"fractional_max_pool{rank}d_out_frame", input)
+        checks.check_dtype(f"fractional_max_pool{rank}d_out_frame", input)
     samples = random_samples.array[: input.array.shape[0] if input.array.ndim == rank + 2 else 1]
     return pooled(FRACTIONAL[rank], input, _places(input.array, window, counts, samples), window, counts)
 

@@ -19,7 +19,7 @@ from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.index.gather_scatter import GATHER, out_of_bounds
-from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.operators import calculated, iterate, ordered
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
@@ -81,7 +81,7 @@ def _check(input: Tensor, indices: Tensor, rank: int, sizes: Sizes, stride: Size
     if indices.array.shape != input.array.shape:
         shapes = f"({list(input.array.shape)}) but got indices tensor with shape: {list(indices.array.shape)}"
         raise shape_error(f"Expected shape of indices to be same as that of the input tensor {shapes}")
-    pooling_checks.check_not_empty(f"max_unpooling{rank}d_forward_out_cpu", input)
+    checks.check_not_empty(f"max_unpooling{rank}d_forward_out_cpu", input)
 
 
 def _check_count(name: str, values: Sizes, rank: int) -> None:
@@ -98,7 +98,7 @@ def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: Sizes, stride: S
         raise runtime_error(f"strides should be greater than zero, but got stride: {list(stride)}")
     room = math.prod(sizes)
     if input.array.size and room:
-        pooling_checks.check_dtype(f"max_unpool{rank}d", input)
+        checks.check_dtype(f"max_unpool{rank}d", input)
     wrong = indices.array[(indices.array < 0) | (indices.array >= room)]
     if wrong.size and room:
         volumes = "x".join(map(str, sizes))

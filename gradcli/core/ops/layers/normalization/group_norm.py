@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, layer_norm
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
-from gradcli.core.ops.layers.moments import moments
+from gradcli.core.ops.layers.normalization.moments import moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.operators import calculated, ordered
 from gradcli.core.ops.rules import not_differentiable

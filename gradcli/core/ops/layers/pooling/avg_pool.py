@@ -21,8 +21,8 @@ from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import refuse_half, with_method
-from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.fold import pair
+from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
 from gradcli.core.ops.reduce import sum_mean
@@ -63,7 +63,7 @@ def _windows(
     x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
 ) -> tuple[list[Spans], Any]:
     """The windows along each dimension, and what their sums are divided by."""
-    found = pooling_checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    found = checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     spans = [one for one, _ in found]
     if divisor_override is not None:
         return spans, x.dtype.type(divisor_override)
@@ -87,7 +87,7 @@ def _record(rank: int) -> Pair:
     call = f"F.avg_pool{rank}d({{}}, {attrs.replace(' ', ', ').replace('stride', 'stride or None')})"
 
     def wide(kernel: Sizes, stride: Sizes, padding: Sizes, *how: Any) -> tuple[Any, ...]:
-        return *(pooling_checks.spread(sizes, rank) for sizes in (kernel, stride, padding)), *how
+        return *(checks.spread(sizes, rank) for sizes in (kernel, stride, padding)), *how
 
     return linear_pair(
         f"AvgPool{rank}D",
@@ -109,27 +109,27 @@ def _avg_of_images(rank: int) -> Callable[..., Any]:
     def run(
         input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
     ) -> Any:
-        kernel, step, border, gaps = pooling_checks.settings(name, rank, kernel_size, stride, padding, 1)
+        kernel, step, border, gaps = checks.settings(name, rank, kernel_size, stride, padding, 1)
         if rank == 3:
-            pooling_checks.check_rank(input, rank)
+            checks.check_rank(input, rank)
         if divisor_override == 0:
             raise runtime_error("divisor must be not zero")
         if rank == 2:
-            pooling_checks.check_rank(input, rank, by_dim=True)
-        pooling_checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
+            checks.check_rank(input, rank, by_dim=True)
+        checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
         if rank == 3:
             refuse_half("avg_pool3d_out_frame", input.dtype)
-        pooling_checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,))
-        kept = pooling_checks.as_kept(rank, kernel_size, stride, padding)
+        checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,))
+        kept = checks.as_kept(rank, kernel_size, stride, padding)
         return AVG[rank].forward(input, *kept, ceil_mode, count_include_pad, divisor_override)
 
     return run
 
 
 def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
-    pooling_checks.check_row_rank(input, "avg_pool1d")
+    checks.check_row_rank(input, "avg_pool1d")
     given = {"kernel_size": kernel_size, "stride": stride or (), "padding": padding}
-    kernel, step, border = (pooling_checks.one_int("avg_pool1d", name, value) for name, value in given.items())
+    kernel, step, border = (checks.one_int("avg_pool1d", name, value) for name, value in given.items())
     steps = () if step is None else (1, step)
     return squeeze_dim(
         _avg_of_images(2)(unsqueeze(input, -2), (1, kernel), steps, (0, border or 0), ceil_mode, count_include_pad, None), -2
@@ -141,7 +141,7 @@ def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, cei
 
 @in_single
 def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
-    spans = pooling_checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
+    spans = checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
     means = _quotient(window_reductions.sums(x, spans).astype(x.dtype, copy=False), _grid([one.length for one in spans], x.dtype))
     return of_images(means, x)
 
@@ -149,9 +149,9 @@ def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
 @in_single
 def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
     if state.dual is None:
-        pooling_checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
+        checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
     sizes = x.shape[x.ndim - rank :]
-    spans = pooling_checks.evenly(sizes, grad.shape[grad.ndim - rank :])
+    spans = checks.evenly(sizes, grad.shape[grad.ndim - rank :])
     return window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes))
 
 
@@ -187,15 +187,15 @@ ADAPTIVE_AVG = {rank: _adaptive_record(rank) for rank in (2, 3)}
 def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     name = f"adaptive_avg_pool{rank}d"
     wanted = tuple(output_size)
-    pooling_checks.check_sizes(name, rank, wanted)
+    checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
         shown = ", ".join(map(str, wanted))
         raise shape_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
         return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
-    pooling_checks.check_adaptive(name, rank, input)
+    checks.check_adaptive(name, rank, input)
     if rank == 3 or (input.array.size and 0 not in wanted):  # PyTorch looks for no kernel of images otherwise
-        pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+        checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     check_no_complex_gradient(f"_{name}", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
@@ -208,17 +208,17 @@ _ADAPTIVE = {
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Any:
     """The means of so many windows of images. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
-    return _ADAPTIVE[2](input, pooling_checks.with_defaults(output_size, input))
+    return _ADAPTIVE[2](input, checks.with_defaults(output_size, input))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Any:
     """The means of so many windows of volumes. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
-    return _ADAPTIVE[3](input, pooling_checks.with_defaults(output_size, input))
+    return _ADAPTIVE[3](input, checks.with_defaults(output_size, input))
 
 
 def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
-    pooling_checks.check_row_rank(input, "adaptive_avg_pool1d")
-    wanted = pooling_checks.one_int("adaptive_avg_pool1d", "output_size", output_size)
+    checks.check_row_rank(input, "adaptive_avg_pool1d")
+    wanted = checks.one_int("adaptive_avg_pool1d", "output_size", output_size)
     return squeeze_dim(_adaptive(2, unsqueeze(input, -2), (1, wanted)), -2)
 
 

@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
 from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.normalization.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor

@@ -21,7 +21,7 @@ from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.index.gather_scatter import GATHER
-from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.pooling.return_indices import Dispatched, DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
@@ -54,7 +54,7 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
 
     def placed(grad: Array, x: Array, indices: Array) -> Array:
         if not attrs and state.dual is None:
-            pooling_checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
+            checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
         return window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :])
 
     transpose = Op(
@@ -95,7 +95,7 @@ def pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, 
 
 
 def _places(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Array:
-    spans = pooling_checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
+    spans = checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
     return window_reductions.maxima(x, [one for one, _ in spans])
 
 
@@ -106,22 +106,22 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
     name = f"max_pool{rank}d"
 
     def run(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
-        sizes = pooling_checks.settings(name, rank, kernel_size, stride, padding, dilation)
-        pooling_checks.check_rank(input, rank)
-        pooling_checks.check_windows(input, *sizes, ceil_mode)
-        pooling_checks.check_dtype(name, input, _WHOLE)
-        kept = pooling_checks.as_kept(rank, kernel_size, stride, padding, dilation)
+        sizes = checks.settings(name, rank, kernel_size, stride, padding, dilation)
+        checks.check_rank(input, rank)
+        checks.check_windows(input, *sizes, ceil_mode)
+        checks.check_dtype(name, input, _WHOLE)
+        kept = checks.as_kept(rank, kernel_size, stride, padding, dilation)
         return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *kept, ceil_mode)
 
     return run
 
 
 def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
-    kernel, step, border, gaps = pooling_checks.row_settings(input, kernel_size, stride, padding, dilation)
+    kernel, step, border, gaps = checks.row_settings(input, kernel_size, stride, padding, dilation)
     steps = () if step is None else (step,)
-    pooling_checks.check_row_windows(input, kernel, kernel if step is None else step, border, gaps, ceil_mode)
+    checks.check_row_windows(input, kernel, kernel if step is None else step, border, gaps, ceil_mode)
     recorded = moves(input) or (input.requires_grad and state.enabled)
-    pooling_checks.check_dtype("max_pool2d" if recorded else "max_pool1d_impl", input)
+    checks.check_dtype("max_pool2d" if recorded else "max_pool1d_impl", input)
     how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
     rows = unsqueeze(input, -2)
     made = pooled(MAX[2], rows, _places(rows.array, *how), *how)
@@ -130,9 +130,9 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
 
 def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     """`max_pool1d_with_indices`, which PyTorch checks as images of height 1."""
-    pooling_checks.check_row_rank(input, "max_pool1d")
+    checks.check_row_rank(input, "max_pool1d")
     kernel, between, border, gaps = (
-        pooling_checks.one_int("max_pool1d", name, value)
+        checks.one_int("max_pool1d", name, value)
         for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation))
     )
     step = () if between is None else (1, between)
@@ -145,13 +145,13 @@ def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, 
 
 def _adaptive(rank: int, input: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
     name = f"adaptive_max_pool{rank}d"
-    pooling_checks.check_adaptive(name, rank, input)
-    pooling_checks.check_sizes(name, rank, wanted)
+    checks.check_adaptive(name, rank, input)
+    checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
         raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
-    pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
-    spans = pooling_checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
+    checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+    spans = checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
     return pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
 
 
@@ -159,15 +159,15 @@ def _adaptive_of_images(rank: int, places: bool) -> Callable[..., Any]:
     run_kernel = kernel(f"adaptive_max_pool{rank}d", f"Tensor input, ints{rank} output_size", lambda *args: _adaptive(rank, *args))
 
     def run(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        made = run_kernel(input, pooling_checks.with_defaults(output_size, input))
+        made = run_kernel(input, checks.with_defaults(output_size, input))
         return made if places else made[0]
 
     return run
 
 
 def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
-    pooling_checks.check_row_rank(input, "adaptive_max_pool1d")
-    wanted = pooling_checks.one_int("adaptive_max_pool1d", "output_size", output_size)
+    checks.check_row_rank(input, "adaptive_max_pool1d")
+    wanted = checks.one_int("adaptive_max_pool1d", "output_size", output_size)
     shape = input.array.shape
     for at in range(1, len(shape)):
         if not shape[at]:

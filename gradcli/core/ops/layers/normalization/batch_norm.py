@@ -16,7 +16,7 @@ from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments
+from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
