@@ -79,6 +79,11 @@ def _cut(x: Array, padding: Sizes) -> Array:
     return memory_format.contiguous(x[windows.inside(padding, [n - 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])])
 
 
+def _laid_out(made: Array, x: Array, weight: Array) -> Array:
+    """A result as PyTorch lays it out: of images it has channels last where one of both operands has them."""
+    return memory_format.of_images(made, x, weight) if x.ndim == 4 else made
+
+
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
     how, dtype, first = _settings(attrs, x.ndim - 2), x.dtype, x
     x, weight = _wide(x), _wide(weight)
@@ -89,7 +94,7 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
         out += bias.reshape(-1, *(1 for _ in how.stride))
-    return memory_format.of_images(out.astype(dtype, copy=False), first, weight)
+    return _laid_out(out.astype(dtype, copy=False), first, weight)
 
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
@@ -101,16 +106,17 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
         out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
-    return np.asarray(out.astype(dtype, copy=False))
+    return _laid_out(np.asarray(out.astype(dtype, copy=False)), x, weight)
 
 
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
+    first = x
     grad, x = _wide(grad), _wide(x)
     if how.transposed:
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
-    return made.astype(dtype, copy=False)
+    return _laid_out(made.astype(dtype, copy=False), first, weight)
 
 
 def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:

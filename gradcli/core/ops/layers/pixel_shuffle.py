@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.ops.rules import check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -23,7 +24,7 @@ def _shuffled(x: Array, factor: int) -> Array:
     split = x.reshape(*lead, channels // factor**2, factor, factor, height, width)
     n = len(lead)
     ordered = split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return np.ascontiguousarray(ordered).reshape(*lead, channels // factor**2, height * factor, width * factor)
+    return of_images(np.ascontiguousarray(ordered).reshape(*lead, channels // factor**2, height * factor, width * factor), x)
 
 
 def _unshuffled(x: Array, factor: int) -> Array:
@@ -33,12 +34,12 @@ def _unshuffled(x: Array, factor: int) -> Array:
     split = x.reshape(*lead, channels, height // factor, factor, width // factor, factor)
     n = len(lead)
     ordered = split.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return np.ascontiguousarray(ordered).reshape(*lead, channels * factor**2, height // factor, width // factor)
+    return of_images(np.ascontiguousarray(ordered).reshape(*lead, channels * factor**2, height // factor, width // factor), x)
 
 
 def _in_turns(x: Array, groups: int) -> Array:
     split = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
-    return np.ascontiguousarray(split.swapaxes(1, 2)).reshape(x.shape)
+    return of_images(np.ascontiguousarray(split.swapaxes(1, 2)).reshape(x.shape), x)
 
 
 def _of_shape(name: str, gradient: Any, shape: Sequence[int]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.namespaces import in_single
+from gradcli.core.graph.namespaces import in_single, numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
@@ -115,7 +115,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array | None, eps: float, dty
         made = dtypes.stored(dtypes.stored(grad - mean, kept) - dtypes.stored(centred * share, kept), kept) * rstd
         return made if weight is None else np.asarray(made * weight.reshape(_channels(x)[1]))
 
-    return np.asarray(in_single(run)(grad, x, weight))
+    return memory_format.of_images(np.asarray(in_single(run)(grad, x, weight)), x)
 
 
 def _weight_gradient(grad: Array, x: Array, eps: float, dtype: DType) -> Array:
@@ -256,7 +256,8 @@ def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array
     _check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
     if weight is not None:
         grad = grad * xp.reshape(weight, _channels(grad)[1])
-    return scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
+    made = scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
+    return memory_format.of_images(made, input) if xp is numeric else made
 
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float) -> Any:

@@ -56,6 +56,11 @@ def _reversed(spans: Sequence[Spans], sizes: Sequence[int]) -> list[Spans]:
     return [window_reductions.reverse(one, n) for one, n in zip(spans, sizes, strict=True)]
 
 
+def _laid_out(made: Array, x: Array, rank: int) -> Array:
+    """The result for `x` as PyTorch lays it out: images have channels last where `x` has them, volumes are in row-major order."""
+    return of_images(made, x) if rank == 2 else made
+
+
 # --- sliding windows ---
 
 
@@ -73,13 +78,14 @@ def _windows(
 @in_single
 def _avg(x: Array, *how: Any) -> Array:
     spans, divisor = _windows(x, *how)
-    return of_images(_quotient(window_reductions.sums(x, spans), divisor), x)
+    return _laid_out(_quotient(window_reductions.sums(x, spans), divisor), x, len(spans))
 
 
 @in_single
 def _avg_transposed(grad: Array, x: Array, *how: Any) -> Array:
     spans, divisor = _windows(x, *how)
-    return window_reductions.sums(_quotient(grad, divisor), _reversed(spans, x.shape[x.ndim - len(spans) :]))
+    made = window_reductions.sums(_quotient(grad, divisor), _reversed(spans, x.shape[x.ndim - len(spans) :]))
+    return _laid_out(made, x, len(spans))
 
 
 def _record(rank: int) -> Pair:
@@ -143,7 +149,7 @@ def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, cei
 def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
     spans = checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
     means = _quotient(window_reductions.sums(x, spans).astype(x.dtype, copy=False), _grid([one.length for one in spans], x.dtype))
-    return of_images(means, x)
+    return _laid_out(means, x, len(spans))
 
 
 @in_single
@@ -152,7 +158,7 @@ def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
         checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
     sizes = x.shape[x.ndim - rank :]
     spans = checks.evenly(sizes, grad.shape[grad.ndim - rank :])
-    return window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes))
+    return _laid_out(window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes)), x, rank)
 
 
 def _adaptive_record(rank: int) -> Pair:
@@ -192,7 +198,9 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
         shown = ", ".join(map(str, wanted))
         raise shape_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
-        return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
+        means = sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
+        means.array = of_images(means.array, input.array)
+        return means
     checks.check_adaptive(name, rank, input)
     if rank == 3 or (input.array.size and 0 not in wanted):  # PyTorch looks for no kernel of images otherwise
         checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)

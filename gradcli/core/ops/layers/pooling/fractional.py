@@ -23,7 +23,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
-FRACTIONAL = {rank: records_of_maxima(f"FractionalMaxPool{rank}D", "kernel_size output_size", rank) for rank in (2, 3)}
+FRACTIONAL = {rank: records_of_maxima(f"FractionalMaxPool{rank}D", "kernel_size output_size", rank, False) for rank in (2, 3)}
 _LETTERS = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 

@@ -17,8 +17,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array, window_reductions
-from gradcli.core.kernels.memory_format import of_images
+from gradcli.core.kernels import Array, memory_format, window_reductions
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers.pooling import checks
@@ -45,8 +44,11 @@ def _at_places(x: Array, indices: Array, rank: int) -> Array:
     return np.take_along_axis(flat, _flat(numeric, indices, rank), -1).reshape(indices.shape)
 
 
-def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
-    """The records of the maxima of windows, whose places in the flattened last `rank` dimensions are `indices`."""
+def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> Pair:
+    """The records of the maxima of windows, whose places in the flattened last `rank` dimensions are `indices`.
+
+    `channels_last` says whether results and gradients have channels last where the input has them.
+    """
 
     def gathered(xp: Any, grad: Any, indices: Any) -> Any:
         places = np.asarray(_flat(numeric, indices, rank))
@@ -55,7 +57,10 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
     def placed(grad: Array, x: Array, indices: Array) -> Array:
         if not attrs and state.dual is None:
             checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
-        return window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :])
+        return laid_out(window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :]), x)
+
+    def laid_out(made: Array, x: Array) -> Array:
+        return memory_format.of_images(made, x) if channels_last else made
 
     transpose = Op(
         f"{name}BackwardBackward0",
@@ -67,7 +72,7 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
     )
     op = Op(
         f"{name}Backward0",
-        lambda x, *how: of_images(_at_places(x, how[-1], rank), x),
+        lambda x, *how: laid_out(_at_places(x, how[-1], rank), x),
         "input",
         f"{attrs} indices",
         saved=f"result1=indices self {attrs}",
@@ -80,15 +85,18 @@ def records_of_maxima(name: str, attrs: str, rank: int) -> Pair:
     return Pair(op, transpose)
 
 
+_WINDOWS = "kernel_size stride padding dilation ceil_mode"
 #: by the number of dimensions; PyTorch pools rows as images of height 1
-MAX = {rank: records_of_maxima(f"MaxPool{rank}DWithIndices", "kernel_size stride padding dilation ceil_mode", rank) for rank in (2, 3)}
-ADAPTIVE_MAX = {rank: records_of_maxima(f"AdaptiveMaxPool{rank}D", "", rank) for rank in (2, 3)}
+MAX = {rank: records_of_maxima(f"MaxPool{rank}DWithIndices", _WINDOWS, rank, True) for rank in (2, 3)}
+ADAPTIVE_MAX = {rank: records_of_maxima(f"AdaptiveMaxPool{rank}D", "", rank, rank == 2) for rank in (2, 3)}
 
 
 def pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, Tensor]:
     """The maxima at the places `found`, and the places."""
     indices = Tensor(found, dtypes.int64)
-    return pair.forward(input, *how, watched(indices)), indices
+    made = pair.forward(input, *how, watched(indices))
+    indices.array = memory_format.laid_out(found, memory_format.element_strides(made.array))
+    return made, indices
 
 
 # --- sliding windows ---
