@@ -110,7 +110,7 @@ def _pooled(rank: int, input: Tensor, window: Sizes, counts: Sizes, random_sampl
     """What PyTorch's kernel does: the maxima and their places."""
     _checked(rank, input, window, counts)
     _check_samples(rank, input, random_samples)
-    if input.array.size:
+    if input.array.size and 0 not in counts:
         checks.check_dtype(f"fractional_max_pool{rank}d_out_frame", input)
     samples = random_samples.array[: input.array.shape[0] if input.array.ndim == rank + 2 else 1]
     return pooled(FRACTIONAL[rank], input, _places(input.array, window, counts, samples), window, counts)
