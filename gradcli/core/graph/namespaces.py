@@ -155,9 +155,13 @@ class Numeric:
     def call(op: Op, *args: Any) -> Any:
         """Run an operation record on arrays."""
         arrays = [a.array if type(a) is Tensor else a for a in args]
-        if op.elementwise and type(arrays[0]) is np.ndarray and arrays[0].dtype == np.float16:
-            return in_single(op.forward)(*arrays)
-        return op.forward(*arrays)
+        if not op.elementwise or type(arrays[0]) is not np.ndarray:
+            return op.forward(*arrays)
+        result = (in_single(op.forward) if arrays[0].dtype == np.float16 else op.forward)(*arrays)
+        if type(result) is not np.ndarray or result.ndim < 2 or 1 not in result.shape:
+            return result
+        # numpy forgets the strides of dimensions of size 1
+        return memory_format.like_operands(result, [a if type(a) is np.ndarray else memory_format.NUMBER for a in arrays])
 
 
 def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
