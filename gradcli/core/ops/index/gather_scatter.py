@@ -138,7 +138,7 @@ def out_of_range(index: Array, length: int, least: int = 0) -> int | None:
 
 
 def out_of_bounds(text: str, kind: str = "RuntimeError") -> ProgramError:
-    """The error of a kernel for a position that a dimension does not have, after those about shapes and dtypes."""
+    """The error of a kernel that meets a position out of range. Errors about shapes and dtypes come before it."""
     return ProgramError(kind, text, code=Code.OUT_OF_RANGE)
 
 

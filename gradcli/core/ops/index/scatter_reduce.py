@@ -142,7 +142,7 @@ def _own_gradient(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, 
 
 
 def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
-    return _source_gradient(xp, grad, input, src, out, dim, index, reduce, include_self)
+    return _source_gradient(xp, grad, input, src, out, dim, index, reduce, include_self, _SCATTERED_ONCE)
 
 
 def _source_gradient(
@@ -155,21 +155,21 @@ def _source_gradient(
     index: Array,
     reduce: str,
     include_self: bool,
-    by_index: bool = False,
+    once: Op,
 ) -> Any:
-    """The gradient of src; `by_index` says that the index was one of slices."""
+    """The gradient of src; `once` is the record of one that has no derivative."""
     x, values = xp.plain(input), xp.plain(src)
     if reduce in ("sum", "mean"):
         gathered = source_gradient(xp, grad, dim, index, values.shape, "ScatterReduceBackward0")
         return gathered if reduce == "sum" else xp.call(DIV, gathered, _at(_counts(x.shape, dim, index, include_self, x.dtype), dim, index))
     _check_comparable(values, index)
     if reduce == "prod":
-        return _product_rule(xp, grad, input, src, out, dim, index, include_self, by_index)
+        return _product_rule(xp, grad, input, src, out, dim, index, include_self, once)
     shared, _, mask = _even(xp, grad, input, src, out, dim, index)
     return scalars.times_data(xp, xp.call(GATHER, shared, dim, index), mask)
 
 
-def _twice(what: str, name: str) -> Op:
+def _differentiable_once(what: str, name: str) -> Op:
     """The record of a gradient of products with several zeros, which PyTorch does not differentiate."""
     error = runtime_error(
         f"{what}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same position in self"
@@ -177,11 +177,11 @@ def _twice(what: str, name: str) -> Op:
     return Op("Error", lambda x: x, "input", full_name="torch::autograd::Error", input=refused(lambda: error))
 
 
-#: by whether the index is one of slices
-TWICE = {True: _twice("index_reduce", "source"), False: _twice("scatter_reduce", "src")}
+_SCATTERED_ONCE = _differentiable_once("scatter_reduce", "src")
+_INDEXED_ONCE = _differentiable_once("index_reduce", "source")
 
 
-def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool, by_index: bool) -> Any:
+def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool, once: Op) -> Any:
     """For each element of src the product of the others: the product divided by it; for a single zero the product without it."""
     x, zeros = xp.plain(input), xp.plain(src) == 0
     count = np.zeros_like(x)
@@ -192,7 +192,7 @@ def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, 
     without = xp.call(SCATTER_REDUCE, input, ones, dim, index, "prod", include_self)
     others = xp.call(GATHER, grad * without, dim, index)
     made = xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
-    return xp.call(TWICE[by_index], made) if several else made
+    return xp.call(once, made) if several else made
 
 
 _TIES = "best.scatter_add(dim, index, (src == out.gather(dim, index)).type_as(grad))"
@@ -302,7 +302,7 @@ def _index_source_rule(
     xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool
 ) -> Any:
     places = _spread(index, dim, xp.plain(source).shape)
-    return _source_gradient(xp, grad, input, source, out, dim, places, reduce, include_self, True)
+    return _source_gradient(xp, grad, input, source, out, dim, places, reduce, include_self, _INDEXED_ONCE)
 
 
 _AT = "at = index.view([-1 if d == dim % input.dim() else 1 for d in range(input.dim())]).expand(source.shape); "

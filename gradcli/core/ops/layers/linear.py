@@ -37,7 +37,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return addmm(bias, input, transposed)
     if not input.array.flags.c_contiguous or bias.array.ndim != 1 or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
-        if state.dual is None or state.dual.tangent_of(bias) is None:  # else PyTorch adds apart
+        if state.dual is None or state.dual.tangent_of(bias) is None:  # PyTorch adds in place, unless the bias has a tangent
             check_into(made.array, bias.array)
         return made + bias
     shape = input.array.shape

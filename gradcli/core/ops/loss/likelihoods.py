@@ -22,7 +22,7 @@ from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, redu
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.squeeze import unsqueeze
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -105,11 +105,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     if reduction not in ("none", "mean", "sum"):
         raise ProgramError("ValueError", f"{reduction} is not valid")
     held = CLONE(var)
-    with_gradients, state.enabled = state.enabled, False
-    try:
+    with recording(False):
         catalog.method("clamp_").method(held, (), {"min": eps})
-    finally:
-        state.enabled = with_gradients
     loss = 0.5 * (LOG(held) + (input - target) ** 2 / held)
     if is_true(full):
         loss = loss + 0.5 * math.log(2 * math.pi)

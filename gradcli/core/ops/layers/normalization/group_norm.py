@@ -144,7 +144,7 @@ def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_channel(xp: Any, grad: Any, weight: Any) -> Any:
-    """The sum for each channel. PyTorch's operations with derivatives want a weight here."""
+    """The sum for each channel. Raises RuntimeError where it is recorded and there is no weight, as PyTorch does."""
     if weight is None and xp is namespaces.traced and state.enabled:
         raise runtime_error(f"shape '[0]' is invalid for input of size {grad.shape[1]}")
     each = xp.sum(xp.reshape(grad, (grad.shape[0], grad.shape[1], math.prod(grad.shape[2:]))), 2)

@@ -92,7 +92,7 @@ ADAPTIVE_MAX = {rank: records_of_maxima(f"AdaptiveMaxPool{rank}D", "", rank, ran
 
 
 def pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, Tensor]:
-    """The maxima at the places `found`, and the places."""
+    """The maxima at the places `found`, and the places, both laid out alike."""
     indices = Tensor(found, dtypes.int64)
     made = pair.forward(input, *how, watched(indices))
     indices.array = memory_format.laid_out(found, memory_format.element_strides(made.array))
@@ -133,6 +133,11 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
     how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
     rows = unsqueeze(input, -2)
     made = pooled(MAX[2], rows, _places(rows.array, *how), *how)
+    return _as_rows(made)
+
+
+def _as_rows(made: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Maxima and places of images of height 1, without the height."""
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 
 
@@ -145,7 +150,7 @@ def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, 
     )
     step = () if between is None else (1, between)
     made = _max_of_images(2)(unsqueeze(input, -2), (1, kernel), step, (0, border), (1, gaps), ceil_mode)
-    return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
+    return _as_rows(made)
 
 
 # --- windows that cover everything evenly ---
@@ -184,7 +189,7 @@ def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
                 f"{list(shape)} with dimension {at} being empty"
             )
     made = _adaptive(2, unsqueeze(input, -2), (1, wanted))
-    return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
+    return _as_rows(made)
 
 
 _SLIDING = "Tensor input, ints{0} kernel_size, ints{0}? stride=None, ints{0} padding=0, ints{0} dilation=1, bool ceil_mode=False"
@@ -203,11 +208,11 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     sliding = _SLIDING.format(rank)
     shared: dict[str, Any] = {"ops": MAX[max(rank, 2)], "method": False}
     inner = {"namespace": "torch.nn.functional", **shared}
-    wanting = f"{sliding}, any return_indices=False"
+    with_flag = f"{sliding}, any return_indices=False"
     reads = "is_cuda" if rank == 3 else ""
-    places = Dispatched(named, (wanting, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, reads=reads, **inner)
+    places = Dispatched(named, (with_flag, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, reads=reads, **inner)
     found = (
-        Dispatched(name, (wanting, lambda *args: run(*args[:6])[0]), doc=doc, samples=samples, python=f"_{name}", other=places, **inner),
+        Dispatched(name, (with_flag, lambda *args: run(*args[:6])[0]), doc=doc, samples=samples, python=f"_{name}", other=places, **inner),
         Function(name, (sliding, lambda *args: run(*args)[0]), doc=doc, **shared),
         places,
     )

@@ -17,7 +17,10 @@ def _wants_indices(function: Function, args: Sequence[Any], kwargs: dict[str, An
 
 
 class Dispatched(Function):
-    """A function that calls one of C++ by positions; `other` takes its place where indices are wanted. It may read an attribute before."""
+    """A function that calls one of C++ by positions; `other` takes its place where indices are wanted.
+
+    `reads` is the name of an attribute of the input that it reads first.
+    """
 
     __slots__ = ("other", "reads")
 

@@ -114,6 +114,13 @@ def _many(value: Any, rank: int) -> tuple[Any, ...]:
     return tuple(iterate(value)) if type(value) is Tensor else (value,) * rank
 
 
+def _item(values: Sizes, at: int) -> Any:
+    """`values[at]`. Raises IndexError where there are too few."""
+    if not -len(values) <= at < len(values):
+        raise shape_error("tuple index out of range", "IndexError")
+    return values[at]
+
+
 def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Any:
     """The sizes that are wanted, or those that pooling without a remainder came from.
 
@@ -122,12 +129,8 @@ def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wan
     rank = len(kernel)
     usual = []
     for d in range(rank):
-        if rank - d > len(shape) or d >= len(stride):
-            raise shape_error("tuple index out of range", "IndexError")
-        whole = calculated(calculated(calculated(shape[d - rank], "-", 1), "*", stride[d]), "+", kernel[d])
-        if d >= len(padding):
-            raise shape_error("tuple index out of range", "IndexError")
-        usual.append(calculated(whole, "-", calculated(2, "*", padding[d])))
+        whole = calculated(calculated(calculated(_item(shape, d - rank), "-", 1), "*", _item(stride, d)), "+", kernel[d])
+        usual.append(calculated(whole, "-", calculated(2, "*", _item(padding, d))))
     if wanted is None:
         return _not_negative(tuple(usual))
     sizes = language.item(wanted, slice(2, None)) if language.length(wanted) == rank + 2 else wanted
@@ -159,15 +162,16 @@ def _not_negative(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _unpool(rank: int) -> Callable[..., Any]:
     parameters = "Tensor input, Tensor indices, ints output_size" + (", ints stride, ints padding" if rank == 3 else "")
-    of_images = kernel(f"max_unpool{max(rank, 2)}d", parameters, lambda *given: _unpooled(max(rank, 2), *given))
+    run_kernel = kernel(f"max_unpool{max(rank, 2)}d", parameters, lambda *given: _unpooled(max(rank, 2), *given))
 
     def run(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-        window, step = _many(kernel_size, rank), None if stride is None else _many(stride, rank)
-        step, border = window if step is None else step, _many(padding, rank)
+        window = _many(kernel_size, rank)
+        step = window if stride is None else _many(stride, rank)
+        border = _many(padding, rank)
         sizes = _output_size(with_method(input, "size").array.shape, window, step, border, output_size)
         if rank > 1:
-            return of_images(input, indices, sizes, *((step, border) if rank == 3 else ()))
-        return squeeze_dim(of_images(unsqueeze(input, -1), unsqueeze(with_method(indices, "unsqueeze"), -1), (*sizes, 1)), -1)
+            return run_kernel(input, indices, sizes, *((step, border) if rank == 3 else ()))
+        return squeeze_dim(run_kernel(unsqueeze(input, -1), unsqueeze(with_method(indices, "unsqueeze"), -1), (*sizes, 1)), -1)
 
     return run
 
