@@ -211,10 +211,10 @@ def _two_dimensional(input: Tensor, offsets: Any, per_sample_weights: Any) -> tu
             "ValueError",
         )
     rows, columns = input.array.shape
-    if not columns:
-        raise runtime_error("step must be nonzero")
     if input.dtype is dtypes.bool_ or input.dtype.is_complex:
         raise not_implemented("arange_cpu", input.dtype)
+    if not columns:
+        raise runtime_error("step must be nonzero")
     starts = Tensor(np.arange(0, rows * columns, columns, dtype=input.array.dtype), input.dtype)
     weights = per_sample_weights if per_sample_weights is None else reshape(per_sample_weights, (-1,))
     return reshape(input, (-1,)), starts, weights
