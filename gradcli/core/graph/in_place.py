@@ -151,8 +151,10 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
         if complex_refusals.before_checks(error.names[0]):
             return error
     others = [t for t in operands if type(t) is Tensor]
-    # the first one only: others are factors of the operand
-    counted = operands if operator.startswith(("bitwise", "clamp")) else operands[:1] if error.code is Code.AFTER_CHECKS else ()
+    # the first one only: others, and all beside a tensor, are factors of the operand
+    counted: Sequence[Any] = () if others or error.code is not Code.AFTER_CHECKS else operands[:1]
+    if operator.startswith(("bitwise", "clamp")):
+        counted = operands
     result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool, complex))))
     if error.code is Code.RESULT_DTYPE:
         result = dtypes.get_default() if operator == "mvlgamma" else result
