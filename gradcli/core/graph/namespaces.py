@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.core.kernels import Array, Axes, elementary, memory_format, products, summation
+from gradcli.core.kernels.blocks import Deferred
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap, zeros_like
@@ -168,9 +169,10 @@ def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
     """`forward`, with half precision computed in single precision and rounded once, as PyTorch's kernels do."""
 
     def run(*args: Any) -> Any:
-        if not any(isinstance(a, np.ndarray) and a.dtype == np.float16 for a in args):
+        halves = [isinstance(a, (np.ndarray, Deferred)) and a.dtype == np.float16 for a in args]
+        if not any(halves):
             return forward(*args)
-        wide = [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype == np.float16 else a for a in args]
+        wide = [np.asarray(a, np.float32) if half else a for a, half in zip(args, halves, strict=True)]
         result = np.asarray(forward(*wide))
         return result.astype(np.float16) if result.dtype == np.float32 else result
 
