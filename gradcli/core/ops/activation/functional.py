@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
@@ -99,13 +100,11 @@ def functional(
     """
     chosen = run
     if write is not None:
-        signature = signature.replace("Tensor input", "any input") + ", any inplace=False"
+        forms = kernel(name, signature, run), kernel(f"{name}_", signature, write)
+        signature = re.sub("Tensor|Number", "any", signature) + ", any inplace=False"
 
-        def chosen(input: Any, *more: Any) -> Any:
-            written = is_true(more[-1])
-            if type(input) is not Tensor:
-                raise type_error(f"{name}{'_' if written else ''}(): argument 'input' (position 1) must be Tensor, not {{}}", input)
-            return (write if written else run)(input, *more[:-1])
+        def chosen(*given: Any) -> Any:
+            return forms[is_true(given[-1])](*given[:-1])
 
     if calls:
         signature = signature.replace("Tensor input", "any input")

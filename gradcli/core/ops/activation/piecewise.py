@@ -9,12 +9,14 @@ import numpy as np
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
+from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.kernels.elementary import in_vectors
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
+from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -77,28 +79,29 @@ def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -
 
 # --- hardtanh ---
 
+
+def _unordered(x: Any, *bounds: float) -> Any:
+    """Where nothing compares and PyTorch's vector code takes the gradient as 0."""
+    return in_vectors(np.asarray(x)) if any(bound != bound for bound in bounds) else nan_in_vectors(x)
+
+
 _, HARDTANH = activation(
     "Hardtanh",
     lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
-    lambda grad, x, min_val, max_val: _masked(~(np.less_equal(x, min_val) | np.greater_equal(x, max_val) | nan_in_vectors(x)), grad),
+    lambda grad, x, min_val, max_val: _masked(~((x <= min_val) | (x >= max_val) | _unordered(x, min_val, max_val)), grad),
     "min_val max_val",
     formula="where((input <= min_val) | (input >= max_val), 0 * grad, grad)",
     note="0 at both edges",
 )
 
 
-def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
-    """`input` limited to [min_val, max_val]."""
-    if min_val > max_val:
-        raise ProgramError("ValueError", "min_val cannot be greater than max_val")
-    return _limited(input, min_val, max_val)
-
-
 def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
-    if input.dtype is dtypes.uint8 and min(min_val, max_val) < 0:
-        raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if input.dtype is dtypes.bool_:
         raise runtime_error("Bool inputs not supported for hardtanh")
+    if input.dtype.category == 1:
+        min_val, max_val = int(scalar_of(min_val, dtypes.int64)), int(scalar_of(max_val, dtypes.int64))
+    if input.dtype is dtypes.uint8 and min(min_val, max_val) < 0:
+        raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if not input.dtype.is_complex:
         min_val, max_val = scalar_of(min_val, input.dtype), scalar_of(max_val, input.dtype)
     out: Tensor = HARDTANH(input, min_val, max_val)
@@ -106,9 +109,21 @@ def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
     return out
 
 
+_BOUNDS = "Number min_val=-1, Number max_val=1"
+_write_limited = writing(_limited)
+_HARDTANH = [kernel(name, f"Tensor input, {_BOUNDS}", run) for name, run in (("hardtanh", _limited), ("hardtanh_", _write_limited))]
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """`input` limited to [min_val, max_val]."""
+    if ordered(min_val, ">", max_val):
+        raise ProgramError("ValueError", "min_val cannot be greater than max_val")
+    return _HARDTANH[is_true(inplace)](input, min_val, max_val)
+
+
 def relu6(input: Tensor) -> Tensor:
     """`input` limited to [0, 6]."""
-    return hardtanh(input, 0.0, 6.0)
+    return _limited(input, 0.0, 6.0)
 
 
 # --- hardsigmoid, hardswish ---
@@ -152,11 +167,6 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 # --- hardshrink, softshrink ---
 
 
-def _unordered(x: Any, lambd: float) -> Any:
-    """Where nothing compares and PyTorch's vector code takes the gradient as 0."""
-    return nan_in_vectors(x) if lambd == lambd else in_vectors(np.asarray(x))
-
-
 def _softshrink(x: Any, lambd: float) -> Any:
     x = np.asarray(x)
     near = np.where(in_vectors(x) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
@@ -183,8 +193,8 @@ hardshrink = checked(HARDSHRINK, require_floating, "hardshrink_cpu")
 def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
     """`input` moved toward 0 by lambd, 0 between -lambd and lambd."""
     require_floating("softshrink_check", input.dtype)
-    if not 0 <= lambd <= np.finfo(input.dtype.np).max:
-        most = np.finfo(input.dtype.np).max
+    most = dtypes.largest(input.dtype)
+    if not 0 <= lambd <= most:
         raise runtime_error(f"lambda must be in range [0, {most:.6g}] for input dtype {input.dtype.torch_name}, but found {lambd:g}")
     return SOFTSHRINK(input, lambd)
 
@@ -192,7 +202,7 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
 # --- the functions ---
 
 _X = [0.5, -1.5, 2.0, 4.5]
-_BOUNDS, _LIMIT = "Number min_val=-1, Number max_val=1", "Tensor input, Number threshold, Number value"
+_LIMIT = "Tensor input, Number threshold, Number value"
 _write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args), anywhere=True)
 
 FUNCTIONS = (
@@ -223,16 +233,15 @@ FUNCTIONS = (
         Sample("F.relu6(x)", lambda x: np.clip(x, 0, 6), x=_X),
         write=writing(relu6),
     ),
-    functional(
-        "hardtanh",
-        "Tensor input, Number min_val=-1.0, Number max_val=1.0",
+    PythonFunction(
         hardtanh,
+        "hardtanh",
         "input limited to [min_val, max_val].",
-        HARDTANH,
-        Sample("F.hardtanh(x)", lambda x: np.clip(x, -1, 1), x=_X),
-        write=writing(hardtanh),
+        unchecked=True,
+        ops=(HARDTANH,),
+        samples=(Sample("F.hardtanh(x)", lambda x: np.clip(x, -1, 1), x=_X),),
     ),
-    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing(_limited), HARDTANH),
+    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", _write_limited, HARDTANH),
     Function(
         "threshold",
         (_LIMIT, threshold),
