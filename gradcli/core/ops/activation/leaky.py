@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
@@ -253,14 +255,17 @@ def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, sour
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
         return ops[1](input, lower, upper)
-    if not upper - lower <= np.finfo(np.float64).max:
-        raise runtime_error(
-            "Expected to - from <= std::numeric_limits<T>::max() to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
-        )
+    noise = np.ones(input.array.shape, input.dtype.np)
+    lower, upper = (scalar_of(bound, dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32) for bound in (lower, upper))
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
-    noise[negative] = (source or generator.default).uniform((int(negative.sum()),), dtypes.float64, lower, upper)
+    if negative.any():
+        if not upper - lower <= np.finfo(np.float64).max:
+            raise runtime_error(
+                "Expected to - from <= std::numeric_limits<T>::max() to be true, but got false.  (Could this error message be improved?  "
+                "If so, please report an enhancement request to PyTorch.)"
+            )
+        noise[negative] = (source or generator.default).uniform((int(negative.sum()),), dtypes.float64, lower, upper)
     return ops[0](input, dtypes.cast(noise, input.dtype), lower, upper)
 
 
@@ -346,7 +351,7 @@ def _elu_result_rule(xp: Any, grad: Any, out: Any, alpha: float, scale: float, i
 _FROM_RESULT = "where(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale)"
 ELU_RESULT_BACKWARD: Op = Op(
     "EluBackwardBackward0",
-    _elu_result_gradient,
+    in_single(_elu_result_gradient),
     "grad_output result",
     "alpha scale input_scale",
     saved="grad_output self_or_result=result alpha input_scale is_result=True scale",
