@@ -80,9 +80,9 @@ ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind=
 
 
 def _factor(alpha: Any, b: Any) -> Any:
-    """The factor of an array; that of integers wraps around."""
+    """The factor of an array; that of integers wraps around, and that of truth values is one."""
     dtype = getattr(b, "dtype", None)
-    return alpha if dtype is None or dtype.kind not in "iu" else np.asarray(alpha).astype(dtype)
+    return alpha if dtype is None or dtype.kind not in "iub" else np.asarray(alpha).astype(dtype)
 
 
 def _scaled_in_half(dtype: DType, a: Any, b: Any, alpha: float) -> Any:
@@ -202,7 +202,14 @@ ADDCMUL = Pointwise(
 def _lerp(a: Any, b: Any, weight: float) -> Any:
     """`a + weight * (b - a)`, computed from the nearer end."""
     weight = a.dtype.type(weight)
-    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(b - a, weight - 1, b)
+    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else _lerp_from_end(a, b, weight)
+
+
+def _lerp_from_end(a: Any, b: Any, weight: Any) -> Any:
+    """`b + (weight - 1) * (b - a)`; PyTorch's scalar code takes the negative of `1 - weight`, which is -0 for the weight 1."""
+    way = b - a
+    vectors = elementary.in_vectors(way, 64, a, b)
+    return elementary.fused(way, np.where(vectors, weight - 1, -(1 - weight)), b)
 
 
 LERP_SCALAR = Pointwise(
@@ -216,7 +223,7 @@ LERP_SCALAR = Pointwise(
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
-    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(-(b - a), 1 - w, b)),
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), _lerp_from_end(a, b, w)),
     "input end weight",
     input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
@@ -233,10 +240,10 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
     text = ""
     if type(alpha) is bool and dtype is not dtypes.bool_:
         text = "Boolean alpha only supported for Boolean results."
-    if type(alpha) is complex and not dtype.is_complex:
-        text = "For non-complex input tensors, argument alpha must not be a complex number."
-    if type(alpha) is float and not dtype.is_differentiable:
+    elif type(alpha) in (float, complex) and not dtype.is_differentiable:
         text = "For integral input tensors, argument alpha must not be a floating point number."
+    elif type(alpha) is complex and not dtype.is_complex:
+        text = "For non-complex input tensors, argument alpha must not be a complex number."
     if text:
         check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
         raise runtime_error(text, Code.AFTER_CHECKS)
