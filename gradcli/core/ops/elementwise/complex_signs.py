@@ -39,6 +39,7 @@ DIRECTION: Op = Op(
     "SgnBackward0",
     _direction,
     "input",
+    layout="iterated",
     saved="result self",
     complex=True,
     wirtinger=True,

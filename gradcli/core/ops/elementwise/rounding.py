@@ -11,10 +11,11 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.ops.checks import checked, refuse_bool, require_floating
+from gradcli.core.ops.checks import checked, not_implemented, refuse_bool, require_floating
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.rules import zero
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 
 
@@ -40,6 +41,12 @@ def _round_to(x: Any, decimals: int) -> Any:
 FLOOR, CEIL, TRUNC = _stepwise("Floor", np.floor), _stepwise("Ceil", np.ceil), _stepwise("Trunc", np.trunc)
 ROUND, ROUND_DECIMALS = _stepwise("Round", np.rint), _stepwise("Round", _round_to, "decimals")
 FRAC = Pointwise("FracBackward0", lambda x: x - np.trunc(x), "input", input=Rule(lambda grad: grad, "grad", "1 at the steps too"))
+
+
+def _round(input: Tensor) -> Tensor:
+    if input.dtype is dtypes.bool_ or input.dtype.is_complex:
+        raise not_implemented("round_vml_cpu", input.dtype)
+    return ROUND(input)
 
 
 def _round_decimals(input: Tensor, decimals: int) -> Tensor:
@@ -69,7 +76,7 @@ FUNCTIONS = (
     ),
     Function(
         "round",
-        ("Tensor input", checked(ROUND, refuse_bool, "round_vml_cpu")),
+        ("Tensor input", _round),
         ("Tensor input, *, int decimals", _round_decimals),
         doc="The nearest integer, ties to even; or rounded to a number of decimals.",
         ops=(ROUND, ROUND_DECIMALS),
