@@ -17,6 +17,8 @@ from gradcli.core.kernels import Array, elementary
 Forward = Callable[[Any, Any], Array]
 #: the next polynomial from x, the last two, and the index of the step
 Step = Callable[[Array, Array, Array, int], Array]
+#: what a step of few elements takes, in multiply-adds
+_STEP = 10_000
 
 
 def _degrees(x: Any, n: Any) -> tuple[Array, Array]:
@@ -32,7 +34,7 @@ def _recurred(x: Array, n: Array, first: Array, step: Step, until: Array) -> Arr
     out = np.where(n == 1, here, np.ones_like(x))
     todo = (n > 1) & until
     highest = int(n[todo].max(initial=1)) if n.size else 1
-    limits.check_work(8.0 * highest * x.size)
+    limits.check_work(highest * (8.0 * x.size + _STEP))
     clock = limits.Clock()
     for k in range(1, highest):
         last, here = here, np.asarray(step(x, here, last, k), x.dtype)
