@@ -101,7 +101,7 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
     if not kinds <= {int, float, bool, complex}:
         elements = [_scalar(e, dtype) for e in elements]
         kinds = set(map(type, elements))
-    if complex in kinds and not dtype.is_complex:
+    if complex in kinds and not dtype.is_complex and dtype is not dtypes.bool_:
         text = "must be real number, not complex" if dtype.is_floating_point else "'complex' object cannot be interpreted as an integer"
         raise ProgramError("TypeError", text)
     if dtype.is_differentiable:
@@ -138,7 +138,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
     if type(element) in (int, float, bool, complex):
         return element
     kind = language.type_name(element)
-    if dtype.is_floating_point:
+    if dtype.is_differentiable:
         raise ProgramError("TypeError", f"must be real number, not {kind}")
     raise ProgramError("TypeError", f"'{kind}' object cannot be interpreted as an integer")
 

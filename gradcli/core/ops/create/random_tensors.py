@@ -18,7 +18,7 @@ from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
-from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, recorded
+from gradcli.core.ops.rules import ZERO, check_no_complex_gradient, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
@@ -195,15 +195,16 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
 
 
 def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
-    check_deviation(std)
     wanted = dtype or dtypes.get_default()
     check_sizes(size, wanted)
+    check_deviation(std)
     return normal(size, wanted, given, mean, std), wanted
 
 
 def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
     if input.dtype.is_complex and input.array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
+    check_no_complex_gradient("bernoulli", input)
     return recorded(_BERNOULLI, leaf(source(given).bernoulli(np.asarray(input.array), input.array.shape, input.dtype), input.dtype), input)
 
 
@@ -211,8 +212,8 @@ def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
     check_no_tangent("aten::bernoulli", input)
     if input.dtype.is_complex:
         source(given).bernoulli(p, (0,), input.dtype.real)  # which raises the error of the chance
-        text = f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.torch_name}'"
-        raise ProgramError("NotImplementedError", text)
+        if input.array.size:
+            raise ProgramError("NotImplementedError", f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.torch_name}'")
     return recorded(_BERNOULLI_P, leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype), input)
 
 

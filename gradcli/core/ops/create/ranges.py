@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array, elementary
@@ -81,19 +81,23 @@ def _range_leaf(start: Any, end: Any, step: Any, dtype: DType | None, layout: An
     return leaf(*_range(start, end, step, dtype), requires_grad)
 
 
+def _number(value: Any) -> Any:
+    return value.item() if type(value) is Tensor else value
+
+
 def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     """Evenly spaced values, from both ends toward the middle in the precision of `dtype`, as PyTorch's kernel computes them."""
     given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
     if any(value.array.ndim for value in given.values()):
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
         raise shape_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
-    start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
+    start, end = _number(start), _number(end)
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
     if dtype is dtypes.bool_ and steps > 1:
         raise not_implemented(f"{name}_cpu", dtype)
     limits.check_elements(steps, dtype.itemsize)
-    if not dtype.is_floating_point and steps > 1:
+    if steps > 1:
         start, end = scalar_of(start, dtype), scalar_of(end, dtype)
     work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
@@ -110,24 +114,24 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     return np.asarray(values, work)
 
 
-def _one(values: Array, dtype: DType) -> Array:
-    """A single number as `dtype`. Raises RuntimeError for one that does not fit an integer."""
-    return dtypes.cast(values if dtype.is_floating_point else np.array([scalar_of(float(values[0]), dtype)]), dtype)
+def _one(value: Any, dtype: DType) -> Array:
+    """A single number as `dtype`. Raises RuntimeError for one that does not fit."""
+    return dtypes.cast(np.array([stored(value, dtype)]), dtype)
 
 
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
     values = linear("linspace", start, end, steps, wanted)
-    return _one(values, wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
+    return _one(_number(start), wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
     exponents = linear("logspace", start, end, steps, wanted).astype(np.float64)
     if steps == 1:  # a single number is not rounded before
-        exponents[0] = start.item() if type(start) is Tensor else start
+        exponents[0] = _number(start)
     values = np.power(np.asarray(base, np.float64), exponents)
-    return _one(values, wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
+    return _one(float(values[0]), wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _between(more: str, run: Any) -> list[Overload]:
