@@ -14,7 +14,7 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Number, not_implemented, refuse_bool, require_floating, size
+from gradcli.core.ops.checks import Number, not_implemented, require_floating, size
 from gradcli.core.ops.create.ranges import linear
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded
 from gradcli.core.tensor import dtypes
@@ -61,10 +61,13 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     limits.check_elements(bins, 8)
     x = input.array.reshape(-1)
     low, high = float(min), float(max)
+    narrow = input.dtype.is_floating_point and input.dtype.itemsize == 2
     if low == high and x.size:
         if input.dtype.is_complex:
             raise not_implemented("aminmax_cpu", input.dtype)
         low, high = float(x.min()), float(x.max())
+        if low == high and math.isinf(low) and not narrow:  # PyTorch starts from the largest finite numbers
+            low, high = sorted((low, math.copysign(dtypes.largest(input.dtype), low)))
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -72,7 +75,8 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
         raise runtime_error(f"torch.histc: range of [{_shown(low, given)}, {_shown(high, given)}] is not finite")
     if low > high:
         raise runtime_error("torch.histc: max must be larger than min")
-    refuse_bool("linspace_cpu", input.dtype)
+    if narrow or not input.dtype.is_floating_point:
+        _edges(input, bins, (low, high))  # whose errors come first
     require_floating("histogram_cpu", input.dtype)
     least, most = np.asarray([low, high], x.dtype)
     inside = x[(x >= least) & (x <= most)]
@@ -83,7 +87,7 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
 
 def _bounds(input: Tensor, range: Sequence[float] | None, dim: int = 0) -> tuple[float, float]:
     """The range of the elements, if none is given; from 0 to 1 if there are none."""
-    low, high = (0.0, 1.0) if range is None else range
+    low, high = map(float, range or (0, 1))
     values = input.array
     if range is None and values.size:
         if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -121,8 +125,6 @@ def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None, dim
 def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool, bins: Tensor | None = None) -> NamedResult:
     """The pair (hist, bin_edges) for given edges."""
     _check_dtypes(input, bins, weight)
-    require_floating("histogram_cpu", input.dtype)
-    limits.check_work(input.array.size * 8.0)
     values = input.array.reshape(-1)
     weights = None if weight is None else weight.array.reshape(-1)
     if weights is not None and weights.size != values.size:
@@ -130,6 +132,10 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape [{values.size}, 1] and weight with shape [{weights.size}]",
         )
+    if len(edges) == 1:
+        raise shape_error(_NO_BINS.format(0))
+    require_floating("histogram_cpu", input.dtype)
+    limits.check_work(input.array.size * 8.0)
     inside = (values >= edges[0]) & (values <= edges[-1])
     at = np.minimum(np.searchsorted(edges, values[inside], side="right") - 1, len(edges) - 2)
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
@@ -248,8 +254,6 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
     check_no_tangent("aten::histogram", input, bins, weight)
     edges = bins.array
     _check_edges(edges, 0)
-    if edges.size == 1:
-        raise shape_error(_NO_BINS.format(0))
     if not (np.diff(edges) >= 0).all():
         raise shape_error("torch.histogram of edges that do not increase is not supported by gradcli")
     return _histogram(input, edges, weight, density, bins)
