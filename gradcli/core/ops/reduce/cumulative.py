@@ -11,6 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
+from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.op_node import short_name
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, memory_format
@@ -207,7 +208,8 @@ def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> An
     if not np.ndim(g) or not g.size:
         return grad
     if g.dtype.kind == "c":
-        return xp.exp(xp.flip(xp.call(LOGCUMSUMEXP, xp.flip(xp.log(grad) - out, dim), dim), dim) + input)
+        logarithm = xp.log(xp.call(CONJ, grad))
+        return xp.call(CONJ, xp.exp(xp.flip(xp.call(LOGCUMSUMEXP, xp.flip(logarithm - out, dim), dim), dim) + input))
     size = xp.log(xp.abs(grad))
     lowest = -dtypes.largest(grad.dtype if type(grad) is Tensor else dtypes.of(g.dtype))  # instead of -inf, since -inf - -inf is nan
     parts = []
@@ -238,7 +240,8 @@ LOGCUMSUMEXP: Op = Op(
     "dim",
     jvp=_logcumsumexp_jvp,
     complex=True,
-    input=Rule(_logcumsumexp_rule, "(grad * exp(-out)).flip(dim).cumsum(dim).flip(dim) * exp(input)"),
+    wirtinger=True,
+    input=Rule(_logcumsumexp_rule, "(grad * exp(-out).conj()).flip(dim).cumsum(dim).flip(dim) * exp(input).conj()"),
 )
 
 

@@ -18,6 +18,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
 from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, read_evenly, reducing, result, spread_evenly
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
@@ -137,6 +138,9 @@ def _amax_or_amin(name: str, op: Op) -> Callable[..., Any]:
                     raise shape_error(f"{name}(): Expected reduction dim {formatted(d)} to have non-zero size.", "IndexError")
         elif not input.array.size:
             _check_all(name, input)
+        if input.dtype.is_complex and not input.array.size:  # PyTorch's kernel, which refuses complex numbers, is not reached
+            check_no_complex_gradient(name, input)
+            return Tensor(op.forward(input.array, tuple(dim), keepdim), input.dtype)
         return op(input, tuple(dim or ()), keepdim)
 
     return run

@@ -20,6 +20,7 @@ from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, read_evenly, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import VIEW
@@ -101,6 +102,7 @@ def _refuse(kernel: str, dtype: DType) -> None:
 def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def of_all(input: Tensor) -> Any:
         if not input.array.size and (input.dtype is dtypes.bool_ or input.dtype.is_complex):
+            check_no_complex_gradient(name, input)
             return Tensor(np.asarray(np.nan).astype(input.dtype.np), input.dtype)
         _refuse("median_cpu", input.dtype)
         return whole(input)
@@ -146,6 +148,10 @@ MODE = reducing("ModeBackward0", _mode, note="to the element whose index is retu
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> NamedResult:
     """The most frequent value along dim, the smallest of several, and its index."""
     check_nonempty("mode", input, dim)
+    if input.dtype.is_complex and not input.array.size:  # PyTorch's kernel, which refuses complex numbers, is not reached
+        check_no_complex_gradient("mode", input)
+        values, indices = MODE(Tensor(input.array.real, dtypes.float32), dim, keepdim)
+        return result("mode", (Tensor(values.array.astype(input.dtype.np), input.dtype), indices))
     return result("mode", MODE(input, dim, keepdim))
 
 
@@ -192,7 +198,7 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
         raise runtime_error("quantile() q values must be in the range [0, 1]")
     flat: Any = catalog.function("flatten")(input) if dim is None else input
-    if dim is not None and rank and at != rank - 1:
+    if dim is not None and at != rank - 1:
         flat = transpose(unsqueeze(input, -1), at, -1)
     moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)
     kept = list(input.array.shape)
@@ -210,8 +216,6 @@ def _quantiles(x: Tensor, kept: Sequence[int], q: Array, interpolation: str, ski
 
     `moving` is q as a tensor that has a gradient or a tangent.
     """
-    if not x.array.ndim:
-        x = catalog.function("reshape")(x, (1,))
     size = x.array.shape[-1]
     ordered = VIEW(SORT(x, -1, False)[0], (*kept, size))
     missing = np.isnan(ordered.array)

@@ -79,7 +79,8 @@ def _var_gradient(xp: Any, grad: Any, input: Any, dim: Any, correction: float, k
     if dim is None and math.isinf(factor):
         x = xp.plain(input)
         kind = dtypes.get_default().np.type
-        return scalars.times_data(xp, grad, np.where(x == total(x) / x.dtype.type(max(x.size, 1)), kind(np.nan), kind(np.inf)))
+        factors = np.where(x == total(x) / x.dtype.type(max(x.size, 1)), kind(np.nan), kind(np.inf))
+        return grad * (wrap(factors) if type(grad) is Tensor else factors)
     return scalars.times(xp, grad, factor) * (input - _mean(xp, input, dim))
 
 
