@@ -167,7 +167,7 @@ class Parameter:
         if kind in ("Number", "float", "int", "symint") and type(value) is Tensor:
             value = value.item()
         if kind == "float" and type(value) is not float:
-            return float(value)
+            return float(scalar_of(value, dtypes.float64) if type(value) is complex else value)
         if kind in ("ints", "ints1"):
             return self._unpacked(value if isinstance(value, (tuple, list)) else (value,) * self.repeats, function)
         if kind == "dtype" and not isinstance(value, DType):
@@ -417,16 +417,21 @@ def _split(text: str) -> list[str]:
 
 def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
     """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
+    if type(value) is int and not name:
+        dtypes.check_whole(value)
     if dtype is dtypes.bool_:
         return bool(value)
-    if type(value) is complex and not dtype.is_complex:
+    if dtype.is_complex:
+        parts = (value.real, value.imag) if type(value) in (float, complex) else ()
+        if any(math.isfinite(part) and abs(part) > dtypes.largest(dtype.real) for part in parts):
+            raise _overflow(dtype, name)
+        return value
+    if type(value) is complex:
         if value.imag:
             raise _overflow(dtype, name)
         value = value.real
-    if type(value) not in (int, float) or dtype.is_complex:
+    if type(value) not in (int, float):
         return value
-    if type(value) is int and not name:
-        dtypes.check_whole(value)
     if dtype.is_floating_point:
         if math.isfinite(value) and abs(value) > dtypes.largest(dtype):
             raise _overflow(dtype, name)
@@ -442,8 +447,14 @@ def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
 def stored(value: Any, dtype: DType) -> Any:
     """As `scalar_of`, where PyTorch goes through a wider type: in half precision too large numbers become infinite."""
     if dtype in (dtypes.float16, dtypes.bfloat16):
+        value = scalar_of(value, dtypes.float64)
         return value if abs(value) <= dtypes.largest(dtype) or value != value else math.copysign(math.inf, value)
     return scalar_of(value, dtype)
+
+
+def filling(value: Any, dtype: DType, count: int) -> Any:
+    """The number that `count` elements are filled with: PyTorch stores a single one, others go through `scalar_of`."""
+    return stored(value, dtype) if count == 1 else scalar_of(value, dtype)
 
 
 def wrapped(value: int, dtype: DType) -> Any:
@@ -454,7 +465,14 @@ def wrapped(value: int, dtype: DType) -> Any:
     return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
 
 
-_C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
+_C_TYPES = {
+    "int32": "int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+}
 
 
 def _overflow(dtype: DType, name: str) -> ProgramError:

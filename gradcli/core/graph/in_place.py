@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.signature import filling
 from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode, Plan
@@ -275,7 +275,7 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
         check_memory(tensor)
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
-    return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
+    return write_part(tensor, FILL, (), (), lambda array: _store(array, filling(value, tensor.dtype, array.size), tensor.dtype))
 
 
 def zero_(tensor: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of, stored
+from gradcli.core.calling.signature import filling, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph import strided
@@ -61,18 +61,18 @@ def _new_filled(value: Any) -> Overload:
 def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.scalar_dtype(fill_value)
     check_sizes(size, wanted)
-    return _constant("", size, scalar_of(fill_value, wanted), wanted)
+    return _constant("", size, filling(fill_value, wanted, math.prod(size)), wanted)
 
 
 def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
-    return _like(input, scalar_of(fill_value, wanted), memory_format, wanted)
+    return _like(input, filling(fill_value, wanted, input.array.size), memory_format, wanted)
 
 
 def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
     check_sizes(size, wanted)
-    return _constant("", size, stored(fill_value, wanted), wanted)
+    return _constant("", size, filling(fill_value, wanted, math.prod(size)), wanted)
 
 
 def _scalar_tensor(s: Any, dtype: DType | None) -> Made:
@@ -162,7 +162,7 @@ FILL_TENSOR = Op(
 
 def _fill(input: Tensor, value: Any) -> Any:
     if type(value) is not Tensor:
-        return FILL(input, scalar_of(value, input.dtype))
+        return FILL(input, filling(value, input.dtype, input.array.size))
     if value.array.ndim:
         raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
     return FILL_TENSOR(input, value)
