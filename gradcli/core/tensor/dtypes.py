@@ -214,6 +214,11 @@ def scalar_dtype(value: object) -> DType:
     return int64 if type(value) is int else _default
 
 
+def widened(dtype: DType) -> DType:
+    """The dtype that PyTorch's kernels compute in: single precision for half precision, else the dtype itself."""
+    return float32 if dtype is float16 or dtype is bfloat16 else dtype
+
+
 def largest(dtype: DType) -> float:
     """The largest finite value of a floating dtype."""
     return 3.3895313892515355e38 if dtype is bfloat16 else float(np.finfo(dtype.np).max)

@@ -256,7 +256,7 @@ def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, sour
     if not training:
         return ops[1](input, lower, upper)
     noise = np.ones(input.array.shape, input.dtype.np)
-    lower, upper = (scalar_of(bound, dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32) for bound in (lower, upper))
+    lower, upper = (scalar_of(bound, dtypes.widened(input.dtype)) for bound in (lower, upper))
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
     if negative.any():

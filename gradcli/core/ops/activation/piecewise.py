@@ -73,8 +73,7 @@ def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
 def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -> Tensor:
     if input.dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", input.dtype)
-    dtype = dtypes.float32 if input.dtype.is_floating_point and input.dtype.itemsize == 2 else input.dtype
-    return op(input, *(scalar_of(number, dtype) for number in (threshold, value)))
+    return op(input, *(scalar_of(number, dtypes.widened(input.dtype)) for number in (threshold, value)))
 
 
 # --- hardtanh ---
@@ -187,7 +186,12 @@ HARDSHRINK, SOFTSHRINK = (
         ("Softshrink", _softshrink),
     )
 )
-hardshrink = checked(HARDSHRINK, require_floating, "hardshrink_cpu")
+
+
+def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
+    """`input` where it is beyond lambd, 0 between -lambd and lambd."""
+    require_floating("hardshrink_cpu", input.dtype)
+    return HARDSHRINK(input, scalar_of(lambd, input.dtype))
 
 
 def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:

@@ -326,8 +326,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     if not dtype.is_differentiable:
         check_broadcast([t.array for t in (input, tensor1, tensor2)])
         refuse_bool("addcmul_cpu_out", dtype)
-        value = scalar_of(value, dtype)
-    return ADDCMUL(input, tensor1, tensor2, value)
+    return ADDCMUL(input, tensor1, tensor2, scalar_of(value, dtypes.widened(dtype)))
 
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:

@@ -249,6 +249,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     """`input + value * tensor1 / tensor2`; the three tensors are broadcast."""
     if not (tensor1.dtype.is_differentiable or tensor2.dtype.is_differentiable):
         raise runtime_error(_INTEGER_ADDCDIV)
+    value = scalar_of(value, dtypes.widened(dtypes.result_type((input, tensor1, tensor2))))
     return ADDCDIV(input, tensor1, tensor2, value)
 
 
