@@ -92,6 +92,8 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
         raise shape_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
     start, end = _number(start), _number(end)
+    if complex in (type(start), type(end)):
+        raise runtime_error(f"{name} between complex numbers is not part of gradcli")
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
     if dtype is dtypes.bool_ and steps > 1:

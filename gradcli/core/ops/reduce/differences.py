@@ -193,8 +193,8 @@ def _refuse_number(y: Tensor, dim: int) -> None:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
 
 
-def _refuse_bool_distance(name: str, dx: float) -> None:
-    if type(dx) is bool:
+def _check_distance(name: str, dx: Any) -> None:
+    if type(dx) not in (int, float):
         raise runtime_error(f"{name}: Currently, we only support dx as a real number.")
 
 
@@ -205,7 +205,7 @@ def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     if not y.array.shape[at]:
         return _no_area(y, at)
     _refuse_bool("trapezoid", y)
-    _refuse_bool_distance("trapezoid", dx)
+    _check_distance("trapezoid", dx)
     ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
     return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), float(dx))  # type: ignore[no-any-return]
 
@@ -261,7 +261,7 @@ def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
 def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("cumulative_trapezoid", y)
-    _refuse_bool_distance("cumulative_trapezoid", dx)
+    _check_distance("cumulative_trapezoid", dx)
     _refuse_slice(y)
     at = wrap_dim(dim, y.array.ndim)
     return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), dim)
