@@ -18,6 +18,7 @@ from gradcli.core.ops.checks import Number, not_implemented, require_floating, s
 from gradcli.core.ops.create.ranges import linear
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
@@ -54,6 +55,15 @@ def _shown(bound: float, given: bool) -> str:
     return f"{bound:g}" if bound == bound or given else "-nan"
 
 
+def _around(value: float, dtype: DType) -> tuple[float, float]:
+    """One less and one more, or the neighbours in the dtype where those are farther; not in half precision."""
+    low, high = value - 1, value + 1
+    if dtype in (dtypes.float32, dtypes.float64):
+        number = dtype.np.type(value)
+        low, high = min(low, float(np.nextafter(number, -np.inf))), max(high, float(np.nextafter(number, np.inf)))
+    return low, high
+
+
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     """How many elements fall into each of `bins` bins of one width from min to max; both 0 mean the range of the elements."""
     if bins <= 0:
@@ -61,15 +71,13 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     limits.check_elements(bins, 8)
     x = input.array.reshape(-1)
     low, high = float(min), float(max)
-    narrow = input.dtype.is_floating_point and input.dtype.itemsize == 2
+    narrow = input.dtype in (dtypes.float16, dtypes.bfloat16)
     if low == high and x.size:
         if input.dtype.is_complex:
             raise not_implemented("aminmax_cpu", input.dtype)
         low, high = float(x.min()), float(x.max())
-        if low == high and math.isinf(low) and not narrow:  # PyTorch starts from the largest finite numbers
-            low, high = sorted((low, math.copysign(dtypes.largest(input.dtype), low)))
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = _around(low, input.dtype)
     if not (np.isfinite(low) and np.isfinite(high)):
         given = min != max
         raise runtime_error(f"torch.histc: range of [{_shown(low, given)}, {_shown(high, given)}] is not finite")
@@ -80,8 +88,8 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     require_floating("histogram_cpu", input.dtype)
     least, most = np.asarray([low, high], x.dtype)
     inside = x[(x >= least) & (x <= most)]
-    place = np.minimum(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), bins - 1)
-    place = place[place >= 0]  # a range that rounds to nothing has no places
+    # a range that rounds to nothing gives 0 / 0
+    place = np.clip(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), 0, bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
