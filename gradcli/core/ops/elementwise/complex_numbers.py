@@ -161,7 +161,7 @@ def _view_as_complex(input: Tensor) -> Tensor:
 def _isreal(input: Tensor) -> Tensor:
     x = input.array
     if input.dtype.is_complex:
-        return wrap(np.asarray(x.imag == 0))
+        return wrap(memory_format.compared(np.equal, x.imag, 0))
     made = memory_format.empty(x.shape, memory_format.preserved(x), np.dtype(bool))
     made.fill(True)
     return wrap(made)
