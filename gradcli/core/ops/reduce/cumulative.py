@@ -282,13 +282,13 @@ def _extremum_rule(xp: Any, grad: Any, input: Any, input_shape: Any, input_dtype
 
 
 class _Running(Selection):
-    """A selection along a dimension that PyTorch does not look at where there are no elements and no tangents."""
+    """A selection along a dimension that PyTorch only copies where there is one element, 0-d, or none, and no tangent."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x = args[0]
-        if x.array.size or state.dual is not None:
+        if (x.array.size and x.array.ndim) or state.dual is not None:
             return super().__call__(*args)
         check_no_complex_gradient(short_name(self.grad_fn).lower(), x)
         out, index = Tensor(x.array.copy(), x.dtype), wrap(np.zeros(x.array.shape, np.int64))

@@ -148,10 +148,10 @@ MODE = reducing("ModeBackward0", _mode, note="to the element whose index is retu
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> NamedResult:
     """The most frequent value along dim, the smallest of several, and its index."""
     check_nonempty("mode", input, dim)
-    if input.dtype.is_complex and not input.array.size:  # PyTorch's kernel, which refuses complex numbers, is not reached
+    if input.dtype.is_complex and not (input.array.size and input.array.ndim):  # PyTorch's kernel, which refuses them, is not reached
         check_no_complex_gradient("mode", input)
-        values, indices = MODE(Tensor(input.array.real, dtypes.float32), dim, keepdim)
-        return result("mode", (Tensor(values.array.astype(input.dtype.np), input.dtype), indices))
+        indices = MODE(Tensor(input.array.real, dtypes.float32), dim, keepdim)[1]
+        return result("mode", (Tensor(input.array.reshape(indices.array.shape).copy(), input.dtype), indices))
     return result("mode", MODE(input, dim, keepdim))
 
 

@@ -177,7 +177,7 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
     if not fits:
         shown = [f"{{[{', '.join(map(str, shape))}]}}" for shape in (size, have)]
         raise shape_error(f"size {shown[0]} is not expandable to size {shown[1]}.")
-    return traced.sum_to(input, tuple(size))  # type: ignore[no-any-return]
+    return traced.sum_to(input, tuple(size)) if size else sum_all(input)
 
 
 def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
