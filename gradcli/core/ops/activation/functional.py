@@ -66,17 +66,19 @@ def nan_in_vectors(x: Any, step: int = 64) -> Any:
     return found & in_vectors(x, step) if found.any() else np.False_
 
 
-def writing(run: Run, anywhere: bool = False) -> Run:
+def writing(run: Run, dtype_first: bool = False) -> Run:
     """The in-place form of an activation: it writes what `run` computes into its input.
 
-    PyTorch looks at the memory of the input before the kernel looks at its dtype, unless `anywhere`.
+    PyTorch checks the memory of the input before the kernel refuses its dtype, or after it with `dtype_first`.
     """
 
     def write(input: Tensor, *more: Any) -> Tensor:
         try:
             return in_place.apply(input, lambda t: run(t, *more))
         except ProgramError as error:
-            raise error if anywhere or error.code is not Code.NO_KERNEL else in_place.first_error(error, "", input, ()) from None
+            if dtype_first or error.code is not Code.NO_KERNEL:
+                raise
+            raise in_place.first_error(error, "", input, ()) from None
 
     return write
 

@@ -250,12 +250,12 @@ def _check_bounds(lower: float, upper: float) -> None:
 
 
 def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, source: Generator | None, ops: tuple[Op, Op]) -> Any:
+    """The activation by the first of `ops` with slopes drawn from [lower, upper] in training, else by the second with their mean."""
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
         return ops[1](input, lower, upper)
-    noise = np.ones(input.array.shape, input.dtype.np)
     lower, upper = (scalar_of(bound, dtypes.widened(input.dtype)) for bound in (lower, upper))
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0

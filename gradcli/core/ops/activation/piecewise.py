@@ -80,7 +80,7 @@ def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -
 
 
 def _unordered(x: Any, *bounds: float) -> Any:
-    """Where nothing compares and PyTorch's vector code takes the gradient as 0."""
+    """Where PyTorch's vector code makes the gradient 0 because an element or a bound is nan."""
     return in_vectors(np.asarray(x)) if any(bound != bound for bound in bounds) else nan_in_vectors(x)
 
 
@@ -94,7 +94,8 @@ _, HARDTANH = activation(
 )
 
 
-def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
+def _limited(input: Tensor, min_val: Number, max_val: Number) -> Tensor:
+    """`input` limited to [min_val, max_val], where max_val wins."""
     if input.dtype is dtypes.bool_:
         raise runtime_error("Bool inputs not supported for hardtanh")
     if input.dtype.category == 1:
@@ -207,7 +208,7 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
 
 _X = [0.5, -1.5, 2.0, 4.5]
 _LIMIT = "Tensor input, Number threshold, Number value"
-_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args), anywhere=True)
+_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args), dtype_first=True)
 
 FUNCTIONS = (
     Function(

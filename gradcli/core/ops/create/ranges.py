@@ -82,6 +82,7 @@ def _range_leaf(start: Any, end: Any, step: Any, dtype: DType | None, layout: An
 
 
 def _number(value: Any) -> Any:
+    """The number of a 0-d tensor; a number itself."""
     return value.item() if type(value) is Tensor else value
 
 

@@ -51,7 +51,7 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
 
 
 def _shown(bound: float, given: bool) -> str:
-    """A bound in a message. C++ prints the nan that x86-64 processors compute, unlike a given one, with its sign."""
+    """A bound in a message. C++ prints the nan that x86-64 processors compute in vectors, unlike a given one, with its sign."""
     return f"{bound:g}" if bound == bound or given else "-nan"
 
 
@@ -71,7 +71,6 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     limits.check_elements(bins, 8)
     x = input.array.reshape(-1)
     low, high = float(min), float(max)
-    narrow = input.dtype in (dtypes.float16, dtypes.bfloat16)
     if low == high and x.size:
         if input.dtype.is_complex:
             raise not_implemented("aminmax_cpu", input.dtype)
@@ -79,14 +78,13 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     if low == high:
         low, high = _around(low, input.dtype)
     if not (np.isfinite(low) and np.isfinite(high)):
-        given = min != max
+        given = min != max or x.size == 1 or input.dtype is dtypes.bfloat16
         raise runtime_error(f"torch.histc: range of [{_shown(low, given)}, {_shown(high, given)}] is not finite")
     if low > high:
         raise runtime_error("torch.histc: max must be larger than min")
-    if narrow or not input.dtype.is_floating_point:
-        _edges(input, bins, (low, high))  # whose errors come first
+    edges = _edges(input, bins, (low, high))
     require_floating("histogram_cpu", input.dtype)
-    least, most = np.asarray([low, high], x.dtype)
+    least, most = edges[0], edges[-1]
     inside = x[(x >= least) & (x <= most)]
     # a range that rounds to nothing gives 0 / 0
     place = np.clip(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), 0, bins - 1)

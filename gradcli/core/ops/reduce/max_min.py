@@ -49,16 +49,16 @@ def _picked(where: Callable[..., Any]) -> Callable[[Array, int], tuple[Array, Ar
 _LANES = {2: 16, 4: 8, 8: 4}
 
 
-def _turn(lane: Array, bits: int) -> Array:
-    """The numbers with the order of their bits reversed."""
+def _bits_reversed(lane: Array, bits: int) -> Array:
+    """The numbers with their lowest `bits` bits in reversed order."""
     return np.asarray(np.bitwise_or.reduce([(lane >> bit & 1) << bits - 1 - bit for bit in range(bits)]))
 
 
 def _of_all(reduce: Callable[..., Any], x: Array) -> Array:
     """The extremum of all elements; of zeros it is the one that PyTorch's vector code has.
 
-    Of equal numbers it takes the later, in each lane of a vector first, then among the lanes: halves, pairs and neighbours of single
-    precision, one after the other of double precision and of less than a vector.
+    In each lane of a vector the last of equal numbers wins. Then the lanes are compared: one after the other in double precision, and
+    where the elements fill no vector, so that the last lane wins; else the upper half with the lower, and so on with what is left.
     """
     found = np.asarray(reduce(x))
     if found or not x.size or x.dtype.kind != "f":
@@ -66,8 +66,9 @@ def _of_all(reduce: Callable[..., Any], x: Array) -> Array:
     flat = x.ravel()
     zeros = np.flatnonzero(flat == 0)
     width = _LANES[x.dtype.itemsize]
-    one_by_one = zeros % (8 if flat.size < width else width)
-    lanes = one_by_one if flat.size < width or width == 4 else _turn(one_by_one, width.bit_length() - 1)
+    lanes = zeros % (8 if flat.size < width else width)
+    if flat.size >= width > 4:
+        lanes = _bits_reversed(lanes, width.bit_length() - 1)
     return np.asarray(flat[zeros[lanes == lanes.max()][-1]])
 
 
