@@ -117,36 +117,39 @@ def _slopes_at(input: Tensor, coordinates: Sequence[Tensor], places: Sequence[in
     return tuple(_slope_at(input, at, x, edge_order) for at, x in zip(places, coordinates, strict=True))
 
 
+def _slice(x: Tensor, at: int, start: int, stop: int | None = None) -> Any:
+    """`x[start:stop]` along dimension `at`."""
+    start, stop, _ = slice(start, stop).indices(x.array.shape[at])
+    return narrow(x, at, start, max(stop - start, 0))
+
+
 def _slope_at(y: Tensor, at: int, x: Tensor, edge_order: int) -> Any:
-    size = y.array.shape[at]
     if x.array.ndim != 1:
         found = f"but got an element with {x.array.ndim} dimensions!"
         raise shape_error(f"torch.gradient expected each element of spacing to have one dimension, {found}")
     if not x.dtype.is_floating_point:
         x = traced.cast(x, dtypes.get_default())
-    if len(x.array) != size:
-        raise shape_error(f"The size of tensor a ({size}) must match the size of tensor b ({len(x.array)}) at non-singleton dimension {at}")
     shape = tuple(-1 if d == at else 1 for d in range(y.array.ndim))
     steps = diff(x, 1, 0)
 
-    def part(start: int, length: int = 1) -> Any:
-        return narrow(y, at, start, length)
+    def part(start: int, stop: int | None = None) -> Any:
+        return _slice(y, at, start, stop)
 
     def weighted(weights: Sequence[Any], parts: Sequence[Any]) -> Any:
         first, second, third = (weight * values for weight, values in zip(weights, parts, strict=True))
         return first + second + third
 
-    low, high = narrow(steps, 0, 0, size - 2), narrow(steps, 0, 1, size - 2)
+    low, high = _slice(steps, 0, 0, -1), _slice(steps, 0, 1)
     factors = (-high / (low * (low + high)), (high - low) / (low * high), low / (high * (low + high)))
-    centre = weighted([reshape(factor, shape) for factor in factors], [part(k, size - 2) for k in range(3)])
+    centre = weighted([reshape(factor, shape) for factor in factors], [part(0, -2), part(1, -1), part(2)])
     if edge_order == 1:
-        first, last = (part(1) - part(0)) / select(steps, 0, 0), (part(size - 1) - part(size - 2)) / select(steps, 0, -1)
+        first, last = (part(1, 2) - part(0, 1)) / select(steps, 0, 0), (part(-1) - part(-2, -1)) / select(steps, 0, -1)
     else:
         a, b = select(steps, 0, 0), select(steps, 0, 1)
-        first = weighted((-(a * 2.0 + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b))), [part(k) for k in range(3)])
+        first = weighted((-(a * 2.0 + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b))), [part(k, k + 1) for k in range(3)])
         a, b = select(steps, 0, -1), select(steps, 0, -2)
         weights = (a / (b * (a + b)), -(a + b) / (a * b), (a * 2 + b) / (a * (a + b)))
-        last = weighted(weights, [part(size - k) for k in (3, 2, 1)])
+        last = weighted(weights, [part(-3, -2), part(-2, -1), part(-1)])
     return cat([first, centre, last], at)
 
 
