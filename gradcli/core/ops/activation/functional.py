@@ -102,11 +102,14 @@ def functional(
     """
     chosen = run
     if write is not None:
-        forms = kernel(name, signature, run), kernel(f"{name}_", signature, write)
+        forms = run, write
+        checking = kernel(name, signature, run), kernel(f"{name}_", signature, write)
         signature = re.sub("Tensor|Number", "any", signature) + ", any inplace=False"
 
-        def chosen(*given: Any) -> Any:
-            return forms[is_true(given[-1])](*given[:-1])
+        def chosen(input: Any, *more: Any) -> Any:
+            *numbers, inplace = more
+            plain = type(input) is Tensor and all(type(number) in (int, float) for number in numbers)
+            return (forms if plain else checking)[is_true(inplace)](input, *numbers)
 
     if calls:
         signature = signature.replace("Tensor input", "any input")
