@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.core.calling import complex_refusals
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.calling.signature import Signature
-from gradcli.core.functions.out import Out, no_graph
+from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import result_dtype_error
@@ -85,9 +85,9 @@ class _Call:
             in_place.resize_out(self.out, result)
         if rule.check is not None:
             rule.check(self.out, result)
-        if rule.exact and not several:
-            self.check_dtype(self.out, result.dtype)
         if rule.late:
+            if rule.exact not in ("", EXACT):  # the function's own check; that of the operator comes after the graph
+                self.check_dtype(self.out, result.dtype)
             self.check_graph()
         if several:
             made = self.write_several(result)
@@ -188,13 +188,13 @@ class _Call:
         in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
         made = in_place.write_out(out, result)
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
-            return in_place.apply(made, lambda before: self.with_fallback_node(result, (*self.operands, before)))
+            return in_place.apply(made, lambda before: self.with_fallback_node(made, (*self.operands, before)))
         if result.requires_grad and not self.operands:  # a new tensor with requires_grad=True
             made.requires_grad = True
         return made
 
-    def with_fallback_node(self, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
-        """The result with a node of PyTorch's operators without a formula: the backward pass raises RuntimeError."""
+    def with_fallback_node(self, out: Tensor, operands: Sequence[Tensor]) -> Tensor:
+        """What is in `out` now, with the node of PyTorch's operators without a formula: the backward pass raises RuntimeError."""
         error = no_derivative(f"aten::{self.operator}")
 
         def refuse(*_: Any) -> Any:
@@ -203,5 +203,5 @@ class _Call:
         names = [f"operand{i}" for i in range(len(operands))]
         rules: Any = dict.fromkeys(names, Rule(refuse, ""))
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
-        op = Op("NotImplemented", lambda *_: result.array, " ".join(names), **kind, **rules)
+        op = Op("NotImplemented", lambda *_: out.array, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]

@@ -274,7 +274,7 @@ FUNCTIONS = (
         ),
         written=_overloads(_scatter_with_reduce_),
         overlap="any",
-        out=Out(EXACT),
+        out=lambda *values: Out(EXACT, autograd="fallback" if type(values[-1]) is str else "derivative"),
     ),
     Function(
         "scatter_add",

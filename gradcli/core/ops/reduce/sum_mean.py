@@ -300,6 +300,6 @@ FUNCTIONS = (
             Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
         ),
         aliases=("special.logsumexp",),
-        out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {out}"),
+        out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {out}", first=True),
     ),
 )
