@@ -14,9 +14,9 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.kernels.elementary import in_vectors
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, is_true, nan_in_vectors, writing
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
-from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
