@@ -194,7 +194,7 @@ def _out_arguments() -> Any:
 
 
 #: operators whose in-place forms leave out the term of a tensor without a tangent; others take it as 0, which shows in signs of zeros
-_WITHOUT_ZEROS = ("arctan2", "atan2", "copysign", "fmod", "hypot", "mul", "multiply", "nextafter", "remainder")
+_WITHOUT_ZEROS = ("atan2", "copysign", "fmod", "hypot", "mul", "multiply", "nextafter", "remainder")
 #: errors before which PyTorch checks the memory, the shape and the dtype of a tensor that is written to
 _LATE = (Code.RESULT_DTYPE, Code.AFTER_CHECKS)
 

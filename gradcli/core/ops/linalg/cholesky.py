@@ -138,7 +138,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
-def _warn(*_: Any) -> None:
+def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    check_no_tangent("cholesky", input)
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
@@ -147,11 +148,6 @@ def _warn(*_: Any) -> None:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
         once="cholesky",
     )
-
-
-def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    check_no_tangent("cholesky", input)
-    _warn()
     if not input.array.size:
         # PyTorch looks at nothing of an empty input
         return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
@@ -335,7 +331,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, bool upper=False", _old_cholesky),
         doc="L of input = L @ L.mT; use linalg.cholesky.",
         ops=(OLD_CHOLESKY,),
-        out=Out(lower=CASTABLE, first=True, row_major="always", prepare=_warn),
+        out=Out(lower=CASTABLE, row_major="always"),
     ),
     LinalgFunction(
         "cholesky_ex",
