@@ -52,7 +52,7 @@ def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangen
     if op.variadic:
         return [op([_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs)]
     if op.jvp == "linear" and _is_linear(op, moving):
-        return _linear(op, inputs, attrs, given, moving)
+        return _linear(op, inputs, attrs, given)
     return _transposed(op, inputs, attrs, given, moving, outs)
 
 
@@ -100,16 +100,21 @@ def _is_linear(op: Op, moving: list[int]) -> bool:
     return True
 
 
-def _linear(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int]) -> Tangents:
+def _linear(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents) -> Tangents:
     """The operation applied to the tangents: to all of them at once if it adds its inputs up, else to each with its factors."""
     factors = [_factors(op, name) for name in op.tensors]
     if not any(factors):
         return _results(op(*[_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs))
     total: Tangents = []
-    for i in moving:
-        names = factors[i]
+    for i, names in enumerate(factors):
+        if op.rules[op.tensors[i]] is None or type(inputs[i]) is not Tensor:
+            continue
         operands = [
-            given[k] if k == i else inputs[k] if name in names or op.rules[name] is None else traced.zeros_like(inputs[k])
+            _or_zeros(given[k], inputs[k])
+            if k == i
+            else inputs[k]
+            if name in names or op.rules[name] is None
+            else traced.zeros_like(inputs[k])
             for k, name in enumerate(op.tensors)
         ]
         part = _results(op(*operands, *attrs))
