@@ -11,21 +11,18 @@ from gradcli.core.functions.function import Sample
 from gradcli.core.ops.activation import leaky
 from gradcli.core.ops.layers import (
     attention,
-    avg_pool,
-    batch_norm,
     convolution,
     embedding_bag,
     fold,
-    group_norm,
     interpolation,
     linear,
     lstm_layer,
-    max_pool,
     padding,
     pixel_shuffle,
     recurrent,
-    rms_norm,
 )
+from gradcli.core.ops.layers.normalization import batch_norm, group_norm, rms_norm
+from gradcli.core.ops.layers.pooling import avg_pool, max_pool
 from gradcli.core.ops.loss import embedding_losses, margins
 
 
