@@ -40,6 +40,9 @@ class Wishart(MultivariateNormal):
         "df": constraints.greater_than(0),
     }
     ARGUMENTS = {"df": REQUIRED, **dict.fromkeys(MATRICES), "validate_args": None}
+    DERIVED = MultivariateNormal.DERIVED | {
+        "precision_matrix": lambda self: self.matrix(f.cholesky_solve(f.eye(self.event_shape[-1], dtype=self.root.dtype), self.root)),
+    }
     SUPPORT = constraints.positive_definite
     mean = property(lambda self: self._df() * self.covariance_matrix)
 
