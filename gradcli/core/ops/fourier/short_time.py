@@ -147,7 +147,8 @@ def _of_signal(input: Any, n_fft: Any, hop: Any, width: Any, window: Any, center
     return _STFT.call((input, n_fft, hop, width, window, *more), {})  # type: ignore[no-any-return]
 
 
-def _centred_already(*_: Any) -> Tensor:
+def _extended_twice(*_: Any) -> Tensor:
+    """The overload that extends the signal itself, which PyTorch takes where the last arguments fit its `center` and `pad_mode`."""
     raise runtime_error("stft with `onesided` for `pad_mode` is not part of gradcli")
 
 
@@ -158,7 +159,7 @@ def _check_signal(call: str, x: Tensor, n_fft: int, hop: int, width: int, window
         raise runtime_error(f"{call}: expected a 1D or 2D tensor")
     size = x.array.shape[-1]
     if not 0 < n_fft <= size:
-        raise runtime_error(f"{call}: expected 0 < n_fft < {size}, but got n_fft={width}")  # sic
+        raise runtime_error(f"{call}: expected 0 < n_fft < {size}, but got n_fft={width}")  # PyTorch's text has the width
     if hop <= 0:
         raise runtime_error(f"{call}: expected hop_length > 0, but got hop_length={hop}")
     if not 0 < width <= n_fft:
@@ -276,11 +277,11 @@ _SIZES = "Tensor input, int n_fft, int? hop_length=None, int? win_length=None, T
 _FORM = "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None"
 _STFT = Parser(
     "stft",
-    [Signature(f'{_SIZES}bool center=True, str pad_mode="reflect", {_FORM}', _centred_already), Signature(f"{_SIZES}{_FORM}", stft)],
+    [Signature(f'{_SIZES}bool center=True, str pad_mode="reflect", {_FORM}', _extended_twice), Signature(f"{_SIZES}{_FORM}", stft)],
 )
 _BACK = f"{_SIZES}bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False"
 _ISTFT = Parser("istft", [Signature(_BACK, istft)])
-#: both in Python
+#: the arguments of PyTorch's functions in Python, which checks none of their types
 _ANY = "Tensor input, any n_fft, any hop_length=None, any win_length=None, any window=None, any center=True, "
 _ANY_FORM = 'any pad_mode="reflect", any normalized=False, any onesided=None, any return_complex=None, any align_to_window=None'
 _X: Any = [0.5, -1.5, 2.0, 0.25, 1.0, -0.75]

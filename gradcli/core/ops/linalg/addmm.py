@@ -324,7 +324,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
     if state.enabled and (input.requires_grad or batch1.requires_grad or batch2.requires_grad):
-        size(batch1, 0)  # which the node saves first
+        size(batch1, 0)  # the node saves the number of matrices before PyTorch checks the shapes
     expanded_shape(input, (size(batch1, 1), size(batch2, 2)))
     check_ranks(batch1, batch2)
     (count, n, k), (others, m, p) = batch1.array.shape, batch2.array.shape

@@ -139,7 +139,10 @@ def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[A
 
 
 def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
-    """The derivative of each reflection between those before it and those after it, which leave the product by their inverses."""
+    """The sum of the products in which the tangent of one reflection stands in its place.
+
+    As in PyTorch, `after`, the product of the reflections behind it, comes from the whole product by inverses of the reflections.
+    """
     input, tau = inputs
     moved = None if tangents[0] is None else xp.call(TRIL, tangents[0], -1)
     vectors, sigma = _unpacked(xp, input, tau)
@@ -148,13 +151,13 @@ def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
     for i in range(tau.shape[-1]):
         v, t = (_columns(xp, x, i, i + 1) for x in (vectors, xp.expand_dims(tau, -2)))
         after = _reflected(xp, v, sigma, i, after)
-        turns = []
+        terms = []
         if tangents[1] is not None:
-            turns.append((_columns(xp, xp.expand_dims(tangents[1], -2), i, i + 1), v, v))
+            terms.append((_columns(xp, xp.expand_dims(tangents[1], -2), i, i + 1), v, v))
         if moved is not None:
             dv = _columns(xp, moved, i, i + 1)
-            turns += [(t, dv, v), (t, v, dv)]
-        for scale, left, right in turns:
+            terms += [(t, dv, v), (t, v, dv)]
+        for scale, left, right in terms:
             total = total - xp.matmul(before, scale * left * xp.matmul(adjoint(xp, right), after))
         before = before - xp.matmul(before, t * v) * adjoint(xp, v)
     return total

@@ -28,7 +28,7 @@ Tolerance = Tensor | float | None
 
 
 def _bound(largest: Array, tolerances: tuple[Any, Any]) -> Any:
-    """Up to which size singular values count as 0, with a dimension to compare with them: the absolute or the relative tolerance."""
+    """The size up to which singular values count as 0, with a last dimension of 1: the larger of the absolute and the relative one."""
     absolute, relative = (np.asarray(t, largest.dtype)[..., None] for t in tolerances)
     check_broadcast([relative, largest])
     scaled = relative * largest

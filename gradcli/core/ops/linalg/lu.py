@@ -362,9 +362,9 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 
 def _exchanges(packed: Array, pivots: Array) -> Array:
-    """P of each matrix, from as many pivots as it has; where a matrix has none, or there are fewer, PyTorch reads other memory.
+    """The permutation P of each matrix, from as many pivots as it has rows and columns.
 
-    Raises RuntimeError for one of these that is no row.
+    Raises RuntimeError for a pivot that is no row, and for fewer pivots, for which PyTorch reads other memory.
     """
     *batch, m, n = packed.shape
     size = pivots.shape[-1] if pivots.ndim else 1

@@ -18,13 +18,14 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _Forward = TypeVar("_Forward", bound=Callable[..., Any])
 #: kernels that PyTorch does not call for tensors without elements
-EMPTY = ("lu_cpu", "cholesky_cpu", "linalg_eigh_cpu", "linalg_svd_cpu", "ldl_factor_kernel_cpu", "ldl_solve_kernel_cpu")
+NOT_CALLED = ("lu_cpu", "cholesky_cpu", "linalg_eigh_cpu", "linalg_svd_cpu", "ldl_factor_kernel_cpu", "ldl_solve_kernel_cpu")
 
 
 def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, complex: bool = False) -> None:
     """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype, or, with `complex`, a complex one.
 
-    For half precision it is NotImplementedError where PyTorch finds out in a kernel; some never meet a tensor without elements (EMPTY).
+    For half precision it is NotImplementedError where PyTorch's kernel raises it, which tensors without elements
+    may never reach (NOT_CALLED).
     """
     if A.dtype.is_complex:
         if not complex:
@@ -33,7 +34,7 @@ def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, comp
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
-        if kernel in EMPTY and not A.array.size:
+        if kernel in NOT_CALLED and not A.array.size:
             return
         if kernel:
             raise not_implemented(kernel, A.dtype)

@@ -62,7 +62,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     if ord != "nuc" and abs(ord) == math.inf:
         first, second = second, first
     sizes = A.array.shape
-    if ord in (1, 2, math.inf) and not (sizes[second] and (sizes[first] or ord != 2)):  # the largest of nothing is 0
+    compared = min(sizes[first], sizes[second]) if by_values else sizes[second]
+    if not compared and ord != "nuc" and ord > 0:  # the largest of nothing is 0
         left = [1 if d in (first, second) else n for d, n in enumerate(sizes) if keepdim or d not in (first, second)]
         kind = (dtype or A.dtype).real
         return Tensor(np.zeros(left, kind.np), kind)

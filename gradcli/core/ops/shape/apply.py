@@ -18,12 +18,12 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _number(value: Any, input: Tensor) -> Any:
-    """A result of the function, as an element of the tensor. Raises TypeError for no number, RuntimeError for one that is too large."""
+    """A result of the function, as an element of the tensor. Raises TypeError for what is no number, RuntimeError for large numbers."""
     dtype = input.dtype
-    whole = dtype.category < 2
+    whole = dtype.category < 2  # integers and bool
     if type(value) is Tensor:
         if whole and (value.dtype.category > 1 or value.array.size != 1):
-            raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
+            raise not_an_integer(value)
         if value.array.size != 1:
             raise not_one_element()
         value = value.item()

@@ -27,8 +27,8 @@ from gradcli.errors import runtime_error, shape_error
 def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None, in_place: bool = False) -> tuple[Any, ...]:
     """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, the tensor's own strides, and `storage_offset`.
 
-    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor; for negative sizes
-    with PyTorch's texts, whose `in_place` form has another check of overflow.
+    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor and for negative
+    sizes, which PyTorch's `in_place` form finds in a later check.
     """
     array = input.array
     if len(size) != len(stride):
