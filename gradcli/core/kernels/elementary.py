@@ -90,10 +90,15 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
 def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ.
 
-    Where `x` comes of operands that are broadcast, each row is taken apart.
+    Where `x` comes of operands that are broadcast, or have gaps, each row is taken apart. Operands of different strides, and those with
+    gaps in a row, are taken by the scalar code.
     """
     count = step // x.itemsize
-    if any(operand.size != 1 and operand.shape != x.shape for operand in operands):
+    full = [operand for operand in operands if operand.shape == x.shape]
+    gaps = any(not operand.flags.forc for operand in full)
+    if len({operand.strides for operand in full}) > 1 or (gaps and full[0].strides[-1] != full[0].itemsize):
+        return np.False_
+    if gaps or any(operand.size != 1 and operand.shape != x.shape for operand in operands):
         row = x.shape[-1]
         return np.broadcast_to(np.arange(row) < row - row % count, x.shape)
     if not x.flags.forc:
