@@ -46,6 +46,8 @@ def others_traced(x: Tensor, dim: int) -> Any:
 def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     if np.all(xp.plain(input)):
         return grad * (out / input)
+    if xp.plain(input).shape[dim] == 1:
+        return grad
     # out / input is 0/0 at a zero, whose own derivative is the product of the others
     return grad * (others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
 

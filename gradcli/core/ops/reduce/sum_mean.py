@@ -46,6 +46,7 @@ SUM_DIM = Typed(
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
     """The sum along dimensions; None and () are all of them."""
+    wrap_dims(dim, input.array.ndim)
     return SUM_DIM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
