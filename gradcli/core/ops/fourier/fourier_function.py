@@ -47,13 +47,12 @@ def fourier_out(name: str) -> Callable[..., Out]:
 
         from_real = not input.dtype.is_complex
         first = one and (real or from_real)
-        operator = "_fft_c2c"
         if real:
             operator = "_fft_c2r"
         elif name.startswith("rfft") or (name == "fft" and from_real):
             operator = "_fft_r2c"
-        elif first:
-            operator = "conj_physical"
+        else:
+            operator = "conj_physical" if first else "_fft_c2c"
         return Out(
             operator=operator,
             autograd="fallback" if operator == "conj_physical" else "derivative",

@@ -214,8 +214,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
 
 
-_CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError", "first": True}
-_JOINED = Out(operator="cat", **_CAST)
+_CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError"}
 _M: Any = [[1.0, 2.0], [3.0, 4.0]]
 _N: Any = [[5.0, 6.0]]
 _V: Any = [1.0, 2.0]
@@ -230,7 +229,7 @@ def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] =
         samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
         method=False,
         aliases=aliases,
-        out=_JOINED,
+        out=Out(operator="cat", first=True, **_CAST),
     )
 
 
@@ -246,7 +245,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=_JOINED,
+        out=Out(**_CAST),
     ),
     Function(
         "stack",
