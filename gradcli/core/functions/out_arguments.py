@@ -37,7 +37,10 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out) -> None:
-    """Let a function that makes a tensor make it in the dtype of `out`. Raises RuntimeError for another dtype in the call."""
+    """Let a function that makes a tensor, or has its `own_dtype`, compute in the dtype of `out`.
+
+    Raises RuntimeError for a new tensor whose dtype the call gives otherwise.
+    """
     at = {name: i for i, name in enumerate(p.name for p in signature.parameters if p.name != "out")}
     new = "layout" in at
     if not new and not (rule.own_dtype and "dtype" in at):
