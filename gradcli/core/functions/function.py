@@ -226,8 +226,10 @@ class InplaceFunction:
         return f"<built-in method {self.name} of type object>"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        signature, (tensor, *values) = self.named.parser.find(args, kwargs)
-        return self._apply(tensor, values, lambda t: signature.implementation(t, *values))
+        signature, values = self.named.parser.find(args, kwargs)
+        at = next(i for i, value in enumerate(values) if type(value) is Tensor)  # deprecated overloads begin with a factor
+        before, tensor, after = values[:at], values[at], values[at + 1 :]
+        return self._apply(tensor, [*before, *after], lambda t: signature.implementation(*before, t, *after))
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
