@@ -170,7 +170,7 @@ def test_errors(cli) -> None:
 
 @pytest.mark.slow
 def test_the_bar_is_on_a_terminal_only(terminal: Callable[..., Terminal], cli) -> None:
-    words = ["minimize", "((x-1e6)**2).sum()", "x=0", "--steps", "20000"]
+    words = ["minimize", "((x-1e6)**2).sum()", "x=0", "--steps", "100000"]
     assert "%" not in cli(*words, "--limit", "time=60s").err
     one = terminal(*words, columns=120)
     one.wait("%")
