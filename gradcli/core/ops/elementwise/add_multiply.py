@@ -59,8 +59,10 @@ def _times(grad: Any, other: Any) -> Any:
         product = grad[(0,) * grad.ndim] * other
         return np.full(grad.shape, product, product.dtype)
     made = grad * other
+    if made.strides == grad.strides or 1 not in made.shape:
+        return made
     # numpy forgets the strides of dimensions of size 1
-    return memory_format.like_operands(made, (grad, memory_format.NUMBER)) if made.ndim > 1 and 1 in made.shape else made
+    return memory_format.like_operands(made, (grad, memory_format.NUMBER))
 
 
 # --- the records ---
