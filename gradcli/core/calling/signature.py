@@ -178,7 +178,7 @@ class Parameter:
 
     def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
         for i, v in enumerate(value):
-            if not (_is_index(v) or type(v) is bool or type(language.as_number(v)) is int):
+            if not (is_index(v) or type(v) is bool or type(language.as_number(v)) is int):
                 why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {language.type_name(v)}"'
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
         return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
@@ -200,7 +200,7 @@ def _is_int(v: Any) -> bool:
     return type(v) is int or (type(v) is Tensor and v.array.ndim == 0 and v.array.dtype.kind in "iu")
 
 
-def _is_index(v: Any) -> bool:
+def is_index(v: Any) -> bool:
     """Whether Python takes a value as an index, which PyTorch asks of the elements of lists: tensors of one element too."""
     return type(v) is int or (type(v) is Tensor and v.array.size == 1 and v.array.dtype.kind in "iu")
 
@@ -211,7 +211,7 @@ def _is_number(v: Any) -> bool:
 
 def _is_ints(v: Any) -> bool:
     """By the first element alone, as PyTorch has it: the others are looked at when the list is taken apart."""
-    return isinstance(v, (tuple, list)) and (not v or _is_index(v[0]))
+    return isinstance(v, (tuple, list)) and (not v or is_index(v[0]))
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -220,7 +220,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Number": _is_number,
     "float": lambda v: type(v) is not complex and _is_number(v),
     "int": _is_int,
-    "symint": _is_index,
+    "symint": is_index,
     "bool": lambda v: type(v) is bool,
     "str": lambda v: type(v) is str,
     "ints": _is_ints,
@@ -309,7 +309,7 @@ class Signature:
         count = len(args)
         if self.varargs and not _INT.issuperset(map(type, args)):
             args = tuple(map(language.plain, args))
-        if count > self.max_positional and not (self.varargs and count and _is_index(args[0])):
+        if count > self.max_positional and not (self.varargs and count and is_index(args[0])):
             return self._fail(strict, self._too_many(name, count))
         values: list[Any] = []
         taken: list[tuple[int, Parameter]] = []
@@ -383,7 +383,7 @@ class Signature:
         shown = _SHOWN.get(p.type, p.type)
         if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):
             for i, element in enumerate(value):
-                if not _is_index(element):
+                if not is_index(element):
                     found = language.type_name(element)
                     return f"{name}(): argument '{p.name}'{where} must be {shown}, but found element of type {found} at pos {i}"
         return f"{name}(): argument '{p.name}'{where} must be {shown}, not {language.type_name(value)}"

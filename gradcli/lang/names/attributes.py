@@ -30,6 +30,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.representation import function_name
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
@@ -198,7 +199,7 @@ def find_attribute(value: Value, name: str) -> Value:
     if declared is not None and name in declared and _may_read(name):
         return declared[name](value)
     if name == "__name__" and is_function(value):
-        return value.name
+        return function_name(value)
     method = None if name.startswith("_") and name not in _OPEN else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)

@@ -145,14 +145,27 @@ def _repr_result(value: NamedResult) -> str:
     return f"{path_of(value)}(\n{inside})"
 
 
-def _repr_torch_function(value: Value) -> str:
+def _is_python(value: Value) -> bool:
+    """Whether PyTorch writes one of its functions in Python."""
+    return isinstance(value, (Routine, PythonFunction)) or (isinstance(value, Function) and bool(value.python_name))
+
+
+def function_name(value: Value) -> str:
+    """The `__name__` of a function: those of C++ in namespaces such as torch.linalg have the namespace in front."""
     namespace: str = getattr(value, "namespace", "torch")
-    if isinstance(value, (Routine, PythonFunction)) or (isinstance(value, Function) and value.python_name):
+    name: str = value.name
+    if not isinstance(value, Function) or _is_python(value) or namespace in ("torch", "torch.nn.functional", "torch._C._nn"):
+        return name
+    start = f"{namespace.removeprefix('torch.')}_"
+    return f"{start}{name.removeprefix(start)}"
+
+
+def _repr_torch_function(value: Value) -> str:
+    if _is_python(value):
         return f"<function {value.name} at {address(value)}>"
-    if namespace == "torch":
+    if getattr(value, "namespace", "torch") == "torch":
         return f"<built-in method {value.name} of type object at {address(value)}>"
-    start = "" if namespace == "torch.nn.functional" else f"{namespace.removeprefix('torch.')}_"
-    return f"<built-in function {start}{value.name.removeprefix(start)}>"
+    return f"<built-in function {function_name(value)}>"
 
 
 #: by type, the repr of values that are not host values

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.signature import is_index
+from gradcli.core.calling.type_errors import not_an_integer, type_error
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
@@ -177,9 +178,11 @@ def _functional(name: str) -> Callable[..., Any]:
     """The function in `torch.nn.functional`: without a dimension it warns and takes 0 for ranks 0, 1 and 3, else 1."""
     called = "softmax" if name == "softmin" else name
 
-    def with_default(input: Any, dim: Any, stacklevel: object, dtype: Any) -> Any:
+    def with_default(input: Any, dim: Any, stacklevel: Any, dtype: Any) -> Any:
         if dim is None:
             rank = checks.with_method(input, "dim").array.ndim
+            if not is_index(stacklevel) and type(stacklevel) is not bool:
+                raise not_an_integer(stacklevel)
             warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
             dim = 0 if rank in (0, 1, 3) else 1
         if name == "softmin":

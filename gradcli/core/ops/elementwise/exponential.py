@@ -253,6 +253,11 @@ XLOG1PY: Pointwise = Pointwise(
 )
 
 
+def _xlog1py_number_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+    spread = xp.call(XLOG1PY_NUMBER, grad, other)
+    return spread if other > -1 else xp.call(MASKED_FILL, spread, xp.plain(input) == 0, 0)
+
+
 XLOG1PY_NUMBER: Pointwise = Pointwise(
     "SpecialXlog1PyBackward2",
     lambda x, other: _xlog1py(x, np.asarray(other, x.dtype)),
@@ -262,9 +267,7 @@ XLOG1PY_NUMBER: Pointwise = Pointwise(
     layout="numbered",
     in_half=_xlog1py_in_half,
     input=Rule(
-        lambda xp, grad, input, other: xp.call(
-            MASKED_FILL, xp.call(XLOG1PY_NUMBER, grad, other), (xp.plain(input) == 0) & (other <= -1), 0
-        ),
+        _xlog1py_number_rule,
         "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
         "0 where input is 0 and other is not above -1",
     ),

@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
@@ -46,10 +46,10 @@ class _DifferenceLoss(Op):
     #: the dtype of the result, from those of input and target
     dtype_of: Callable[[DType, DType], DType] = staticmethod(dtypes.promote)
 
-    def __init__(self, *args: Any, in_bfloat16: Callable[..., Any], **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, in_bfloat16: Callable[..., Any], layout: Layout | None = None, **more: Any) -> None:
+        super().__init__(*args, layout=layout, **more)
         #: computes the loss of bfloat16 tensors
-        self.in_bfloat16 = in_bfloat16
+        self.in_bfloat16 = in_bfloat16 if layout is None else memory_format.keeping(layout, in_bfloat16)
 
     def __call__(self, *args: Any) -> Tensor:
         dtype = self.dtype_of(args[0].dtype, args[1].dtype)
