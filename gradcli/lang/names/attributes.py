@@ -23,7 +23,7 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
-from gradcli.lang.names import class_attributes, left_out, tensor_attributes
+from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
@@ -279,9 +279,12 @@ def missing(value: Value, name: str) -> ProgramError:
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
-    place = value.path.removeprefix("torch").removeprefix(".") if type(value) is Namespace else left_out.TENSOR
-    if type(value) in (Namespace, Tensor) and left_out.is_left_out(place, name):
-        return ProgramError("AttributeError", left_out.text(place, name), code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
+    if type(value) in (Namespace, Tensor):
+        from gradcli.lang.names import left_out
+
+        place = value.path.removeprefix("torch").removeprefix(".") if type(value) is Namespace else left_out.TENSOR
+        if left_out.is_left_out(place, name):
+            return ProgramError("AttributeError", left_out.text(place, name), code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
     hints = suggest(name, names_of(value))
     if type(value) is Tensor and (columns := value.property_of("columns")):
         hints.append(f"the columns are {', '.join(columns[:20])}")

@@ -7,7 +7,7 @@ from functools import cache
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import EXCEPTION_PARENTS
-from gradcli.lang.names import builtins, importable_modules, left_out
+from gradcli.lang.names import builtins, importable_modules
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED
@@ -105,6 +105,8 @@ def torch_value(name: str) -> Value:
 
 def hints(name: str, variables: dict[str, Value]) -> list[str]:
     """Hints for a name that is not defined."""
+    from gradcli.lang.names import left_out
+
     if name in REFUSED:
         return [f"{name} is not part of gradcli's language"]
     other = ALIASES.get(name) or OTHER_NAMES.get(name)

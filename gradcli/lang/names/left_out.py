@@ -1,6 +1,8 @@
-"""What PyTorch has and gradcli has not."""
+"""What PyTorch has and gradcli has not. Errors alone load it."""
 
 from __future__ import annotations
+
+from gradcli.lang.names._torch_names import NAMES
 
 #: the type of tensors, among the places of names
 TENSOR = "Tensor"
@@ -8,8 +10,6 @@ TENSOR = "Tensor"
 
 def is_left_out(place: str, name: str) -> bool:
     """Whether `torch.PLACE` (torch itself for "", a tensor for TENSOR) has a public name in PyTorch that gradcli leaves out."""
-    from gradcli.lang.names._torch_names import NAMES  # only errors ask
-
     return name in NAMES.get(place, "").split()
 
 
