@@ -229,7 +229,7 @@ def _check_written(input: Tensor, dtype: DType, *shape: int) -> None:
 
 def _check_held(input: Tensor, shape: tuple[int, ...], *factors: Any) -> None:
     """Raise RuntimeError for a factor beyond the range of the dtype in which a result of that shape is accumulated, if it has elements."""
-    dtype = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype
+    dtype = dtypes.widened(input.dtype)
     if 0 not in shape:
         for factor in factors:
             scalar_of(factor, dtype)

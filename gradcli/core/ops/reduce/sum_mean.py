@@ -65,7 +65,7 @@ class _Mean(Typed):
     __slots__ = ()
 
     def cast(self, x: Array, dtype: DType) -> Array:
-        return super().cast(x, dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype)
+        return super().cast(x, dtypes.widened(dtype))
 
 
 def _average(x: Array, dims: tuple[int, ...] | None, keepdim: bool, count: int) -> Any:
