@@ -185,7 +185,7 @@ class FoldedNode(Lazy):
             if k < plan.count - 1:
                 node = known.get(k) or _new()
                 _begin(node, template, self.sequence - plan.count + 1 + k)
-                node.origin = template.origin if origins is None else origins[template.origin]
+            node.origin = template.origin if origins is None else origins[template.origin]
             made.append(node)
             node.edges = tuple([_edge(to, made, edges) for to in template.edges])
             node.op, node.plan, node.attrs = template.op, template.keeping, template.attrs

@@ -77,8 +77,8 @@ class Text(Protocol):
     def place_of(self, origin: Any) -> int:
         """The number of an origin among those that `origins` gives. Raises LookupError."""
 
-    def origins(self, last: Any) -> Sequence[Any]:
-        """The origins of an expression with the same shape from that of the last operation, which comes first."""
+    def origins(self, whole: Any) -> Sequence[Any]:
+        """The origins of the operations of an expression with the same shape, that of the last first."""
 
 
 class Template(NamedTuple):
@@ -142,7 +142,7 @@ class Plan:
         self.shape: tuple[int, ...] = ()
         #: the place of the last step in the program
         self.origin: Any = None
-        #: gives all places from that of the last step, where each evaluation has others; else None
+        #: gives the places of all steps from that of the whole expression, where each evaluation has others; else None
         self.origins: Callable[[Any], Sequence[Any]] | None = None
         #: nodes that the plan stands for, oldest first
         self.nodes: tuple[Template, ...] = ()
@@ -173,7 +173,7 @@ class Plan:
     def run(self, values: Sequence[Any], numbers: Sequence[float] = (), origin: Any = None) -> list[Tensor] | None:
         """The results, that of the whole expression last, from the values of names; None where the plan does not hold. Raises no error.
 
-        `numbers` and `origin` are the numbers that are leaves, and the place of the last step, where each evaluation has others.
+        `numbers` and `origin` are the numbers that are leaves, and the place of the expression, where each evaluation has others.
         """
         slots = self.forward(values, numbers)
         if slots is None:

@@ -40,13 +40,12 @@ class Shape:
                 values = [load(frame) for load in self._loads]
             except Exception:  # the ordinary way raises it when it comes to the name
                 return ordinary()(frame)
-            last = _last(node)
             for plan in self._plans:
-                made = plan.run(values, numbers, last)
+                made = plan.run(values, numbers, node)
                 if made is not None:
                     return made[0]
-            value, new = self._without(ordinary(), frame, values, _Text(node, last, numbers))
-            again = new.run(values, numbers, last) if new is not None and compile_context.plans == "first" else None
+            value, new = self._without(ordinary(), frame, values, _Text(node, numbers))
+            again = new.run(values, numbers, node) if new is not None and compile_context.plans == "first" else None
             return value if again is None else again[0]
 
         return run
@@ -67,11 +66,11 @@ class Shape:
 class _Text:
     """The numbers of an expression, and the places of its operations."""
 
-    def __init__(self, node: Expr, last: Node, numbers: Sequence[float]) -> None:
+    def __init__(self, node: Expr, numbers: Sequence[float]) -> None:
         leaves = leaves_of(node, modules=False)
         self.numbers = numbers
         self._literals = leaves.numbers if leaves else ()
-        self._places = _origins(last)
+        self._places = self.origins(node)
 
     def number_at(self, origin: Any, value: Any) -> int | None:
         """Which of the numbers is `value`, an operand of the operation with this origin; None where it is none of them."""
@@ -89,25 +88,15 @@ class _Text:
         raise LookupError
 
     @staticmethod
-    def origins(last: Node) -> list[Node]:
-        """The places of the operations of an expression with the same shape from that of the last, which comes first."""
-        return _origins(last)
-
-
-def _last(node: Expr) -> Node:
-    """The place of the last operation of an expression."""
-    return node.steps()[-1] if type(node) is Binary else node
-
-
-def _origins(last: Node) -> list[Node]:
-    """The places of all operations of an expression from that of the last, in the same order for all expressions of one shape."""
-    found: list[Node] = []
-    stack = [last]
-    while stack:
-        at = stack.pop()
-        if type(at) is Binary:
-            at = _last(at)
-        found.append(at)
-        parts = (at.left, at.right) if type(at) is Step else children(at)
-        stack += [part for part in parts if not is_number(part)]
-    return found
+    def origins(node: Node) -> list[Node]:
+        """The places of the operations, that of the last first, in the same order for all expressions of one shape."""
+        found: list[Node] = []
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            if type(at) is Binary:
+                at = at.steps()[-1]
+            found.append(at)
+            parts = (at.left, at.right) if type(at) is Step else children(at)
+            stack += [part for part in parts if not is_number(part)]
+        return found

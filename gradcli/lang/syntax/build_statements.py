@@ -108,8 +108,9 @@ class Builder(ExpressionBuilder):
         return c[0]  # type: ignore[no-any-return]
 
     def known_line(self, c: Children) -> Block:
-        """A line whose callbacks are known."""
-        return c[0].text()  # type: ignore[no-any-return]
+        """A line whose statements a template has made, or whose callbacks are known."""
+        made = c[0].text
+        return made if type(made) is list else made()
 
     def line_silent(self, c: Children) -> Block:
         """A line of simple statements that ends in `;`."""

@@ -6,11 +6,15 @@ The lexer yields one token after another while the parser runs, so that the firs
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
 from gradcli.lang.syntax.lex_strings import FIELD, STRING_PREFIXES, Lexeme, Stream, StringReader, Tokens
 from gradcli.source import Source
+
+if TYPE_CHECKING:
+    from gradcli.lang.syntax.templates import Templates
 
 #: the terminal of grammar/tokens.lark for each operator; a test compares the two
 OPERATORS = {
@@ -111,6 +115,8 @@ class Lexer(StringReader):
         self._indents = [(0, 0)]
         #: the depths of indentation at which `case` begins a line
         self._matches: set[int] = set()
+        #: templates of lines that are read as one token; None for none
+        self.templates: Templates | None = None
 
     def check_text(self) -> None:
         """Refuse text that is too long, or that has control characters. Raises LimitError, LanguageError."""
@@ -212,6 +218,23 @@ class Lexer(StringReader):
     # --- lines
 
     def _line_start(self, pos: int) -> Tokens:
+        """The tokens between lines, and those of lines that are made by a template; returns where the next token begins."""
+        pos = yield from self._indentation(pos)
+        if self.templates is None:
+            return pos
+        text = self.source.text
+        while pos < len(text):
+            end = text.find("\n", pos)
+            end = end if end >= 0 else len(text)
+            if (made := self.templates.made(self.source, pos, end)) is None:
+                break
+            yield Lexeme("KNOWN_LINE", made, pos, end)
+            pos = min(end + 1, len(text))
+            if len(self._indents) > 1 or text[pos : pos + 1] in " \t\f#\r\n":
+                pos = yield from self._indentation(pos)
+        return pos
+
+    def _indentation(self, pos: int) -> Tokens:
         """Skip blank lines from `pos`, yield the next line's INDENT or DEDENT tokens, and return where its first token begins."""
         text = self.source.text
         blank_line = re.compile(_BLANK_LINE)

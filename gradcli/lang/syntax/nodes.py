@@ -5,9 +5,13 @@ Operators are spelled as in the text (`"+"`, `"not in"`). A node's span leaves o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.lang.syntax.templates import Template
 
 
 class Node:
@@ -799,10 +803,12 @@ class ImportFrom(Stmt):
 class Program(Node):
     """A whole file, or one input of the prompt."""
 
-    __slots__ = ("body",)
+    __slots__ = ("body", "templates")
 
     def __init__(self, source: Source, start: int, end: int, body: tuple[Stmt, ...]) -> None:
         self.source = source
         self.start = start
         self.end = end
         self.body = body
+        #: for the values of some statements the template that they were made by, and the numbers that are their own
+        self.templates: Mapping[Expr, tuple[Template, Sequence[float]]] = {}

@@ -22,6 +22,7 @@ from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
     from gradcli.lang.syntax.shapes import Shapes
+    from gradcli.lang.syntax.templates import Templates
 
 
 class _Engine:
@@ -30,8 +31,10 @@ class _Engine:
     def __init__(self) -> None:
         self.builder = Builder()
         self.lark = lark_parser.load(self.builder)
-        #: the shapes of lines and expressions; made for a long text, or when several were parsed
+        #: the shapes and templates of lines and expressions; made for a long text, or when several were parsed
         self.shapes: Shapes | None = None
+        self.lines: Templates | None = None
+        self.expressions: Templates | None = None
         self.count = 0
 
     def parse(self, source: Source, start: str) -> Any:
@@ -41,7 +44,7 @@ class _Engine:
         result = self._parse_by_shapes(lexer, start)
         if result is None:
             result = self._parse(Lexer(source, lines=start != "expression_only"), source, start)
-        if self.builder.declares:
+        if self.builder.declares and start != "simple_line":
             check_declarations(result)
         return result
 
@@ -50,23 +53,33 @@ class _Engine:
         self.count += 1
         if len(lexer.source.text) < _LONG if lexer.lines else self.count < _SEVERAL:
             return None
-        if self.shapes is None:
+        if self.shapes is None or self.lines is None or self.expressions is None:
             from gradcli.lang.syntax.shapes import Shapes
+            from gradcli.lang.syntax.templates import Templates
 
             self.shapes = Shapes(self.builder)
+            self.lines = Templates(lambda source: _parse(source, "simple_line"))
+            self.expressions = Templates(lambda source: _parse(source, "expression_only"))
         longest = self.shapes.LONGEST
-        if limits.current.nesting < 2 * longest:
+        if limits.current.nesting < self.lines.LONGEST or limits.current.digits < self.lines.DIGITS:
             return None
+        if not lexer.lines and (made := self.expressions.made(lexer.source, 0, len(lexer.source.text))) is not None:
+            return made
         self.builder.begin(lexer)
         stream = lexer.tokens()
         try:
             if lexer.lines:
-                return self.lark.parse(cast(Any, self.shapes.lines(stream)), start)
+                lexer.templates = self.lines
+                program: Any = self.lark.parse(cast(Any, self.shapes.lines(stream)), start)
+                program.templates = self.lines.values
+                return program
             tokens = list(islice(stream, longest))
             make = self.shapes.maker(start, tokens) if len(tokens) < longest else None
             return make() if make else self.lark.parse(cast(Any, chain(tokens, stream)), start)
         except (GradcliError, UnexpectedToken):
             return None
+        finally:
+            self.lines.values = {}
 
     def _parse(self, lexer: Lexer, source: Source, start: str) -> Any:
         """The builder's result by the parser alone. Raises LanguageError, LimitError."""

@@ -1,6 +1,6 @@
 """Lines and expressions with the same terminals as an earlier one: the builder's callbacks follow in the same order, without a parse.
 
-Which callbacks Lark calls depends on the types of the tokens alone. The steps of a shape that is seen often are kept.
+Which callbacks Lark calls depends on the types of the tokens alone. The callbacks for a shape that is seen often are kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from gradcli.lang.syntax.lex_strings import Lexeme, Stream
 
 #: for each callback what it is given: some of the tokens, and of what earlier callbacks made
 Steps = list[tuple[Callable[[Children], Any], Callable[[list[Any]], Any]]]
+
+#: operators that mean the same to the grammar: all of them, and those behind an operand
+_SUMS, _PRODUCTS = frozenset(("PLUS", "MINUS")), frozenset(("STAR", "SLASH", "AT", "DIVIDE"))
+#: the last tokens of operands
+_ENDS = frozenset(("NAME", "NUMBER", "STRING", "FSTRING_END", "RPAR", "RBRACKET", "RBRACE"))
 
 #: a shape is kept when it is seen so often
 _OFTEN = 16
@@ -37,7 +42,7 @@ class Shapes:
 
     def maker(self, start: str, tokens: list[Any]) -> Callable[[], Any] | None:
         """A function that makes the start symbol of these tokens; None where their shape is not known."""
-        shape = (start, *[token.type for token in tokens])
+        shape = _shape(start, tokens)
         known = self._known.get(shape, 0)
         if type(known) is list:
             return partial(_made, known, tokens) if known else None
@@ -71,7 +76,7 @@ class Shapes:
     def lines(self, stream: Stream) -> Iterator[Lexeme]:
         """The tokens of a file, with one token KNOWN_LINE for each line of simple statements whose shape is known."""
         for token in stream:
-            if token.type in ("INDENT", "DEDENT"):
+            if token.type in ("INDENT", "DEDENT", "KNOWN_LINE"):
                 yield token
                 continue
             tokens = [token]
@@ -86,6 +91,19 @@ class Shapes:
             yield from tokens
             if len(tokens) > self.LONGEST:
                 yield from _rest(stream) if token.type != "NEWLINE" else ()
+
+
+def _shape(start: str, tokens: Sequence[Lexeme]) -> tuple[str, ...]:
+    """What decides which callbacks Lark calls: the start symbol and the types of the tokens, with one type for like operators."""
+    types = [start]
+    for token in tokens:
+        kind = token.type
+        if kind in _SUMS:
+            kind = "sum"
+        elif kind in _PRODUCTS and types[-1] in _ENDS:
+            kind = "product"
+        types.append(kind)
+    return tuple(types)
 
 
 def _rest(stream: Stream) -> Iterator[Lexeme]:

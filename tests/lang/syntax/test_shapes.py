@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from gradcli.errors import GradcliError
@@ -16,12 +18,13 @@ LINES = (
     *(*EXPRESSIONS, "a = b = (c)+1", "a += 1; b = 2;", "import a.b as c", "del a[1], b", "global g", "x: int = 3"),
     *("assert a, 'b'", "pass"),
 )
+OPERATORS = ("+", "-", "*", "/", "@", "//", "%", "~", "**")
 
 
 def shown(node: object) -> object:
-    """A tree as tuples: the types of its nodes with all their fields."""
+    """A tree as tuples: the types of its nodes with all their fields, but for how it was made."""
     if isinstance(node, nodes.Node):
-        names = [name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()) if name != "source"]
+        names = [name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()) if name not in ("source", "templates")]
         return type(node), [shown(getattr(node, name, None)) for name in names]
     return [shown(item) for item in node] if isinstance(node, tuple | list) else node
 
@@ -55,11 +58,23 @@ def test_expressions_of_one_shape(expression: str, monkeypatch: pytest.MonkeyPat
         compare(expression[:k] + "(" + expression[k:], "expression_only", monkeypatch)
 
 
+@pytest.mark.parametrize(
+    "form", ["a ~ b ~ c", "-a ~ (~b ~ 2) ~ d[1]", "f(~a, b ~c, 'd' ~ e)", "lambda a, ~b: c", "lambda a, ~, b: [~c] ~ d", "~a, b"]
+)
+def test_operators_of_one_level_have_one_shape(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pick = random.Random(form)
+    for start, end in (("expression_only", ""), ("file", "\n")):
+        for _ in range(20):
+            texts = ["".join(pick.choice(OPERATORS) if char == "~" else char for char in form) + end for _ in range(60)]
+            for text in texts if start == "expression_only" else ["".join(texts)]:
+                compare(text, start, monkeypatch)
+
+
 def test_known_lines_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     make = shapes._made
     monkeypatch.setattr(shapes, "_made", lambda *args: seen.append(args) or make(*args))
-    program = parser.parse_file(Source("t", "".join(f"total = total + (x * {i}.5 + {i + 1}).sum()\n" for i in range(100))))
+    program = parser.parse_file(Source("t", "".join(f"total{i} = total + (x * {i}.5 + {i + 1}).sum()\n" for i in range(100))))
     assert len(program.body) == 100
     assert len(seen) > 80
 
