@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from tests import casebook
 from tools import compare
-from tools.comparison import calls, probes, verdicts
+from tools.comparison import calls, outs, probes, verdicts
 from tools.comparison.children import Child
 
 SUBJECTS = {s.name: s for s in calls.subjects()}
@@ -127,6 +130,102 @@ def test_every_function_has_calls_that_parse() -> None:
             call = calls.make(subject, number, 0)
             compile(probes.script(call), subject.name, "exec")
             assert subject.name.rpartition(".")[2] in call.text
+
+
+# --- out= ---
+
+
+def with_out(name: str, what: Callable[[calls.Call], bool]) -> int:
+    """The number of the first call with `out=` of the function which is as `what` says."""
+    numbers = (n for n in range(2000) if calls.passes_out(SUBJECTS[name], n, 0))
+    return next(n for n in numbers if what(calls.make(SUBJECTS[name], n, 0)))
+
+
+def written_plainly(call: calls.Call) -> bool:
+    """Whether it is `torch.sin(a, out=o)` of a usual `o`, and observed for its values."""
+    return call.text == "torch.sin(a, out=o)" and call.mode == "value" and call.setup[-1].endswith("dtype=torch.float32)")
+
+
+def test_some_calls_of_functions_that_take_out_pass_it() -> None:
+    for name in ("torch.sin", "torch.sort", "torch.linalg.vector_norm"):
+        made = [calls.make(SUBJECTS[name], n, 3) for n in range(100)]
+        share = sum("out=" in call.text for call in made) / 100
+        assert 0.2 < share < 0.45
+        assert all(call.outs for n, call in enumerate(made) if calls.passes_out(SUBJECTS[name], n, 3))
+    for name in ("Tensor.sin", "Tensor.sin_", "torch.sin_", "torch.relu"):
+        assert not any(calls.passes_out(SUBJECTS[name], n, 3) for n in range(100))
+
+
+def test_calls_with_out_depend_on_their_number_and_the_seed_alone() -> None:
+    numbers = [n for n in range(60) if calls.passes_out(SUBJECTS["torch.sort"], n, 1)]
+    first = [calls.make(SUBJECTS["torch.sort"], n, 1) for n in numbers]
+    assert first[::-1] == [calls.make(SUBJECTS["torch.sort"], n, 1) for n in reversed(numbers)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("fitting", [r"o = torch.full\(\(2, 3\), 7, dtype=torch.float32\)"]),
+        ("empty", [r"o = torch.empty\(0, dtype=torch.float32\)"]),
+        ("transposed", [r"o = torch.full\(\(3, 2\), 7, dtype=torch.float32\).permute\(1, 0\)"]),
+        ("strided", [r"o = torch.full\(\(2, 6\), 7, dtype=torch.float32\)\[..., ::2\]"]),
+        ("view", [r"w = torch.full\(\(8,\), .*", r"o = w\[1:7\].view\(\(2, 3\)\)"]),
+        ("expanded", [r"o = torch.full\(\(1, 3\), .*\).expand\(\(2, 3\)\)"]),
+        ("leaf", [r"o = torch.full\(.*\).requires_grad_\(\)"]),
+        ("node", [r"w = torch.full\(.*\).requires_grad_\(\)", r"o = w \* 1"]),
+        ("dual", [r"o = forward_ad.make_dual\(torch.full\(.*\), torch.full\(.*\)\)"]),
+        ("input", [r"o = a"]),
+        ("part of an input", [r"o = a.+"]),
+    ],
+)
+def test_each_kind_of_out_has_its_lines(kind: str, lines: list[str]) -> None:
+    assert kind in outs.KINDS
+    made = outs._target(kind, "o", (2, 3), "float32", ["a"], random.Random(0))
+    assert len(made) == len(lines) and all(re.fullmatch(p, line) for p, line in zip(lines, made, strict=True)), made
+
+
+def test_several_results_have_a_tensor_each() -> None:
+    number = with_out("torch.sort", lambda call: call.text == "torch.sort(a, out=(o0, o1))")
+    call = calls.make(SUBJECTS["torch.sort"], number, 0)
+    assert call.outs[-2:] == ("o0", "o1") and "dtype=torch.int64" in call.setup[-1]
+
+
+@pytest.mark.parametrize(
+    ("planted", "fact", "kind"),
+    [
+        ("torch.sin(a, out=o).clone()", "identity", "wrong value"),
+        ("torch.sin(a)", "written", "wrong value"),
+        ("torch.sin(a, out=o).t_()", "written layout", "strides"),
+        ("torch.sin(a, out=o).add_(0.)", "written", "wrong value"),  # the version
+        ("torch.sin(a, out=o.double())", "dtype", "dtype"),
+        ("torch.sin(a, out=o)[0]", "shape", "shape"),
+        ("torch.sin(a, out=torch.empty(0, dtype=torch.int64))", "value", "wrong error"),
+        ("torch.sin(a, out=torch.zeros(17))", "warnings", "warning"),
+    ],
+)
+def test_a_planted_mistake_of_out_is_found(planted: str, fact: str, kind: str, gradcli: Any) -> None:
+    number = with_out("torch.sin", lambda call: written_plainly(call) and "(3, 2)" in call.setup[-1])
+    row = found("torch.sin", lambda script: gradcli(script.replace("torch.sin(a, out=o)", planted)), gradcli, number)
+    assert (fact, kind) in kinds(row), row
+
+
+def test_an_out_that_should_be_refused_is_found(gradcli: Any) -> None:
+    number = with_out("torch.sin", lambda call: call.text == "torch.sin(a, out=o)" and call.setup[-1].endswith(".requires_grad_()"))
+    row = found("torch.sin", lambda script: gradcli(script.replace("out=o)", "out=o.detach())")), gradcli, number)
+    assert row["verdict"] == "no error"
+
+
+def test_a_tangent_of_out_that_is_missed_is_found(gradcli: Any) -> None:
+    number = with_out("torch.erf", lambda call: call.text == "torch.erf(a, out=o)" and "make_dual" in call.setup[-1])
+    row = found("torch.erf", lambda script: gradcli(script.replace("out=o)", "out=torch.empty(0))")), gradcli, number)
+    assert row["verdict"] != "equal"
+
+
+def test_a_differing_call_with_out_becomes_a_case(tmp_path: Path, gradcli: Any) -> None:
+    number = with_out("torch.sin", written_plainly)
+    row = found("torch.sin", lambda s: gradcli(s.replace("out=o)", "out=o).mul_(1.)")), gradcli, number)
+    compare.write_cases(tmp_path / "book.txt", [row], 0)
+    assert "o._version" in casebook.read(tmp_path / "book.txt").cases[0].script
 
 
 def test_differing_calls_become_cases(tmp_path: Path, gradcli: Any) -> None:

@@ -169,6 +169,8 @@ def _compare(options: argparse.Namespace, found: list[Row], subjects: list[Subje
     allowed = verdicts.known(KNOWN)
     done = {(row["name"], row["number"]) for row in found}
     work = [(s, n) for n in range(options.calls) for s in subjects if (s.name, n) not in done]
+    if options.out:
+        work = [(s, n) for s, n in work if calls.passes_out(s, n, options.seed)]
     random.Random(options.seed).shuffle(work)
     results: TextIO | None = options.results.open("a", encoding="utf-8") if options.results else None
     try:
@@ -193,6 +195,7 @@ def main() -> int:
     )
     parser.add_argument("--torch-python", default="", metavar="PATH", help="the Python that has PyTorch 2.13")
     parser.add_argument("-n", "--calls", type=int, default=200, help="calls of each function (200)")
+    parser.add_argument("--out", action="store_true", help="of these calls only those with `out=`")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1, help="pairs of processes at a time (1)")
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines, read and continued")

@@ -12,7 +12,7 @@ from keyword import iskeyword
 from gradcli.core.calling.signature import Parameter, Signature
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Callee, Function, InplaceFunction, PythonMethod
-from tools.comparison import inputs
+from tools.comparison import inputs, outs
 from tools.comparison.inputs import Input
 
 #: how a call is observed: gradients of first and second order, a tangent of forward mode, or the values alone
@@ -60,7 +60,7 @@ _MASKS = ("mask", "condition")
 
 @dataclass(frozen=True)
 class Call:
-    """The call `number` of the function `name`: lines that make its inputs, the expression, and the inputs that require grad."""
+    """The call `number` of the function `name`: lines that make its inputs, the expression, and the leaves."""
 
     name: str
     number: int
@@ -68,6 +68,8 @@ class Call:
     setup: tuple[str, ...]
     text: str
     leaves: tuple[str, ...]
+    #: what `out=` writes into, and the tensors that it is a view of
+    outs: tuple[str, ...] = ()
 
 
 @dataclass
@@ -98,13 +100,29 @@ def subjects() -> Iterator[Subject]:
         yield from (Subject(f"Tensor.{name}", callee) for name, callee in catalog.methods(declared))
 
 
+def passes_out(subject: Subject, number: int, seed: int) -> random.Random | None:
+    """The generator of what the call of that number writes into, None for a call without `out=`."""
+    rng = random.Random(f"out {seed} {subject.name} {number}")
+    return rng if rng.random() < outs.SHARE and outs.takes_out(subject) else None
+
+
 def make(subject: Subject, number: int, seed: int) -> Call:
     """The call of that number: the same for the same seed, whatever was made before."""
     rng = random.Random(f"{seed} {subject.name} {number}")
+    mode = rng.choices(MODES, (5, 1, 4))[0]
+    of_out = passes_out(subject, number, seed)
+    if of_out and mode == "gradient" and of_out.random() < 0.75:
+        mode = "value"  # most functions refuse `out=` where a gradient is wanted
+    call = _without_out(subject, number, mode, rng)
+    if of_out is None or "out=" in call.text:
+        return call
+    return outs.with_out(call, _without_out(subject, 0, mode, random.Random(0)), of_out)
+
+
+def _without_out(subject: Subject, number: int, mode: str, rng: random.Random) -> Call:
     function = subject.function
     templates = _templates(function) if isinstance(function, Function) else []
     signatures = function.parser.signatures if isinstance(function, Function) else []
-    mode = rng.choices(MODES, (5, 1, 4))[0]
     signature = rng.choice(signatures) if signatures else None
     if number < len(templates):  # the samples themselves come first
         return _finish(subject, number, mode, templates[number](), rng)

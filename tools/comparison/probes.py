@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tools.comparison.calls import Call
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tools.comparison.calls import Call
 
 #: names of values that nodes save
 _SAVED = """
@@ -104,10 +107,19 @@ def script(call: Call) -> str:
     ]
     if "z" in names:
         body.append("    fact('written', lambda: (z, z._version))")
+    if call.outs:
+        watched = ", ".join(call.outs)
+        body.append(f"    fact('identity', lambda: [[t is o for o in [{watched}]] for t in flat(y)])")
+        body.append(f"    fact('written', lambda: [(o, o._version) for o in [{watched}]])")
+        body.append(f"    fact('written layout', lambda: [(o.dtype, tuple(o.shape), o.stride()) for o in [{watched}]])")
     if call.mode == "forward":
-        dual = [f"if {n}.is_floating_point():\n    {n} = forward_ad.make_dual({n}, weights({n}))" for n in names if n != "z"]
-        lines = [line for line in lines if not line.startswith("z = ")]
-        body = [*dual, *(line for line in call.setup if line.startswith("z = ")), *body]
+        written = ("z", *call.outs)
+        # beside an `out` with a tangent the inputs have none
+        plain = written if not any("make_dual" in line for line in call.setup) else tuple(names)
+        dual = [f"if {n}.is_floating_point():\n    {n} = forward_ad.make_dual({n}, weights({n}))" for n in names if n not in plain]
+        late = [line for name, line in zip(names, call.setup, strict=True) if name in written]  # what is made of dual tensors
+        lines = [line for line in lines if line not in late]
+        body = [*dual, *late, *body]
         body = ["with forward_ad.dual_level():", *("    " + line for part in body for line in part.split("\n"))]
     return "\n".join([*lines, *body]) + "\n"
 
@@ -121,6 +133,9 @@ class Wide:
     def tensor(self, *values, **options):
         t = Wide.torch.tensor(*values, **options)
         return t.double() if t.is_floating_point() else t
+    def full(self, *values, **options):
+        t = Wide.torch.full(*values, **options)
+        return t.double() if t.is_floating_point() else t
 torch = Wide()
 """
 
@@ -132,6 +147,9 @@ def case(call: Call, fact: str) -> str:
     if fact in ("dtype", "shape", "strides"):
         read = {"dtype": "dtype", "shape": "shape", "strides": "stride()"}[fact]
         return "\n".join([*lines, f"y = {call.text}", f"print([t.{read} for t in (y if isinstance(y, (tuple, list)) else [y])])"]) + "\n"
+    if fact in ("identity", "written", "written layout") and call.outs:
+        watched = ", ".join(call.outs)
+        return "\n".join([*lines, f"y = {call.text}", f"print([(y is o, o, o.stride(), o._version) for o in [{watched}]])"]) + "\n"
     if fact in ("graph", "edges", "saved", "gradient", "gradient layout", "second", "tangent", "written"):
         needed = {
             "second": ("flat", "fact", "weights", "gradients", "show_gradients", "show_second"),

@@ -54,7 +54,7 @@ _GRAD_FN = re.compile(r",\s*(?:grad_fn=<[^>]*>|requires_grad=True)|grad_fn=<[^>]
 _TENSOR_DTYPE = re.compile(r",\s*dtype=torch\.\w+")
 #: how far the numbers of a composed result may be apart: times the rounding of the largest of them
 _COMPOSED = {"gradient": 1.0, "tangent": 1.0, "second": 5.0}
-_GRAPH = {"graph": "graph", "edges": "graph", "saved": "saved", "gradient layout": "strides"}
+_GRAPH = {"graph": "graph", "edges": "graph", "saved": "saved", "gradient layout": "strides", "written layout": "strides"}
 
 
 @dataclass(frozen=True)
