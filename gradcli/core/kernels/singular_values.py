@@ -30,7 +30,8 @@ def svd(a: Array, full: bool) -> tuple[Array, Array, Array]:
         way = _wide
     if way is None or not a.size or a.dtype.kind == "c":
         return np.linalg.svd(a, full)
-    made = [way(matrix, full) for matrix in a.reshape(-1, m, n)]
+    # in double precision, so that what is 0 in exact arithmetic is at most a rest of rounding of PyTorch's
+    made = [[part.astype(a.dtype) for part in way(matrix.astype(np.float64), full)] for matrix in a.reshape(-1, m, n)]
     u, s, vh = (np.stack(parts).reshape(a.shape[:-2] + parts[0].shape) for parts in zip(*made, strict=True))
     return u, s, vh
 

@@ -35,11 +35,21 @@ def _one(a: Array, lower: bool) -> tuple[Array, Array]:
     # the upper triangle is read from the end
     turn = slice(None, None, 1 if lower else -1)
     half = np.tril(a[turn, turn])
+    scale = _scale(half)
+    half = half * scale
     q, d, e = _tridiagonal(half + np.tril(half, -1).T)
     d, e, z = d[turn].copy(), e[turn].copy(), np.eye(len(a), dtype=a.dtype)
     _iterate(d, e, z)
     order = np.argsort(d, kind="stable")
-    return d[order], (q[turn, turn] @ z)[:, order]
+    return d[order] / scale, (q[turn, turn] @ z)[:, order]
+
+
+def _scale(a: Array) -> Any:
+    """The factor that LAPACK multiplies a matrix by whose squares might overflow or underflow, 1 for others."""
+    limits, largest = np.finfo(a.dtype), np.abs(a).max()
+    least = np.sqrt(limits.tiny / limits.eps)
+    bounded = largest and np.clip(largest, least, 1 / least)
+    return bounded / largest if largest else largest + 1
 
 
 def _tridiagonal(a: Array) -> tuple[Array, Array, Array]:

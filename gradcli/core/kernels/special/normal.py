@@ -34,17 +34,25 @@ _ONE_TERM, _FIVE_TERMS = 5e7, 50.0
 _ROOT = 0.56418958354775628694807945156
 
 
+def _scaled_in_single(x: Array) -> Array:
+    """exp(x^2) erfc(x) in single precision: PyTorch's kernel rounds squares, and the argument of its polynomials, 400 / (4 + |x|)."""
+    wide, at = _wide(x), np.float32(400) / (np.float32(4) + np.abs(x))
+    right = _wide(_scaled(400 / _wide(at) - 4).astype(np.float32))
+    left = np.where(wide < -26.7, np.inf, 2 * np.exp(_wide(np.where(x < 0, x * x, 0))) - np.where(wide < -6.1, 0, right))
+    return np.where(x < 0, left, right)
+
+
 def erfcx(x: Array) -> Array:
-    """exp(x^2) erfc(x), far out in the steps of PyTorch's kernel, so that the cancellation in its derivative leaves the same."""
-    near = _scaled(_wide(x)).astype(x.dtype)
+    """exp(x^2) erfc(x) in the steps of PyTorch's kernel, so that the cancellation in its derivative leaves the same."""
+    near = _scaled_in_single(x) if x.dtype == np.float32 else _scaled(x)
     far = x > _FIVE_TERMS
     if not far.any():
-        return near
-    number = x.dtype.type
-    root, held = number(_ROOT), np.where(far, x, 1).astype(x.dtype)
-    square = np.where(held > _ONE_TERM, 1, held * held).astype(x.dtype)
-    five = root * (square * (square + number(4.5)) + number(2)) / (held * (square * (square + number(5)) + number(3.75)))
-    return np.where(far, np.where(held > _ONE_TERM, root / held, five), near)
+        return near.astype(x.dtype)
+    root, held = _wide(x.dtype.type(_ROOT)), np.where(far, x, 1)
+    square = _wide(np.where(held > _ONE_TERM, 1, held * held).astype(x.dtype))
+    below = _wide((square * (square + 5)).astype(x.dtype))
+    five = root * (square * (square + 4.5) + 2) / (_wide(held) * (below + 3.75))
+    return np.where(far, np.where(held > _ONE_TERM, root / held, five), near).astype(x.dtype)
 
 
 def log_ndtr(x: Array) -> Array:
@@ -53,7 +61,7 @@ def log_ndtr(x: Array) -> Array:
     low = x < -1
     held = np.where(low, t, -1).astype(x.dtype)
     tail = np.log(erfcx(-held) / 2) - held * held
-    right = np.log1p(-erfc(_wide(np.where(low, 1, t))) / 2).astype(x.dtype)
+    right = np.log1p(-erfc(_wide(np.where(low, 1, t))).astype(x.dtype) / 2)
     return np.asarray(np.where(low, tail, right))
 
 

@@ -399,7 +399,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (mat @ vec).",
         ADDMV,
         Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),
-        out=Out(EXACT),
+        out=Out(EXACT, overlap="partial"),
     ),
     _declared(
         "addr",
@@ -408,7 +408,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * outer(vec1, vec2).",
         ADDR,
         Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),
-        out=True,
+        out=Out(memory="first", overlap="partial"),
     ),
     _declared(
         "addbmm",
@@ -417,7 +417,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (batch1 @ batch2).sum(0).",
         ADDBMM,
         Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),
-        out=Out("self and mat2 must have the same dtype, but got {out} and {result}"),
+        out=Out("self and mat2 must have the same dtype, but got {out} and {result}", silent=True, memory="own"),
     ),
     _declared(
         "baddbmm",

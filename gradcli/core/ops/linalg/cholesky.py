@@ -335,7 +335,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "cholesky_ex",
-        ("Tensor input, *, bool upper=False, bool check_errors=False |outs", cholesky_ex),
+        ("Tensor input, *, bool upper=False, bool check_errors=False |2 outs", cholesky_ex),
         doc="Cholesky's factor, and for each matrix which minor is not positive definite.",
         samples=(Sample("torch.linalg.cholesky_ex(x + x.mT).L", lambda x: np.linalg.cholesky(x + x.T), x=SQUARE),),
         out=Out(EXACT, operator="linalg_cholesky_ex"),

@@ -239,7 +239,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "slogdet",
-        ("Tensor A |outs", _slogdet("linalg_slogdet")),
+        ("Tensor A |2 outs", _slogdet("linalg_slogdet")),
         doc="Sign and logarithm of the absolute value of the determinant.",
         ops=(SLOGDET,),
         samples=(Sample("torch.linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=SQUARE),),
@@ -247,7 +247,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "slogdet",
-        ("Tensor input |outs", _slogdet("slogdet")),
+        ("Tensor input |2 outs", _slogdet("slogdet")),
         doc="Sign and logarithm of the absolute value of the determinant.",
         out=Out(EXACT, operator="_linalg_slogdet", tracked=slice(2)),
     ),

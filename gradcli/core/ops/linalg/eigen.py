@@ -224,10 +224,26 @@ def eigvals(A: Tensor) -> Tensor:
     return EIG(A)[0]  # type: ignore[no-any-return]
 
 
+def _check_values_out(values: list[Any], out: Tensor) -> None:
+    """What `eigvals` looks at before it computes: the shape, the dtype, and whether `out` takes complex numbers."""
+    A: Tensor = values[0]
+    if state.dual is not None:  # a tangent is refused first
+        return
+    check_squares("linalg.eigvals", A)
+    if not A.dtype.is_differentiable:
+        raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
+    if not out.dtype.is_complex:
+        name = {dtypes.float16: "ComplexHalf", dtypes.bfloat16: "ComplexFloat"}.get(A.dtype) or dtypes.complex_of(A.dtype).torch_name
+        raise runtime_error(
+            f"torch.linalg.eigvals: Expected eigenvalues to be safely castable from {name} dtype, but got eigenvalues with dtype "
+            f"{out.dtype.torch_name}"
+        )
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "eigh",
-        ("Tensor input, str UPLO='L' |outs", eigh),
+        ("Tensor input, str UPLO='L' |2 outs", eigh),
         doc="Eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices.",
         ops=(EIGH,),
         samples=(
@@ -245,7 +261,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "eig",
-        ("Tensor input |outs", eig),
+        ("Tensor input |2 outs", eig),
         doc="Eigenvalues and eigenvectors of square matrices.",
         ops=(EIG,),
         samples=(
@@ -259,6 +275,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input", eigvals),
         doc="Eigenvalues of square matrices.",
         samples=(Sample("torch.linalg.eigvals(x).abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),),
-        out=Out(lower=f"torch.{CASTABLE}".replace("{field}", "eigenvalues"), autograd="fallback"),
+        out=Out(autograd="fallback", prepare=_check_values_out),
     ),
 )

@@ -304,7 +304,7 @@ _LDL = Out(EXACT, operator="linalg_ldl_factor_ex", autograd="fallback")
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "geqrf",
-        ("Tensor input |outs", geqrf),
+        ("Tensor input |2 outs", geqrf),
         doc="The QR factorisation as reflections: R with the reflections below it, and their factors.",
         ops=(GEQRF,),
         samples=(Sample(f"torch.geqrf(tensor({TALL}))[1]"),),
@@ -327,14 +327,14 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "ldl_factor",
-        ("Tensor input, *, bool hermitian=False |outs", ldl_factor),
+        ("Tensor input, *, bool hermitian=False |2 outs", ldl_factor),
         doc="The factors L and D of a symmetric matrix, packed, and the pivots.",
         samples=(Sample("torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]]))", None),),
         out=_LDL,
     ),
     LinalgFunction(
         "ldl_factor_ex",
-        ("Tensor input, *, bool hermitian=False, bool check_errors=False |outs", ldl_factor_ex),
+        ("Tensor input, *, bool hermitian=False, bool check_errors=False |3 outs", ldl_factor_ex),
         doc="As ldl_factor, with a number that tells a zero block in place of an error.",
         samples=(Sample("torch.linalg.ldl_factor_ex(tensor([[1., 2.], [2., -1.]])).info", None),),
         out=_LDL,

@@ -78,7 +78,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "inv_ex",
-        ("Tensor A, *, bool check_errors=False |outs", inv_ex),
+        ("Tensor A, *, bool check_errors=False |2 outs", inv_ex),
         doc="The inverse, and for each matrix which pivot was 0.",
         samples=(Sample("torch.linalg.inv_ex(x).inverse", np.linalg.inv, x=SQUARE),),
         out=Out(EXACT, operator="linalg_inv_ex"),

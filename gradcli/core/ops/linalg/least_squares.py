@@ -13,7 +13,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating, wrap_dim
+from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -172,9 +172,19 @@ def _rank_above(input: Tensor, tol: Tolerance, hermitian: bool = False) -> Tenso
 # --- least squares ---
 
 
+def _batch(a: Array, b: Array, vector: bool) -> tuple[int, ...]:
+    """The shape of the batch that is solved. Raises RuntimeError where there is none.
+
+    PyTorch counts its dimensions in the matrix, for a right side that has fewer too, which it then expands to what it has found.
+    """
+    found = common_shape([a.shape[:-2], b.shape[: a.ndim - 2]])
+    return common_shape([found, b.shape[: -1 if vector else -2]])
+
+
 def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tuple[Array, Array]:
     """The solution, and the sums of squares of what is left where PyTorch computes these."""
     right = b[..., None] if vector else b
+    right = np.broadcast_to(right, (*_batch(a, b, vector), *right.shape[-2:]))
     m, n = a.shape[-2:]
     found = np.matmul(_pinv(a, 0.0, _usual(a) if driver == "gelsy" else rcond, False), right)
     # the solution lies where the right side was
@@ -184,7 +194,6 @@ def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tupl
     residuals = np.zeros(0, a.dtype)
     if m > n and driver != "gelsy" and bool((_rank(a, rcond, driver)[0] == n).all() or driver == "gels"):
         residuals = np.square(np.matmul(a, solution) - right).sum(-2)
-        residuals = residuals[..., 0] if vector and a.ndim > 2 else residuals
     return (solution[..., 0] if vector else solution), residuals
 
 
@@ -272,7 +281,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
         raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     if rcond is None:
         _check_epsilon(input)
-    elif not input.dtype.is_floating_point and not input.dtype.is_complex:
+    _batch(input.array, b.array, vector)
+    if rcond is not None and not input.dtype.is_floating_point and not input.dtype.is_complex:
         raise not_implemented("linalg_lstsq_cpu", input.dtype)
     check_floats(name, input, "linalg_lstsq_cpu")
     # gels takes the matrix to have full rank, and gelsd no bound of 1 or more
@@ -327,6 +337,15 @@ def _check_system(name: str, A: Tensor, b: Tensor) -> bool:
     return vector
 
 
+def _resize_to_batch(values: list[Any], out: Tensor) -> None:
+    """`out` of `matrix_rank` has its shape before the matrices are looked at."""
+    shape = values[0].array.shape
+    if len(values) > 3 and any(type(v) is float for v in values[1:]):  # with atol or rtol
+        wrap_dim(-2, len(shape))
+    elif len(shape) > 1 and out.dtype is not dtypes.bool_ and all(v is None or type(v) is bool for v in values[1:]):
+        in_place.resize_out(out, Tensor(np.zeros(shape[:-2]), out.dtype))
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "pinv",
@@ -350,11 +369,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor tol, bool hermitian=False", _rank_above),
         ("Tensor input, float tol, bool hermitian=False", _rank_above),
         doc="How many singular values are not 0 up to rounding.",
-        out=Out(lower=f"torch.{CASTABLE}", autograd="none"),
+        out=Out(lower=f"torch.{CASTABLE}", autograd="none", memory="unchecked", prepare=_resize_to_batch),
     ),
     LinalgFunction(
         "lstsq",
-        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None |outs", lstsq),
+        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None |4 outs", lstsq),
         doc="X that makes the norm of input @ X - b smallest.",
         ops=(LSTSQ,),
         samples=(

@@ -7,6 +7,7 @@ counted from 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, refuse_half, size, wrap_dim
@@ -24,6 +26,7 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
+from gradcli.core.ops.shape.as_strided import resize_
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
@@ -358,7 +361,17 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
         once="lu",
     )
     found = _factor(A, pivot, False, "lu_factor_ex")
-    return named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
+    result = named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
+    return result if out is None else _written(out, result)
+
+
+def _written(outs: Any, results: Sequence[Tensor]) -> Any:
+    """What PyTorch's function, which is in Python, does with `out`: the results are copied into it."""
+    if len(outs) != len(results):
+        raise ProgramError("TypeError", f"expected tuple of {len(results)} elements but got {len(outs)}")
+    for out, result in zip(outs, results, strict=True):
+        in_place.copy_(resize_(out, result.array.shape), result)
+    return outs
 
 
 def _exchanges(packed: Array, pivots: Array) -> Array:
@@ -469,7 +482,7 @@ _FACTOR = Out(EXACT, operator="linalg_lu_factor_ex")
 FUNCTIONS = (
     LinalgFunction(
         "lu",
-        ("Tensor A, *, bool pivot=True |outs", lu_parts),
+        ("Tensor A, *, bool pivot=True |3 outs", lu_parts),
         doc="P, L and U of A = P @ L @ U.",
         ops=(LU,),
         samples=(
@@ -482,7 +495,7 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "lu_factor",
-        ("Tensor A, *, bool pivot=True |outs", lu_factor),
+        ("Tensor A, *, bool pivot=True |2 outs", lu_factor),
         doc="L and U in one matrix, and the row exchanges.",
         ops=(LU_FACTOR,),
         samples=(
@@ -494,7 +507,7 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "lu_factor_ex",
-        ("Tensor A, *, bool pivot=True, bool check_errors=False |outs", lu_factor_ex),
+        ("Tensor A, *, bool pivot=True, bool check_errors=False |3 outs", lu_factor_ex),
         doc="L and U in one matrix, the row exchanges, and where U has a zero on its diagonal.",
         samples=(Sample("torch.linalg.lu_factor_ex(x)[0]", None, x=_A),),
         out=_FACTOR,
@@ -522,7 +535,7 @@ FUNCTIONS = (
     ),
     Function(
         "lu_unpack",
-        ("Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True |outs", lu_unpack),
+        ("Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True |3 outs", lu_unpack),
         doc="P, L and U of what lu_factor returned.",
         ops=(UNPACK,),
         samples=(

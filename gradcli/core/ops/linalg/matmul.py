@@ -14,9 +14,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.write_checks import bump
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products import DOT_OUT, MM, bmm, check_product, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.products import DOT_OUT, MM, bmm, check_product, dot, is_column_major, mm, mv, resize_to_number
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand
@@ -189,17 +190,27 @@ def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
     return CLONE(tensors[0]) if len(tensors) == 1 else multi_dot(tensors)
 
 
+def into_row(out: Tensor, result: Tensor) -> None:
+    """The product of a vector and a matrix is written into `out` as a matrix of one row, which is squeezed then."""
+    if out.dtype is result.dtype:
+        in_place.resize_out(out, Tensor(result.array[None], result.dtype))
+        out.array = out.array[0]
+        bump(out)
+
+
 def _matmul_out(input: Tensor, other: Tensor) -> Out:
     def check_no_graph(values: list[Any], out: Tensor) -> None:
         if state.enabled and any(t.requires_grad for t in (input, other, out)):
             raise no_graph("matmul")
+        if ranks == (1, 1):
+            resize_to_number(values, out)
 
     ranks = input.array.ndim, other.array.ndim
     if ranks == (1, 1):
         return Out(DOT_OUT, operator="dot", first=True, prepare=check_no_graph)
-    return Out(
-        EXACT, operator="bmm" if min(ranks) > 2 else "mv" if ranks == (2, 1) else "mm", prepare=check_no_graph if min(ranks) else None
-    )
+    check = into_row if ranks == (1, 2) else None
+    operator = "bmm" if min(ranks) > 2 else "mv" if ranks == (2, 1) else "mm"
+    return Out(EXACT, operator=operator, memory="own", prepare=check_no_graph if min(ranks) else None, check=check)
 
 
 _MULTI_DOT = Out("multi_dot(): expected out tensor to have dtype {result_c} but got {out_c}", operator="mm", late=True)

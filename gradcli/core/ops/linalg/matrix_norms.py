@@ -110,7 +110,7 @@ def cond(A: Tensor, p: Any = None) -> Any:
     elif A.array.ndim < 2:
         raise shape_error("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
-        raise runtime_error(f"linalg.cond got an invalid norm type: {formatted(p)}")
+        raise runtime_error(f"linalg.cond got an invalid norm type: {formatted(p) if isinstance(p, str) else format(p, 'g')}")
     if not A.array.size:
         return Tensor(np.zeros(A.array.shape[:-2], A.dtype.real.np), A.dtype.real)
     if p == "nuc":

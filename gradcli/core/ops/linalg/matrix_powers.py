@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import CASTABLE, EXACT, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
@@ -20,6 +21,7 @@ from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -108,14 +110,34 @@ def _by_terms(x: Array) -> Array:
 
 _A: Any = [[0.5, 2.0], [-1.0, 0.25]]
 
+
+def _power_out(input: Tensor, n: int) -> Out:
+    """The last product is written into `out`; where there is none, the result is copied."""
+    lower = CASTABLE.replace("{name}", "matrix_power")
+
+    def check_no_graph(out: Tensor, result: Tensor) -> None:
+        if state.enabled and (input.requires_grad or out.requires_grad):
+            raise no_graph("matmul")
+
+    def forget_graph(values: list[Any], out: Tensor) -> None:
+        values[0] = Tensor(input.array, input.dtype)
+
+    if n == -1:
+        return Out(EXACT, lower=lower, operator="linalg_inv_ex", row_major="always")
+    if n in (0, 1):
+        return Out(lower=lower, autograd="composed", prepare=None if n else forget_graph)
+    return Out(EXACT, lower=lower, operator="bmm" if input.array.ndim > 2 else "mm", late=True, memory="own", check=check_no_graph)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "matrix_power",
         ("Tensor input, int n", matrix_power),
         doc="A times itself n times; a negative n takes the inverse.",
         samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=SQUARE),),
+        out=_power_out,
     ),
-    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
+    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times.", out=_power_out),
     LinalgFunction(
         "matrix_exp",
         ("Tensor input", matrix_exp),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
@@ -18,6 +19,7 @@ from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -234,12 +236,21 @@ def exact_out(name: str) -> Callable[..., Out]:
     def rule(*values: Any) -> Out:
         if any(type(v) is DType for v in values):
             raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
-        return Out(EXACT)
+        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any")
 
     return rule
 
 
 DOT_OUT = "result dtype {out} does not match input dtype {result}"
+
+
+def resize_to_number(values: Sequence[Any], out: Tensor) -> None:
+    """The product of two vectors gives `out` its shape before anything else."""
+    if not (state.enabled and any(t.requires_grad for t in (*values, out))):  # which is refused first
+        in_place.resize_out(out, Tensor(np.zeros(()), out.dtype))
+
+
+_DOT = Out(DOT_OUT, first=True, prepare=resize_to_number)
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
@@ -259,7 +270,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.matmul,
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
-        out=Out(EXACT),
+        out=Out(EXACT, memory="unchecked", overlap="any"),
     ),
     Function(
         "dot",
@@ -268,7 +279,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.dot,
         ops=(DOT,),
         samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
-        out=Out(DOT_OUT, first=True),
+        out=_DOT,
     ),
     Function(
         "vdot",
@@ -276,7 +287,7 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="As dot, of the conjugate of input.",
         ops=(VDOT,),
         samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
-        out=Out(DOT_OUT, first=True),
+        out=_DOT,
     ),
     Function(
         "bmm",

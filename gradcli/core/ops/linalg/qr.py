@@ -132,8 +132,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
 
-def _old_qr(input: Tensor, some: bool = True) -> Any:
-    """The older form, with PyTorch's deprecation warning."""
+def _warn(*_: Any) -> None:
     warnings.emit(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
         "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
@@ -141,13 +140,18 @@ def _old_qr(input: Tensor, some: bool = True) -> Any:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2505.)",
         once="qr",
     )
+
+
+def _old_qr(input: Tensor, some: bool = True) -> Any:
+    """The older form, with PyTorch's deprecation warning."""
+    _warn()
     return named("qr", "Q", "R")(tuple(qr(input, "reduced" if some else "complete")))
 
 
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "qr",
-        ("Tensor A, str mode='reduced' |outs", qr),
+        ("Tensor A, str mode='reduced' |2 outs", qr),
         doc="Q with orthonormal columns and upper triangular R with A = Q @ R.",
         ops=(QR,),
         samples=(
@@ -158,9 +162,9 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "qr",
-        ("Tensor input, bool some=True |outs", _old_qr),
+        ("Tensor input, bool some=True |2 outs", _old_qr),
         doc="An orthogonal and an upper triangular factor; deprecated.",
         samples=(Sample("torch.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=WIDE),),
-        out=Out(EXACT, operator="linalg_qr", tracked=slice(2)),
+        out=Out(EXACT, operator="linalg_qr", tracked=slice(2), prepare=_warn),
     ),
 )

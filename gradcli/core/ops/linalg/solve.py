@@ -253,7 +253,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     LinalgFunction(
         "solve_ex",
-        ("Tensor A, Tensor B, *, bool left=True, bool check_errors=False |outs", solve_ex),
+        ("Tensor A, Tensor B, *, bool left=True, bool check_errors=False |2 outs", solve_ex),
         doc="X of A @ X = B, and for each matrix which pivot was 0.",
         samples=(Sample("torch.linalg.solve_ex(x, y).result", np.linalg.solve, x=SQUARE, y=WIDE),),
         out=Out(EXACT, operator="_linalg_solve_ex"),

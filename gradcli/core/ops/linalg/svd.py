@@ -21,6 +21,7 @@ from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.ops.shape.transpose import mT
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -175,10 +176,21 @@ def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     return svd_parts(A, False, driver)[1]
 
 
+def _old_svd_out(input: Tensor, some: bool, compute_uv: bool) -> Out:
+    def check(values: list[Any], _: Any) -> None:
+        if input.array.ndim < 2 and not (state.enabled and input.requires_grad):  # which is refused first
+            raise shape_error("linalg.svd: The input tensor A must have at least 2 dimensions.")
+
+    if compute_uv:
+        return Out(EXACT, operator="_linalg_svd", tracked=slice(3), prepare=check, writes=(1, 1, 3))
+    text = "torch.svd: Expected out tensor to have dtype {result} but got {out} instead"
+    return Out(text, first=True, operator="_linalg_svd", tracked=slice(3))
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "svd",
-        ("Tensor A, bool full_matrices=True, *, str? driver=None |outs", svd),
+        ("Tensor A, bool full_matrices=True, *, str? driver=None |3 outs", svd),
         doc="Singular value decomposition A = U @ diag(S) @ Vh.",
         ops=(SVD,),
         samples=(
@@ -189,9 +201,9 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "svd",
-        ("Tensor input, bool some=True, bool compute_uv=True |outs", _old_svd),
+        ("Tensor input, bool some=True, bool compute_uv=True |3 outs", _old_svd),
         doc="Singular value decomposition; use linalg.svd.",
-        out=Out(EXACT, operator="_linalg_svd", tracked=slice(3)),
+        out=_old_svd_out,
     ),
     LinalgFunction(
         "svdvals",

@@ -18,6 +18,7 @@ from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.sum_mean import SUM
+from gradcli.core.ops.shape.squeeze import squeeze
 from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
@@ -64,7 +65,7 @@ def _dot(x: Tensor, y: Tensor) -> Tensor:
     """The sum of all products; PyTorch's library takes rows without gaps alone."""
     if x.array.flags.c_contiguous and y.array.flags.c_contiguous:
         return dot(flatten(x), flatten(y))
-    total: Tensor = SUM(add_multiply.mul(reshape(x, (-1,)), reshape(y, (-1,))), x.dtype)
+    total: Tensor = SUM(add_multiply.mul(squeeze(x), squeeze(y)), x.dtype)
     return total
 
 

@@ -12,7 +12,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, substitution
+from gradcli.core.kernels import Array, memory_format, substitution
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
@@ -43,6 +43,17 @@ def _matrix_rule(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool, 
     return _triangle(xp, whole, upper, unitriangular)
 
 
+def _right_rule(xp: Any, grad: Any, A: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    back, matrix = xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular), xp.plain(A)
+    if matrix.dtype.kind == "c" and matrix.flags.c_contiguous and matrix.shape[:-2] == grad.shape[:-2]:
+        # PyTorch need not copy the adjoint of such a matrix, and then gives the library a result in rows
+        rows = memory_format.contiguous(xp.plain(back))
+        if type(back) is not Tensor:
+            return rows
+        back.array = rows
+    return back
+
+
 def _triangle(xp: Any, gradient: Any, upper: bool, unitriangular: bool) -> Any:
     """The part of a gradient that reaches a triangle, whose diagonal is constant if `unitriangular`."""
     return xp.call(TRIU, gradient, int(unitriangular)) if upper else xp.call(TRIL, gradient, -int(unitriangular))
@@ -61,7 +72,7 @@ TRIANGULAR: Op = Op(
         _matrix_rule,
         f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
     ),
-    B=Rule(lambda xp, grad, A, upper, left, unitriangular: xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular), _TRIANGLE),
+    B=Rule(_right_rule, _TRIANGLE),
 )
 
 
@@ -169,11 +180,11 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=SQUARE, y=WIDE),),
-        out=Out("expected scalar type {result} but found {out}"),
+        out=Out("expected scalar type {result} but found {out}", kernel_first=True, overlap="partial"),
     ),
     Function(
         "triangular_solve",
-        ("Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False |outs", triangular_solve),
+        ("Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False |2 outs", triangular_solve),
         doc="X of A @ X = input where A is a triangle; use linalg.solve_triangular.",
         ops=(OLD_TRIANGULAR,),
         samples=(

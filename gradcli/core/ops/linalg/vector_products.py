@@ -142,7 +142,13 @@ def _find_dim(values: list[Any], out: Tensor) -> None:
 
 def _vecdot_out(x: Tensor, y: Tensor, dim: int) -> Out:
     operator = "vdot" if x.array.ndim == y.array.ndim == 1 else "sum"
-    return Out("linalg.vecdot: Expected out of dtype{result} but found {out}", operator=operator, late=True)
+    return Out(
+        "linalg.vecdot: Expected out of dtype{result} but found {out}",
+        operator=operator,
+        first=x.dtype.is_differentiable,
+        late=True,
+        memory="unchecked",
+    )
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -151,21 +157,21 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True),
+        out=Out(operator="mul", late=True, memory="first", overlap="any"),
     ),
     Function(
         "ger",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements; use outer.",
         samples=(Sample("ger(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True, prepare=_warn_of_ger),
+        out=Out(operator="mul", late=True, memory="first", overlap="any", prepare=_warn_of_ger),
     ),
     Function(
         "kron",
         ("Tensor input, Tensor other", kron),
         doc="The Kronecker product.",
         samples=(Sample("kron(x, y)", np.kron, x=TALL, y=SQUARE_2),),
-        out=Out(operator="mul", late=True, resized_first=True, prepare=_make_contiguous),
+        out=Out(operator="mul", late=True, resized_first=True, writes=0, overlap="partial", prepare=_make_contiguous),
     ),
     LinalgFunction(
         "cross",
@@ -173,14 +179,14 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
         samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT),
+        out=Out(EXACT, overlap="any"),
     ),
     Function(
         "cross",
         ("Tensor input, Tensor other, int? dim=None", _old_cross),
         doc="The vector product along dim.",
         samples=(Sample("cross(x, y, dim=1)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT, operator="linalg_cross", prepare=_find_dim),
+        out=Out(EXACT, operator="linalg_cross", overlap="any", prepare=_find_dim),
     ),
     LinalgFunction(
         "vecdot",
