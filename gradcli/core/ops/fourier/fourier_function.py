@@ -56,6 +56,7 @@ def fourier_out(name: str) -> Callable[..., Out]:
         return Out(
             operator=operator,
             autograd="fallback" if operator == "conj_physical" else "derivative",
+            last_step=operator == "conj_physical",
             late=True,
             prepare=(lambda values, out: check(out)) if first else None,
             check=check_last,

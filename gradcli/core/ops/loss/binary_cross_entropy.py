@@ -18,6 +18,7 @@ from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import common_shape, require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
+from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.loss.loss_reduction import (
     N,
     W,
@@ -25,7 +26,6 @@ from gradcli.core.ops.loss.loss_reduction import (
     legacy_reduction,
     reduced_array,
     reduction_number,
-    share,
     under_torch,
 )
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
@@ -47,37 +47,16 @@ def _weighted(values: Any, weight: Array | None) -> Any:
     return values if weight is None else values * weight
 
 
-def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
-    """The weight and the share of each element in the result, as an array."""
-    return np.asarray(_weighted(x.dtype.type(share(x, reduction)), weight), x.dtype)
-
-
 def _bce(x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
     values = (target - 1) * np.maximum(elementary.log1p(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
     return reduced_array(_weighted(values, weight), reduction)
 
 
 def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
-    values = grad * (x - target) / np.maximum((1 - x) * x, x.dtype.type(_LEAST))
-    made = np.asarray(_weighted(values, weight) * x.dtype.type(share(x, reduction)))
+    least = x.dtype.type(np.float32(_LEAST))  # a number of single precision in PyTorch's kernel
+    values = _weighted(grad * (x - target) / np.maximum((1 - x) * x, least), weight)
+    made = np.asarray(values / np.float64(x.size) if reduction == "mean" else values, x.dtype)
     return memory_format.laid_out(made, memory_format.preserved(x))
-
-
-def _slope(xp: Any, grad: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
-    slope = grad * (input - target) / xp.maximum((1.0 - input) * input, _LEAST)
-    return scalars.times_data(xp, slope, _factor(weight, xp.plain(input), reduction))
-
-
-def _curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
-    square = (1.0 - input) * input * ((1.0 - input) * input)
-    curvature = (input * input - 2.0 * input * target + target) / xp.maximum(square, _LEAST * _LEAST)
-    return grad * grad_output * scalars.times_data(xp, curvature, _factor(weight, xp.plain(input), reduction))
-
-
-def _mixed(xp: Any, grad: Any, grad_output: Any, input: Any, weight: Any, reduction: str) -> Any:
-    """The derivative of the slope by the target."""
-    mixed = -grad * grad_output / xp.maximum((1.0 - input) * input, _LEAST)
-    return scalars.times_data(xp, mixed, _factor(weight, xp.plain(input), reduction))
 
 
 def _scaled(xp: Any, values: Any, weight: Array | None, x: Any, reduction: str) -> Any:
@@ -85,6 +64,30 @@ def _scaled(xp: Any, values: Any, weight: Array | None, x: Any, reduction: str) 
     if weight is not None:
         values = scalars.times_data(xp, values, weight)
     return scalars.over(xp, values, xp.plain(x).size) if reduction == "mean" else values
+
+
+def _slope(xp: Any, grad: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
+    slope = (input - target) / (_above_zero(xp, input) * _above_zero(xp, scalars.from_number(xp, 1, input)))
+    return _scaled(xp, slope * grad, weight, input, reduction)
+
+
+def _above_zero(xp: Any, x: Any) -> Any:
+    return scalars.plus(xp, x, _LEAST)
+
+
+def _curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
+    """Each factor of the denominator is squared for itself, so that in half precision it may underflow, as in PyTorch."""
+    squares = [xp.call(POW_SCALAR, _above_zero(xp, x), 2) for x in (input, scalars.from_number(xp, 1, input))]
+    curvature = (input * input - scalars.times(xp, input, 2) * target + target) / (squares[0] * squares[1])
+    return _scaled(xp, curvature * (grad * grad_output), weight, input, reduction)
+
+
+def _mixed(xp: Any, grad: Any, grad_output: Any, input: Any, weight: Any, reduction: str) -> Any:
+    """The derivative of the slope by the target."""
+    mixed = -grad * grad_output
+    if weight is not None:
+        mixed = scalars.times_data(xp, mixed, weight)
+    return _scaled(xp, mixed / xp.maximum(scalars.from_number(xp, 1, input) * input, _LEAST), None, input, reduction)
 
 
 def _target_slope(xp: Any, grad: Any, input: Any, weight: Array | None, reduction: str) -> Any:
@@ -97,10 +100,11 @@ BCE_BACKWARD = Op(
     _bce_backward,
     "grad_output input target",
     "weight reduction",
-    grad_output=Rule(_slope, _BCE),
+    grad_output=Rule(_slope, W + N + "grad * (input - target) / ((input + 1e-12) * (1 - input + 1e-12)) * w / n"),
     input=Rule(
         _curvature,
-        W + N + "d = input * (1 - input); grad * grad_output * (input**2 - 2 * input * target + target) / (d * d).clamp_min(1e-24) * w / n",
+        W + N + "d = (input + 1e-12)**2 * (1 - input + 1e-12)**2; "
+        "grad * grad_output * (input**2 - 2 * input * target + target) / d * w / n",
     ),
     target=Rule(_mixed, W + N + "-grad * grad_output / (input * (1 - input)).clamp_min(1e-12) * w / n"),
 )
@@ -142,13 +146,15 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     if pos_weight is None:
+        first = xp.call(SIGMOID, input)
         if xp is numeric:  # PyTorch subtracts in place where nothing is recorded
             check_into(input, target)
-        result = (xp.call(SIGMOID, input) - target) * grad
+        result = (first - target) * grad
     else:
-        t = scalars.times_data(xp, target, pos_weight)
-        result = ((t + 1.0 - target) * xp.call(SIGMOID, input) - t) * grad
-    return _scaled(xp, result, weight, input, reduction)
+        first = scalars.data_times(xp, pos_weight, target)
+        result = ((first + 1.0 - target) * xp.call(SIGMOID, input) - first) * grad
+    slope = _scaled(xp, result, weight, input, reduction)
+    return memory_format.like_operands(slope, (first,)) if xp is numeric else slope
 
 
 def _logits_target_slope(

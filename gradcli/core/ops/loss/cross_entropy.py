@@ -60,7 +60,7 @@ def _forward(x: Array, target: Array, weight: Array | None, reduction: str, igno
     if not axis:
         target = target.reshape(())
     classes, each = _weighted(x, target, weight, ignore_index)
-    chosen = np.take_along_axis(x, np.expand_dims(classes, axis), axis).squeeze(axis)
+    chosen = np.take_along_axis(x, np.expand_dims(classes, axis), axis).squeeze(axis) if x.shape[axis] else 0.0  # all are ignored
     values = np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype)
     if reduction == "none" and axis:
         return values
@@ -81,7 +81,8 @@ def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduct
         each = np.asarray(each / total(each))
     values = np.where(target != ignore_index, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
     out = np.zeros(x.shape, x.dtype)
-    np.put_along_axis(out, np.expand_dims(classes, axis), np.expand_dims(values, axis), axis)
+    if x.shape[axis]:
+        np.put_along_axis(out, np.expand_dims(classes, axis), np.expand_dims(values, axis), axis)
     return out
 
 

@@ -20,7 +20,7 @@ from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import result_dtype_error
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import not_implemented, refuse_half, require_floating, scalar_type_error, size, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
@@ -29,7 +29,7 @@ from gradcli.core.ops.operators import BINARY, ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.rules import check_no_gradient, moves, not_differentiable
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -41,10 +41,20 @@ def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
     return reduced_array(elementary.log1p(elementary.exp(-target * x)), reduction)
 
 
+def _negated(target: Array, x: Array) -> Array:
+    """The negatives of targets, of bytes modulo 256, in the dtype of x. Raises RuntimeError for bool."""
+    if target.dtype == np.bool_:
+        catalog.function("neg")(wrap(target))
+    return (-target).astype(x.dtype, copy=False)
+
+
 def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) -> Any:
-    target = target.astype(x.dtype, copy=False)
-    z = elementary.exp(-target * x)
-    return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
+    negated = _negated(target, x)
+    product = memory_format.like_operands(negated * x, (negated, x))
+    z = memory_format.like_operands(elementary.exp(product), (product,))
+    norm = np.result_type(x, np.float32).type(share(x, reduction))
+    made = (target.astype(x.dtype, copy=False) * z * -norm).astype(x.dtype, copy=False)
+    return memory_format.like_operands(made / (z + 1) * grad, (target, z))
 
 
 def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction: str) -> Any:
@@ -55,8 +65,8 @@ def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction:
 
 def _soft_margin_curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Array, reduction: str) -> Any:
     x = xp.plain(input)
+    z = xp.exp(scalars.times_data(xp, input, np.broadcast_to(_negated(target, x), x.shape)))
     target = np.broadcast_to(target.astype(x.dtype, copy=False), x.shape)
-    z = xp.exp(scalars.times_data(xp, input, -target))
     slope = scalars.times_data(xp, grad * grad_output, target * target) * z / ((z + 1) * (z + 1))
     return scalars.over(xp, slope, x.size) if reduction == "mean" else slope
 
@@ -76,7 +86,7 @@ SOFT_MARGIN = Op(
     "input",
     "target reduction",
     layout="iterated",
-    jvp="transpose",
+    jvp=lambda xp, inputs, attrs, tangents, _: reduced(xp.call(SOFT_MARGIN_BACKWARD, tangents[0], inputs[0], attrs[0], "none"), attrs[1]),
     input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
 )
 
@@ -133,7 +143,8 @@ def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | Non
     own = _one_hot(x.shape, target, x.dtype)
     weights = _weights(x.shape, target, weight, x.dtype)
     short = _positive(x.dtype.type(margin) + x - np.where(own == 1, x, 0).sum(-1, keepdims=True)) ** p
-    return reduced_array(np.asarray(np.where((short > 0) & (own == 0), short * weights, 0).sum(-1) / x.shape[-1], x.dtype), reduction)
+    losses = np.where((short > 0) & (own == 0), short * weights, 0).sum(-1) / x.shape[-1]
+    return reduced_array(losses.astype(x.dtype).reshape(target.shape), reduction)
 
 
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
@@ -141,7 +152,7 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
     own = _one_hot(shape, target, dtype)
     short = scalars.plus(xp, input - xp.sum(xp.where(own == 1, input, 0.0), -1, True), margin)
     counts = ((xp.plain(short) > 0) * (1 - own) * _weights(shape, target, weight, dtype) / shape[-1]).astype(dtype)
-    slope = _each(xp, grad, math.prod(shape[:-1]), reduction)
+    slope = _each(xp, xp.reshape(grad, shape[:-1]) if reduction == "none" else grad, math.prod(shape[:-1]), reduction)
     pushed = xp.where(counts != 0, scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts), 0.0)
     return pushed - scalars.times_data(xp, xp.sum(pushed, -1, True), own)
 
@@ -224,6 +235,8 @@ def _multi_margin_loss(input: Tensor, target: Tensor, p: float, margin: float, w
         _check_kernel("multi_margin_loss_cpu_kernel", input)
         if target.dtype is not dtypes.int64:
             raise scalar_type_error(dtypes.int64, target.dtype)
+        if weight is not None and weight.dtype is not input.dtype:
+            raise scalar_type_error(input.dtype, weight.dtype)
         if target.array.min() < 0 or target.array.max() >= classes:
             raise runtime_error("target out of range")
     if not shape:
@@ -364,7 +377,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(MULTI_MARGIN,),
         samples=(
             Sample("F.multi_margin_loss(x, tensor([0, 2]))", None, x=_X),
-            Sample("F.multi_margin_loss(x, tensor([0, 2]), 2, 0.7, tensor([1., 2., 0.5]), reduction='none')", None, x=_X),
+            Sample("F.multi_margin_loss(x, tensor([0, 2]), 2, 0.7, x.new_tensor([1., 2., 0.5]), reduction='none')", None, x=_X),
             Sample("F.multi_margin_loss(x, tensor(1), reduction='sum')", None, x=_X[0]),
         ),
     ),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.summation import LARGEST, total
@@ -26,6 +27,11 @@ _reduce: Any = np.add.reduce
 
 #: numpy adds pairwise along the last axis only: longer sums along other axes are computed in double precision
 _LONG = 256
+
+
+def into_given_dtype(*values: Any) -> Out:
+    """How sums and products take `out`: they compute in its dtype, unless the call, in its last argument, gives one."""
+    return Out("" if values[-1] is None else EXACT, own_dtype=True, memory="unchecked")
 
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:

@@ -50,6 +50,11 @@ def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
 _add_up, _multiply_up = _accumulate(np.add), _accumulate(np.multiply)
 
 
+def _as_input(xp: Any, grad: Any, dtype: DType, input_dtype: DType) -> Any:
+    """The gradient of a result of `dtype` in the dtype of the input."""
+    return grad if dtype is input_dtype else xp.cast(grad, input_dtype)
+
+
 def _backwards(xp: Any, x: Any, dim: int) -> Any:
     """The running sum, begun at the end."""
     if not np.ndim(xp.plain(x)) or xp.plain(x).shape[dim] <= 1:
@@ -64,7 +69,7 @@ CUMSUM = Typed(
     "input",
     "dim dtype",
     input=Rule(
-        lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, grad if dtype is input_dtype else xp.cast(grad, input_dtype), dim),
+        lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, _as_input(xp, grad, dtype, input_dtype), dim),
         "grad.flip(dim).cumsum(dim).flip(dim)",
     ),
     complex=True,
@@ -113,8 +118,8 @@ def _cumprod_with_zeros_traced(grad: Tensor, x: Tensor, dim: int) -> Any:
     return made
 
 
-def _cumprod_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
-    x = xp.plain(input)
+def _cumprod_rule(xp: Any, grad: Any, input: Any, input_dtype: DType, out: Any, dim: int, dtype: DType) -> Any:
+    x, grad = xp.plain(input), _as_input(xp, grad, dtype, input_dtype)
     if x.size <= 1 or x.shape[dim] == 1:
         return grad
     if np.all(x):
@@ -312,7 +317,7 @@ def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -
 CUMMAX = _running_record("CummaxBackward0", np.maximum, np.greater_equal)
 CUMMIN = _running_record("CumminBackward0", np.minimum, np.less_equal)
 
-_RUNNING = Out("expected scalar_type {result} but found {out}", first=True)
+_RUNNING_DTYPE = "expected scalar_type {result} but found {out}"
 _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
@@ -327,11 +332,11 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
 
     return Function(
         name,
-        ("Tensor input, int dim |outs", run),
+        ("Tensor input, int dim |2 outs", run),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=_RUNNING,
+        out=Out(_RUNNING_DTYPE, first=True, memory="unchecked", overlap="partial"),
     )
 
 
@@ -343,7 +348,7 @@ FUNCTIONS = (
         ops=(CUMSUM,),
         samples=(Sample("cumsum(x, 0)", np.cumsum, x=_X), Sample("x.cumsum(-1)", lambda x: np.cumsum(x, -1), x=_M)),
         written=(_written(CUMSUM, "cumsum_out_cpu"),),
-        out=Out(EXACT, own_dtype=True),
+        out=Out(EXACT, own_dtype=True, overlap="partial"),
     ),
     Function(
         "cumprod",
@@ -356,7 +361,7 @@ FUNCTIONS = (
             Sample("cumprod(x, 0)", np.cumprod, x=[2.0, 0.0, 3.0, 4.0]),
         ),
         written=(_written(CUMPROD, "cumprod_out_cpu"),),
-        out=Out(EXACT, own_dtype=True),
+        out=Out(EXACT, own_dtype=True, overlap="partial"),
     ),
     _running_extremes("cummax", CUMMAX, "Running maximum along dim, and where it is.", np.maximum.accumulate),
     _running_extremes("cummin", CUMMIN, "Running minimum along dim, and where it is.", np.minimum.accumulate),
@@ -366,6 +371,6 @@ FUNCTIONS = (
         doc="log of the running sum of exponentials, without overflow.",
         ops=(LOGCUMSUMEXP,),
         samples=(Sample("logcumsumexp(x, 0)", lambda x: np.log(np.cumsum(np.exp(x))), x=_X),),
-        out=_RUNNING,
+        out=Out(_RUNNING_DTYPE, first=True, overlap="partial"),
     ),
 )

@@ -37,8 +37,7 @@ def _difference(x: Tensor, dim: int) -> Any:
 
 def _copied(input: Tensor) -> Tensor:
     """A tensor of zeros that the input is written into, as PyTorch does."""
-    zeros = np.zeros_like(memory_format.copy(input.array))
-    return in_place.copy_(Tensor(zeros, input.dtype), input)
+    return in_place.copy_(Tensor(memory_format.zeros_like(input.array), input.dtype), input)
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
@@ -286,7 +285,9 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
 def _diff_out(input: Tensor, n: int, *_: Any) -> Out:
-    return Out(operator="sub", late=True) if n else Out("expected scalar_type {result} but found {out}", autograd="composed")
+    if n:
+        return Out(operator="sub", late=True, memory="first", overlap="any")
+    return Out("expected scalar_type {result} but found {out}", autograd="composed")
 
 
 FUNCTIONS = (

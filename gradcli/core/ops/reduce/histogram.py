@@ -284,7 +284,7 @@ _SAME = (
 FUNCTIONS = (
     Function(
         "bincount",
-        ("Tensor input, Tensor? weights=None, int minlength=0", bincount),
+        ("Tensor input, Tensor? weights=None, symint minlength=0", bincount),
         doc="How often each non-negative integer occurs.",
         samples=(Sample("bincount(tensor([1, 3, 1]))"),),
     ),
@@ -293,17 +293,19 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
         doc="How many elements fall into each of equal bins.",
         samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
-        out=Out(_SAME.format(field="hist", more=""), first=True),
+        out=Out(_SAME.format(field="hist", more=""), first=True, memory="unchecked"),
     ),
     Function(
         "histogram",
-        ("Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False |outs", _histogram_of),
-        ("Tensor input, int bins=100, *, floats? range=None, Tensor? weight=None, bool density=False |outs", _histogram_in),
+        ("Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False |2 outs", _histogram_of),
+        ("Tensor input, int bins=100, *, floats? range=None, Tensor? weight=None, bool density=False |2 outs", _histogram_in),
         doc="How many elements lie between edges.",
         samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
         out=Out(
             {"hist": _SAME.format(field="hist", more=""), "bin_edges": _SAME.format(field="bin_edges", more=" for dimension 0")},
             autograd="fallback",
+            memory="own",
+            overlap="partial",
         ),
     ),
     Function(

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import EXACT, UNMET, Out
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
@@ -22,7 +22,7 @@ from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 _EVEN = "shared equally among the elements that are the extremum"
 _FIRST = "to the first of equal elements"
@@ -242,14 +242,14 @@ def _max_or_min(
 
     def out_rule(input: Tensor, other: Any = None, *_: Any) -> Out:
         if other is None:
-            return Out(lower=_UNCASTABLE, first=True)
-        return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT)
+            return Out(lower=_UNCASTABLE, first=True, memory="resized", overlap="")
+        return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT, memory="resized", overlap="")
 
     return Function(
         name,
         ("Tensor input", of_all),
         ("Tensor input, Tensor other", of_two),
-        ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
+        ("Tensor input, int dim, bool keepdim=False |2 outs", of_dim),
         doc=f"The {most} element; along dim, values and indices; of two tensors, the {more} of each pair.",
         ops=(whole, along, pair),
         samples=(
@@ -262,7 +262,11 @@ def _max_or_min(
     )
 
 
-_EXTREMA = Out("Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype.", first=True)
+_EXTREMA = Out(
+    "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype.",
+    first=True,
+    memory="unchecked",
+)
 
 FUNCTIONS = (
     _max_or_min("max", MAX_ALL, MAX_DIM, MAXIMUM, "largest", "larger", np.max, np.maximum),
@@ -284,7 +288,7 @@ FUNCTIONS = (
     ),
     Function(
         "aminmax",
-        ("Tensor input, *, int? dim=None, bool keepdim=False |outs", aminmax),
+        ("Tensor input, *, int? dim=None, bool keepdim=False |2 outs", aminmax),
         doc="The smallest and the largest elements, as a pair (min, max).",
         ops=(AMINMAX,),
         samples=(Sample("aminmax(x).max", np.max, x=_M), Sample("x.aminmax(dim=0).min", lambda x: np.min(x, 0), x=_M)),
@@ -295,13 +299,13 @@ FUNCTIONS = (
         ("Tensor input, int? dim=None, bool keepdim=False", _arg("argmax", np.argmax)),
         doc="The index of the largest element, the first of equal ones.",
         samples=(Sample("argmax(tensor([1., 3., 2.]))"),),
-        out=Out(EXACT, dtype=dtypes.int64),
+        out=Out(EXACT, dtype=dtypes.int64, memory="unchecked"),
     ),
     Function(
         "argmin",
         ("Tensor input, int? dim=None, bool keepdim=False", _arg("argmin", np.argmin)),
         doc="The index of the smallest element, the first of equal ones.",
         samples=(Sample("argmin(tensor([1., 3., 2.]))"),),
-        out=Out(EXACT, dtype=dtypes.int64),
+        out=Out(EXACT, dtype=dtypes.int64, memory="unchecked"),
     ),
 )

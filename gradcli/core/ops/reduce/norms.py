@@ -14,12 +14,13 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
-from gradcli.core.kernels.summation import total
+from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels.summation import LARGEST, in_order, total
 from gradcli.core.ops.checks import Number, size, with_method, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise.add_multiply import MUL, sub
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
+from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.elementwise.signs import SGN
 from gradcli.core.ops.index.masked import FILLED
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -49,14 +50,25 @@ def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, power
     elif order == 0:
         value = total(wide != 0, axis=dims, keepdims=keepdim)
     elif order == 1:
-        value = total(size, axis=dims, keepdims=keepdim)
+        value = _in_order(size, dims, keepdim)
     elif order == 2 and wide.dtype == np.float32 and wide.ndim and dims and wide.size:
         value = _euclidean(wide, dims, keepdims=keepdim)
     elif order == 2:
         value = np.sqrt(total(wide * wide, axis=dims, keepdims=keepdim))
     else:
-        value = total(size**order, axis=dims, keepdims=keepdim) ** (1 / order)
+        power = size.dtype.type(order)
+        value = elementary.power(_in_order(elementary.power(size, power), dims, keepdim), 1 / power)
     return np.asarray(value).astype(x.dtype)
+
+
+def _in_order(x: Array, dims: tuple[int, ...], keepdims: bool) -> Array:
+    """The sum along dimensions, element after element in the order of memory, as PyTorch's kernel adds powers."""
+    if not 0 < x.size <= LARGEST:
+        return np.asarray(total(x, axis=dims, keepdims=keepdims))
+    kept = [d for d in range(x.ndim) if d not in dims]
+    rows = x.transpose(*sorted(dims, key=lambda d: -x.strides[d]), *kept).reshape(-1, *(x.shape[d] for d in kept))
+    shape = [1 if d in dims else n for d, n in enumerate(x.shape) if keepdims or d not in dims]
+    return np.asarray(in_order(rows)).reshape(shape)
 
 
 #: PyTorch's kernel has 8 partial sums, and squares the remaining elements 4 at a time
@@ -113,6 +125,11 @@ def _direction(xp: Any, x: Any) -> Any:
     return xp.call(DIRECTION if xp.plain(x).dtype.kind == "c" else SGN, x)
 
 
+def _power(xp: Any, x: Any, exponent: float) -> Any:
+    """`x ** exponent`, of arrays rounded as of tensors."""
+    return xp.call(POW_SCALAR, x, exponent)
+
+
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
     """The gradient of the norm `out` of `x`; 0 where the norm is 0, None (no gradient) for order 0."""
     shape = xp.plain(x).shape
@@ -132,12 +149,12 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
         count, hit = (_like(x, np.asarray(data)) for data in (count, hit))
         return _direction(xp, x) * xp.call(MUL, xp.call(DIV, grad, count), hit)
     if order < 1:
-        powers = xp.call(FILLED, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
-        return _direction(xp, x) * powers * grad * out ** (1 - order)
-    scale = xp.call(FILLED, grad / out ** (order - 1), zero, 0)
+        powers = xp.call(FILLED, _power(xp, xp.abs(x), order - 1), np.equal(xp.plain(x), 0), 0)
+        return _direction(xp, x) * powers * grad * _power(xp, out, 1 - order)
+    scale = xp.call(FILLED, grad / _power(xp, out, order - 1), zero, 0)
     if order < 2:
-        return _direction(xp, x) * xp.abs(x) ** (order - 1) * scale
-    return x * xp.abs(x) ** (order - 2) * scale
+        return _direction(xp, x) * _power(xp, xp.abs(x), order - 1) * scale
+    return x * _power(xp, xp.abs(x), order - 2) * scale
 
 
 def norm_formula(order: str) -> str:
@@ -155,13 +172,16 @@ def _along(xp: Any, slope: Any, tangent: Any) -> Any:
 
 
 def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
-    """The sum of the gradient for 1 times the tangent."""
+    """The sum of the gradient for 1 times the tangent; of order 1 and 2 in the dtype of the input, whatever that of the norm is."""
     order, dim, keepdim = attrs[:3]
     x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
+    if order == 1:
+        return xp.sum(_along(xp, _direction(xp, x), tangents[0]), dims, keepdim)
     if order >= 2 and not math.isinf(order):
         powers = _along(xp, x, tangents[0])
-        powers = powers if order == 2 else powers * xp.abs(x) ** (order - 2)
-        return xp.call(FILLED, xp.sum(powers, dims, keepdim) / out ** (order - 1), out.array == 0, 0)
+        powers = powers if order == 2 else powers * _power(xp, xp.abs(x), order - 2)
+        made = xp.call(FILLED, xp.sum(powers, dims, keepdim) / _power(xp, out, order - 1), out.array == 0, 0)
+        return xp.cast(made, powers.dtype) if order == 2 and made.dtype is not powers.dtype else made
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
     return xp.zeros_like(out) if slope is None else xp.sum(_along(xp, slope, tangents[0]), dims, keepdim)
 
@@ -519,7 +539,7 @@ FUNCTIONS = (
             Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
             Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
         ),
-        out=Out(EXACT),
+        out=Out(EXACT, memory="unchecked"),
     ),
     Function(
         "dist",
@@ -539,7 +559,7 @@ FUNCTIONS = (
             Sample("x.renorm(3, 1, 0.7)", None, x=_ROWS),
         ),
         inplace=True,
-        out=Out(EXACT),
+        out=lambda input, *_: Out(EXACT, first=input.array.ndim > 1, overlap="partial"),
     ),
     Function(
         "norm_except_dim",

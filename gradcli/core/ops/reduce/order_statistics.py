@@ -246,7 +246,7 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
     return Function(
         name,
         ("Tensor input |no out", of_all),
-        ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
+        ("Tensor input, int dim, bool keepdim=False |2 outs", of_dim),
         doc=doc,
         ops=(whole, along),
         samples=(
@@ -273,11 +273,11 @@ FUNCTIONS = (
     _medians("nanmedian", NANMEDIAN, NANMEDIAN_DIM, "The middle element, nan left out."),
     Function(
         "mode",
-        ("Tensor input, int dim=-1, bool keepdim=False |outs", mode),
+        ("Tensor input, int dim=-1, bool keepdim=False |2 outs", mode),
         doc="The most frequent value along dim, and its index.",
         ops=(MODE,),
         samples=(Sample("mode(x).values", None, x=[[1.0, 2.0, 0.5], [3.0, -1.0, 0.0]]),),
-        out=Out("expected scalar type '{result}' but got '{out}' for {field} output"),
+        out=Out("expected scalar type '{result}' but got '{out}' for {field} output", first=True),
     ),
     Function(
         "quantile",

@@ -8,11 +8,10 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.reduce.common import Typed, restored, sum_dtype
+from gradcli.core.ops.reduce.common import Typed, into_given_dtype, restored, sum_dtype
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
@@ -127,6 +126,6 @@ FUNCTIONS = (
             Sample("prod(x, -1, keepdim=True)", lambda x: x.prod(-1, keepdims=True), x=_M),
             Sample("prod(x)", np.prod, x=[0.0, 2.0, 3.0]),
         ),
-        out=Out(own_dtype=True),
+        out=into_given_dtype,
     ),
 )

@@ -14,12 +14,13 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import wrap_dims
+from gradcli.core.ops.checks import not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import div
-from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, logsumexp_jvp, restored, spread, sum_dtype
+from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, into_given_dtype, logsumexp_jvp, restored, spread, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -222,6 +223,30 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _DIM = "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None"
+
+
+def _check_floating(_: list[Any], out: Tensor) -> None:
+    if not out.dtype.is_differentiable:
+        raise runtime_error(f"logsumexp(): Expected floating point type for result tensor, but got: {out.dtype.torch_name}")
+
+
+def _check_sum(values: list[Any], out: Tensor) -> None:
+    """`nansum` computes in the dtype of `out`, which has to be that of floats where the tensor's is."""
+    if values[0].dtype.is_differentiable and not out.dtype.is_differentiable:
+        raise not_implemented("nansum_cpu", out.dtype)
+
+
+def _check_mean(values: list[Any], out: Tensor) -> None:
+    if not values[0].dtype.is_differentiable:
+        raise runtime_error("nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors.")
+
+
+def _check_mean_and_sum(values: list[Any], out: Tensor) -> None:
+    _check_mean(values, out)
+    if not (state.enabled and values[0].requires_grad):  # which is refused first
+        _check_sum(values, out)
+
+
 _GIVEN = "nansum: provided dtype must match dtype of result. Got {out} and {result}."
 
 
@@ -236,6 +261,14 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
 
     lower = "" if len(options) > 1 else "mean.dtype_out(): input types can't be cast to the desired output type {out}"
     return Out(EXACT if dtype else "", lower=lower, prepare=take_dtype)
+
+
+#: how sums and means without nan take `out`: in its dtype, or in one that the call gives
+_NANSUM = Out(_GIVEN, own_dtype=True, memory="unchecked", prepare=_check_sum)
+_NANSUM_IN = Out(_GIVEN, own_dtype=True, memory="unchecked")
+_MEAN: Any = {"operator": "nansum", "late": True, "own_dtype": True, "memory": "own", "writes": 2}
+_NANMEAN = Out(_GIVEN, **_MEAN, prepare=_check_mean_and_sum)
+_NANMEAN_IN = Out(_GIVEN, **_MEAN, prepare=_check_mean)
 
 
 FUNCTIONS = (
@@ -253,7 +286,7 @@ FUNCTIONS = (
             Sample("x.sum((0, 1))", np.sum, x=_M),
             Sample("x.sum()", lambda x: x, x=0.5),
         ),
-        out=Out(own_dtype=True),
+        out=into_given_dtype,
     ),
     Function(
         "mean",
@@ -275,14 +308,14 @@ FUNCTIONS = (
         doc="Sum that takes nan as 0.",
         ops=(NANSUM,),
         samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
-        out=Out(_GIVEN, own_dtype=True),
+        out=lambda *values: _NANSUM if values[-1] is None else _NANSUM_IN,
     ),
     Function(
         "nanmean",
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=Out(_GIVEN, operator="nansum", late=True, own_dtype=True),
+        out=lambda *values: _NANMEAN if values[-1] is None else _NANMEAN_IN,
     ),
     Function(
         "sum_to_size",
@@ -301,6 +334,6 @@ FUNCTIONS = (
             Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
         ),
         aliases=("special.logsumexp",),
-        out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {out}", first=True),
+        out=Out(lower=None, prepare=_check_floating),
     ),
 )

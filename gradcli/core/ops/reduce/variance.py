@@ -11,6 +11,8 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
@@ -267,29 +269,37 @@ def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
     average = div(sum_mean.sum(x if w is None else x * w, (1,)), count if w is None else total_weight)
     # with one kind of weights PyTorch writes zeros into a single observation, and its weight is one degree of freedom
     alone = (fweights is None) != (aweights is None) and count == 1
-    x = sub(x, unsqueeze(average, 1))
-    x = catalog.function("masked_fill")(x, wrap(np.True_), 0) if alone else x
+    x = _zeroed(x) if alone else sub(x, unsqueeze(average, 1))
     product = catalog.function("mm")(x, t(conj(x if w is None else x * w)))
-    less: Any = correction
-    if w is not None and aweights is not None and correction:
-        less = total_weight * correction if alone else div(sum_mean.sum_all(w * aweights) * correction, total_weight)
-    degrees = _degrees_of_freedom(sub(total_weight, less))
+    degrees = _degrees_of_freedom(total_weight, correction, w, aweights, alone)
     if alone and input.is_leaf and input.requires_grad and state.enabled:
-        raise runtime_error(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE
-        )
+        kind = "leaf" if input.array.ndim == 2 else "view of a leaf"
+        raise runtime_error(f"a {kind} Variable that requires grad is being used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
     return squeeze(div(product, degrees))
 
 
-def _degrees_of_freedom(degrees: Tensor) -> Tensor:
+def _zeroed(x: Tensor) -> Any:
+    """Zeros in the place of observations; those of whole numbers in the default dtype."""
+    if not x.dtype.is_differentiable:
+        return wrap(np.zeros(x.array.shape, dtypes.get_default().np))
+    return catalog.function("masked_fill")(x, wrap(np.True_), 0)
+
+
+def _degrees_of_freedom(total: Tensor, correction: int, w: Tensor | None, aweights: Tensor | None, alone: bool) -> Tensor:
     """What a covariance is divided by: 0, with PyTorch's warning, where there is no degree of freedom."""
-    if degrees.item() > 0:
-        return degrees
-    warnings.emit(
-        "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations. (Triggered "
-        "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Correlation.cpp:129.)"
-    )
-    return wrap(np.zeros_like(degrees.array))
+    if alone and aweights is not None:  # of one weight no derivative passes
+        degrees = wrap(total.array * (1 - correction)) if correction else total
+    elif w is not None and aweights is not None and correction:
+        degrees = sub(total, div(sum_mean.sum_all(w * aweights) * correction, total))
+    else:
+        degrees = sub(total, correction)
+    if degrees.item() <= 0:
+        warnings.emit(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations. (Triggered "
+            "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Correlation.cpp:129.)"
+        )
+        in_place.zero_(degrees)
+    return degrees
 
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -311,6 +321,21 @@ def corrcoef(input: Tensor) -> Tensor:
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
+def _variance_out(input: Tensor, *_: Any) -> Out:
+    def check(out: Tensor, result: Tensor) -> None:
+        if result.array.size == 1 and input.array.size and input.dtype.itemsize == 2 < out.dtype.itemsize:
+            raise runtime_error(f"std_var_all: Unsupported dtype {input.dtype.torch_name}")
+
+    def take_dtype(values: list[Any], out: Tensor) -> None:
+        """Unless there is one result, it computes in the dtype of `out`."""
+        axes = wrap_dims(values[1], input.array.ndim)
+        several = math.prod(n for axis, n in enumerate(input.array.shape) if axis not in axes) > 1
+        if several and input.dtype.is_floating_point and out.dtype.is_floating_point:
+            values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)
+
+    return Out(memory="unchecked", prepare=take_dtype, check=check)
+
+
 def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Function:
     with_dim, with_correction, whole = _implementations(name, op)
     pick = "" if method else "[0]"
@@ -329,7 +354,7 @@ def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Funct
             *(() if method else (Sample(f"torch.{name}(x, 1)[1]", lambda x: x.mean(1), x=_M),)),
         ),
         method=method,
-        out=method,
+        out=_variance_out if method else False,
     )
 
 
