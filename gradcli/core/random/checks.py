@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 LOWEST64 = -(2**63)
 #: Bits of the significand, the hidden one included.
@@ -150,11 +150,8 @@ def permutation(n: int, kind: DType) -> None:
 
 def multinomial(weights: Array, num_samples: int, replacement: bool, kind: DType) -> None:
     """Refuse arguments of `multinomial` for which no weight needs to be read."""
-    _require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
-    _require(
-        kind.is_floating_point,
-        f"multinomial only supports floating-point dtypes for input, got: {kind.torch_name}",
-    )
+    _require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim", None)
+    _require(kind.is_floating_point, f"multinomial only supports floating-point dtypes for input, got: {kind.torch_name}", None)
     _require(num_samples > 0, "cannot sample n_sample <= 0 samples")
     _require(
         replacement or num_samples <= weights.shape[-1],
@@ -173,6 +170,6 @@ def weights_all_at_once(weights: Array) -> None:
     _require(bool((weights.sum(-1) != 0).all()), "invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-def _require(condition: bool, message: str) -> None:
+def _require(condition: bool, message: str, code: Code | None = Code.AFTER_CHECKS) -> None:
     if not condition:
-        raise runtime_error(message)
+        raise runtime_error(message, code)

@@ -23,7 +23,7 @@ from gradcli.core.random import checks
 from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 if TYPE_CHECKING:
     from random import Random
@@ -380,8 +380,7 @@ class Generator:
         bad = np.flatnonzero(~((flat >= 0) & (flat <= 1)))
         if bad.size:
             draw(int(bad[0]))  # PyTorch has drawn for all elements before the one that it refuses
-            text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?"
-            raise runtime_error(text + "  If so, please report an enhancement request to PyTorch.)")
+            raise runtime_error(UNMET.format("p_in >= 0 && p_in <= 1"))
         return (draw(flat.size) < flat).astype(dtype.np).reshape(size)
 
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: DType | None = None) -> Array:

@@ -60,12 +60,10 @@ def gamma(generator: Generator, alpha: Any) -> float:
 
 
 def poisson(generator: Generator, mean: float) -> float:
-    """A number of the Poisson distribution. RuntimeError for a negative mean."""
+    """A number of the Poisson distribution, nan where the mean is infinite. RuntimeError for a negative mean."""
     uniform, rate = generator.one_uniform, float(mean)
     if not rate >= 0:
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
-    if math.isinf(rate):
-        return -(2.0**63)  # what PyTorch's conversion of nan to an integer gives
     if rate < 10:
         least, count, product = math.exp(-rate), 0, 1.0
         while rate:
@@ -80,7 +78,7 @@ def poisson(generator: Generator, mean: float) -> float:
     while True:
         u, v = uniform() - 0.5, uniform()
         us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + rate + 0.43)
+        k = ((2 * a / us + b) * u + rate + 0.43) // 1  # nan of an infinite rate
         if us >= 0.07 and v <= bound:
             return k
         if k < 0 or (us < 0.013 and v > us) or k > 2.5e305:  # the logarithm of k! would be infinite

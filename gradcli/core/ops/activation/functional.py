@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import OutRule
 from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
@@ -66,17 +67,17 @@ def nan_in_vectors(x: Any, step: int = 64) -> Any:
     return found & in_vectors(x, step) if found.any() else np.False_
 
 
-def writing(run: Run, dtype_first: bool = False) -> Run:
+def writing(run: Run) -> Run:
     """The in-place form of an activation: it writes what `run` computes into its input.
 
-    PyTorch checks the memory of the input before the kernel refuses its dtype, or after it with `dtype_first`.
+    PyTorch checks the memory of the input before the kernel refuses its dtype.
     """
 
     def write(input: Tensor, *more: Any) -> Tensor:
         try:
             return in_place.apply(input, lambda t: run(t, *more))
         except ProgramError as error:
-            if dtype_first or error.code is not Code.NO_KERNEL:
+            if error.code is not Code.NO_KERNEL:
                 raise
             raise in_place.first_error(error, "", input, ()) from None
 
@@ -94,6 +95,7 @@ def functional(
     python: str | None = None,
     calls: str = "",
     parsed_as: str = "",
+    out: OutRule = False,
 ) -> Function:
     """The function `torch.nn.functional.NAME`; with an in-place form `write` it has the parameter `inplace`.
 
@@ -127,6 +129,7 @@ def functional(
         method=False,
         python=name if python is None else python,
         parsed_as=parsed_as,
+        out=out,
     )
 
 

@@ -24,7 +24,7 @@ from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import UNMET, runtime_error, shape_error
 
 # --- leaky_relu ---
 
@@ -93,7 +93,7 @@ PRELU_BACKWARD: Op = Op(
 )
 PRELU_WEIGHT_BACKWARD: Op = Op(
     "PreluKernelBackwardBackward0",
-    lambda grad, x, weight: np.where(x >= 0, grad.dtype.type(0), grad * x),
+    lambda grad, x, weight: np.where(x > 0, grad.dtype.type(0), grad * x),
     "grad_output input weight",
     grad_output=Rule(
         lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"
@@ -188,10 +188,18 @@ RRELU_INPLACE = Op(
     saved="noise lower result training=True upper",
     input=Rule(lambda xp, grad, out, attrs: xp.call(RRELU_BACKWARD, grad, out, *attrs), "grad * noise"),
 )
+
+
+def _middle(lower: float, upper: float) -> float:
+    """The slope in evaluation. The bounds are added as tensors: booleans to a boolean; the mean of integers has the default dtype."""
+    total = np.asarray(lower) + np.asarray(upper)
+    return float(total / 2 if total.dtype.kind == "f" else dtypes.get_default().np.type(total) / 2)
+
+
 #: in evaluation the slope is the mean of the bounds
 RRELU_MEAN_BACKWARD: Op = Op(
     "RreluWithNoiseBackwardBackward0",
-    lambda grad, x, lower, upper: np.where(x > 0, grad, grad * x.dtype.type((lower + upper) / 2)),
+    lambda grad, x, lower, upper: np.where(x > 0, grad, grad * x.dtype.type((float(lower) + float(upper)) / 2)),
     "grad_output input",
     "lower upper",
     layout="reversed",
@@ -204,7 +212,7 @@ RRELU_MEAN_BACKWARD: Op = Op(
 )
 RRELU_MEAN = Op(
     "RreluWithNoiseBackward0",
-    lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type((lower + upper) / 2)),
+    lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type(_middle(lower, upper))),
     "input",
     "lower upper",
     layout="contiguous",
@@ -218,7 +226,7 @@ RRELU_MEAN = Op(
 
 
 def _rrelu_mean_rule(xp: Any, grad: Any, out: Any, lower: float, upper: float) -> Any:
-    _check_slope("leakyReLu", _FILE_AN_ISSUE, (lower + upper) / 2)
+    _check_slope("leakyReLu", _FILE_AN_ISSUE, (float(lower) + float(upper)) / 2)
     return xp.call(RRELU_MEAN_BACKWARD, grad, out, lower, upper)
 
 
@@ -261,10 +269,7 @@ def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, sour
     negative = input.array <= 0
     if negative.any():
         if not upper - lower <= np.finfo(np.float64).max:
-            raise runtime_error(
-                "Expected to - from <= std::numeric_limits<T>::max() to be true, but got false.  (Could this error message be improved?  "
-                "If so, please report an enhancement request to PyTorch.)"
-            )
+            raise runtime_error(UNMET.format("to - from <= std::numeric_limits<T>::max()"))
         noise[negative] = (source or generator.default).uniform((int(negative.sum()),), dtypes.float64, lower, upper)
     return ops[0](input, dtypes.cast(noise, input.dtype), lower, upper)
 
@@ -292,11 +297,11 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less(x, 0), elementary.expm1(x * input_scale) * (alpha * scale), x * scale)
+    return np.where(np.less(x, 0), elementary.expm1(x * input_scale) * (float(alpha) * scale), x * scale)
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(x), grad * (input_scale * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+    return np.where(_below(x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
 
 
 def _below(x: Any) -> Any:
@@ -335,7 +340,7 @@ CELU = Pointwise(
 
 
 def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(out), grad * input_scale * (out + alpha * scale), grad * scale)
+    return np.where(_below(out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
 
 
 def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:

@@ -10,6 +10,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
@@ -208,7 +209,12 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
 
 _X = [0.5, -1.5, 2.0, 4.5]
 _LIMIT = "Tensor input, Number threshold, Number value"
-_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args), dtype_first=True)
+_write_relu = writing(relu)
+
+
+def _write_threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
+    return in_place.fill(input, lambda t: _threshold(THRESHOLD_INPLACE, t, threshold, value), "threshold_")
+
 
 FUNCTIONS = (
     Function(
@@ -254,6 +260,7 @@ FUNCTIONS = (
         ops=(THRESHOLD,),
         samples=(Sample("torch.threshold(x, 1., 2.)", None, x=_X),),
         method=False,
+        out=Out(memory="unchecked", overlap="partial"),
     ),
     functional(
         "threshold",
@@ -301,5 +308,6 @@ FUNCTIONS = (
         SOFTSHRINK,
         Sample("F.softshrink(x, 1.)", lambda x: np.sign(x) * np.maximum(np.abs(x) - 1, 0), x=_X),
         python="",
+        out=Out(SAME, kernel_first=True),
     ),
 )

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Sample
+from gradcli.core.functions.out import SAME, Out
+from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph.namespaces import as_tensor, in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.kernels.special.erf import erf
 from gradcli.core.ops.activation.functional import activation, functional, writing
-from gradcli.core.ops.checks import Number, checked, require_floating, wrap_dim
+from gradcli.core.ops.checks import Number, checked, require_floating, with_method, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import add, sub
 from gradcli.core.ops.elementwise.divide_remainder import div
@@ -280,15 +282,22 @@ GLU = Op(
 )
 
 
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half of `input` along `dim` times the sigmoid of the second half."""
-    if not input.array.ndim:
-        raise shape_error("glu does not support scalars because halving size must be even")
+def _glu_kernel(input: Tensor, dim: int) -> Tensor:
     at = wrap_dim(dim, input.array.ndim)
     if input.array.shape[at] % 2:
         raise shape_error(f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
     require_floating("glu_cpu", input.dtype)
     return GLU(input, dim)  # type: ignore[no-any-return]
+
+
+_GLU = kernel("glu", "Tensor input, int dim", _glu_kernel)
+
+
+def glu(input: Any, dim: Any = -1) -> Any:
+    """The first half of `input` along `dim` times the sigmoid of the second half. A 0-d tensor is refused before the type of `dim`."""
+    if not with_method(input, "dim").array.ndim:
+        raise shape_error("glu does not support scalars because halving size must be even")
+    return _GLU(input, dim)
 
 
 # --- the functions ---
@@ -299,6 +308,22 @@ _X = [0.5, -1.5, 2.0, 4.5]
 def _sigmoid(x: Any) -> Any:
     return 1 / (1 + elementary.exp(-x))
 
+
+def _check_gaps(out: Tensor, result: Tensor) -> None:
+    """Raise RuntimeError for an `out` that is not contiguous, where the library that PyTorch calls writes elsewhere."""
+    if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:
+        raise runtime_error("gelu into an out that is not contiguous is not part of gradcli")
+
+
+_LOG_SIGMOID_OUT = Out(
+    "expected scalar type {result} but found {out}",
+    operator="log_sigmoid_forward",
+    kernel_first=True,
+    memory="own",
+    overlap="partial",
+    row_major="always",
+    silent=True,
+)
 
 FUNCTIONS = (
     functional(
@@ -332,6 +357,7 @@ FUNCTIONS = (
             x=_X,
         ),
         python="",
+        out=Out(SAME, first=True, check=_check_gaps),
     ),
     functional(
         "softplus",
@@ -341,6 +367,7 @@ FUNCTIONS = (
         SOFTPLUS,
         Sample("F.softplus(x, 2)", lambda x: np.log1p(np.exp(2 * x)) / 2, x=_X),
         python="",
+        out=Out(SAME),
     ),
     functional(
         "logsigmoid",
@@ -350,6 +377,7 @@ FUNCTIONS = (
         LOG_SIGMOID,
         Sample("F.logsigmoid(x)", lambda x: np.log(_sigmoid(x)), x=_X),
         python="",
+        out=_LOG_SIGMOID_OUT,
         parsed_as="log_sigmoid",
     ),
     functional(
@@ -390,11 +418,10 @@ FUNCTIONS = (
     ),
     functional(
         "glu",
-        "Tensor input, int dim=-1",
+        "any input, any dim=-1",
         glu,
         "The first half along dim times the sigmoid of the second.",
         GLU,
         Sample("F.glu(x)", lambda x: x[:2] * _sigmoid(x[2:]), x=_X),
-        calls="dim",
     ),
 )

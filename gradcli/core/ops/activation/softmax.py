@@ -12,6 +12,7 @@ from gradcli.core.calling.signature import is_index
 from gradcli.core.calling.type_errors import not_an_integer, type_error
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
@@ -222,7 +223,7 @@ _DIM = "Tensor input, int dim, dtype? dtype=None"
 _FREE = "any input, any dim=None, any _stacklevel=3, any dtype=None"
 
 
-def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, Function]:
+def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, ...]:
     return (
         Function(
             name,
@@ -234,7 +235,17 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
                 Sample(f"x.{name}(0)", lambda x: reference(x, 0), x=_M),
                 Sample(f"x.{name}(dim=-1)", lambda x: reference(x, -1), x=[0.5, 1.5, -2.0]),
             ),
-            aliases=("special.softmax",) if name == "softmax" else (),
+            out=Out(EXACT, autograd="fallback"),
+        ),
+        Function(
+            name,
+            ("Tensor input, int dim, *, dtype? dtype=None", run),
+            doc=doc,
+            ops=(op,),
+            samples=(Sample(f"torch.special.{name}(x, 1)", lambda x: reference(x, 1), x=_M),),
+            namespace="torch.special",
+            method=False,
+            parsed_as=f"special_{name}",
         ),
         Function(
             name,
@@ -253,16 +264,6 @@ FUNCTIONS: tuple[Function, ...] = (
     *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
     *_pair(
         "log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))
-    ),
-    Function(
-        "log_softmax",
-        ("Tensor input, int dim, *, dtype? dtype=None", log_softmax),
-        doc="The logarithm of softmax along dim.",
-        ops=(LOG_SOFTMAX,),
-        samples=(Sample("torch.special.log_softmax(x, 1)", lambda x: elementary.log(_reference(x, 1)), x=_M),),
-        namespace="torch.special",
-        method=False,
-        parsed_as="special_log_softmax",
     ),
     Function(
         "softmin",

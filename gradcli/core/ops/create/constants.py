@@ -179,7 +179,7 @@ FUNCTIONS = (
         making("ints size, *", _empty, f"memory_format? memory_format=None, {OPTIONS}"),
         doc="Uninitialised in PyTorch; zeros here.",
         method=False,
-        out=Out(autograd="fallback", silent=True),
+        out=Out(autograd="fallback", silent=True, memory="unchecked"),
     ),
     Function(
         "full",
@@ -225,8 +225,8 @@ FUNCTIONS = (
     Function("scalar_tensor", making("Number s, *", _scalar_tensor), doc="A 0-d tensor.", method=False),
     Function(
         "eye",
-        making("int n, *", lambda n, dtype: _eye(n, n, dtype)),
-        making("int n, int m, *", _eye),
+        making("symint n, *", lambda n, dtype: _eye(n, n, dtype)),
+        making("symint n, symint m, *", _eye),
         doc="The identity matrix.",
         samples=(Sample("eye(3)"),),
         method=False,

@@ -24,6 +24,10 @@ OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin
 LIKE = f"memory_format? memory_format=None, {OPTIONS}"
 
 
+#: the errors of kernels, which run after the memory is there
+_BY_KERNELS = (Code.NO_KERNEL, Code.NUMBER_TOO_LARGE, Code.AFTER_CHECKS)
+
+
 def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     """A tensor without history. Raises RuntimeError if it requires a gradient that its dtype cannot have."""
     out = Tensor(array, dtype)
@@ -51,7 +55,7 @@ def check_new_sizes(values: list[Any], out: Tensor) -> None:
 
 
 #: how functions that make a new tensor take `out`
-NEW = Out(autograd="fallback", silent=True, prepare=check_new_sizes)
+NEW = Out(autograd="fallback", silent=True, memory="unchecked", prepare=check_new_sizes)
 
 
 def making(
@@ -69,7 +73,7 @@ def making(
         try:
             made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
         except ProgramError as error:
-            if pin_memory and error.code is Code.NO_KERNEL:  # a kernel runs after the memory is there
+            if pin_memory and error.code in _BY_KERNELS:
                 raise cannot_pin() from None
             raise
         if pin_memory:

@@ -69,8 +69,12 @@ def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Call
     return run
 
 
-def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: str) -> Function:
-    """A method that draws by a method of the generator."""
+def _distribution(name: str, parameters: str, doc: str) -> Function:
+    """A method that draws by the method of the same name of the generator."""
+
+    def draw(generator: Generator, *given: Any) -> Array:
+        made: Array = getattr(generator, name)(*given)
+        return made
 
     grad_fn = f"{name.title().replace('_', '')}Backward0"
     return _method(f"{name}_", doc, (parameters, _filling(grad_fn, draw, "geometric_cpu" if name == "geometric" else "")))
@@ -88,6 +92,8 @@ _BERNOULLI = Op(
 
 
 def _uniform(input: Tensor, low: float, high: float, given: Generator | None) -> Tensor:
+    if input.dtype.is_complex and not input.array.size:  # PyTorch does not look at the bounds
+        return _fill(input, _UNIFORM, lambda shape: input.array)
     return _fill(input, _UNIFORM, lambda shape: uniform(shape, input.dtype, given, low, high))
 
 
@@ -149,8 +155,8 @@ FUNCTIONS = (
             ),
         ),
     ),
-    _distribution("geometric", "float p, ", Generator.geometric, "Fill with numbers of trials up to the first success."),
-    _distribution("cauchy", "float median=0.0, float sigma=1.0, ", Generator.cauchy, "Fill with Cauchy numbers."),
-    _distribution("log_normal", "float mean=1.0, float std=2.0, ", Generator.log_normal, "Fill with exponentials of normal numbers."),
-    _distribution("exponential", "float lambd=1.0, ", Generator.exponential, "Fill with exponential numbers."),
+    _distribution("geometric", "float p, ", "Fill with numbers of trials up to the first success."),
+    _distribution("cauchy", "float median=0.0, float sigma=1.0, ", "Fill with Cauchy numbers."),
+    _distribution("log_normal", "float mean=1.0, float std=2.0, ", "Fill with exponentials of normal numbers."),
+    _distribution("exponential", "float lambd=1.0, ", "Fill with exponential numbers."),
 )

@@ -23,6 +23,7 @@ from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -236,12 +237,14 @@ def _check_order(out: Tensor, result: Tensor) -> None:
 def _check_resizable(values: list[Any], out: Tensor) -> None:
     if out.requires_grad:
         raise runtime_error("cannot resize variables that require grad")
+    if state.dual is not None and state.dual.tangent_of(out) is not None:
+        raise runtime_error("cannot resize variables that has a forward grad")
     check_new_sizes(values, out)
 
 
 _DRAWN = Out(autograd="fallback", silent=True, prepare=check_new_sizes, check=_check_order)
 #: PyTorch writes `randn`, and `rand` with a generator, as calls of functions that it follows
-_DRAWN_IN_PLACE = Out(autograd="fallback", silent=True, prepare=_check_resizable, check=_check_order)
+_DRAWN_IN_PLACE = Out(autograd="fallback", silent=True, counted=True, prepare=_check_resizable, check=_check_order)
 
 
 def _rand_out(*values: Any) -> Out:
@@ -254,7 +257,7 @@ def _check_count(values: list[Any], out: Tensor) -> None:
         raise shape_error(f"n must be non-negative, got{n}")
 
 
-_PERMUTATION = Out(autograd="fallback", silent=True, prepare=_check_count)
+_PERMUTATION = Out(autograd="fallback", silent=True, memory="unchecked", prepare=_check_count)
 
 
 def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
@@ -268,7 +271,7 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
 
 def _multinomial_out(input: Tensor, *_: Any) -> Out:
     first = input.dtype.is_floating_point and input.array.ndim in (1, 2)  # which PyTorch checks before
-    return Out("multinomial expects Long tensor out, got: {out}", dtype=dtypes.int64, first=first)
+    return Out("multinomial expects Long tensor out, got: {out}", dtype=dtypes.int64, first=first, silent=True)
 
 
 FUNCTIONS = (
@@ -278,21 +281,21 @@ FUNCTIONS = (
     Function("randn_like", *_seeded("Tensor input", _normal_like, LIKE), doc="Standard normal in the same shape.", method=False),
     Function(
         "randint",
-        *_seeded("int high, ints size", lambda high, *rest: _randint(0, high, *rest)),
-        *_seeded("int low, int high, ints size", _randint),
+        *_seeded("symint high, ints size", lambda high, *rest: _randint(0, high, *rest)),
+        *_seeded("symint low, symint high, ints size", _randint),
         doc="Integers from low to high - 1.",
         method=False,
         out=_DRAWN,
     ),
     Function(
         "randint_like",
-        *_seeded("Tensor input, int low, int high", _randint_like, LIKE),
+        *_seeded("Tensor input, symint low, symint high", _randint_like, LIKE),
         *_seeded("Tensor input, Tensor high", _randint_like_to, LIKE),
         *_seeded("Tensor input, int high", _randint_like_to, LIKE),
         doc="Integers from low to high - 1 in the same shape.",
         method=False,
     ),
-    Function("randperm", *_seeded("int n", _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=_PERMUTATION),
+    Function("randperm", *_seeded("symint n", _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=_PERMUTATION),
     Function(
         "normal",
         (f"Tensor mean, Tensor std, {_GENERATOR}", _normal_tensors),
@@ -312,7 +315,7 @@ FUNCTIONS = (
     ),
     Function(
         "multinomial",
-        (f"Tensor input, int num_samples, bool replacement=False, {_GENERATOR}", _multinomial),
+        (f"Tensor input, symint num_samples, bool replacement=False, {_GENERATOR}", _multinomial),
         doc="Indices drawn with the weights of input.",
         out=_multinomial_out,
     ),

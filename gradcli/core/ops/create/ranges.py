@@ -107,12 +107,13 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
         return np.array([start], work)
     first: Any = work(start)
     last: Any = work(end)
-    step = (last - first) / work(max(steps - 1, 1))
     at: Any = np.arange(steps, dtype=work)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds
-        step = work(dtypes.cast(np.asarray(step), dtype))
-        up, down = (dtypes.cast(step * count, dtype).astype(work) for count in (at, at[::-1]))
+        first, last = (dtypes.stored(x, dtype) for x in (first, last))
+        step = dtypes.stored(dtypes.stored(last - first, dtype) / work(max(steps - 1, 1)), dtype)
+        up, down = (dtypes.stored(step * count, dtype) for count in (at, at[::-1]))
         return np.asarray(np.where(np.arange(steps) < steps // 2, first + up, last - down))
+    step = (last - first) / work(max(steps - 1, 1))
     values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
     return np.asarray(values, work)
 
@@ -148,8 +149,8 @@ def counted_out(operator: str = "", flat: bool = True) -> Out:
 
     def warn_of_count(out: Tensor, result: Tensor) -> None:
         have, count = out.array.size, result.array.size
-        if not flat and have == count and out.array.ndim != 1:
-            raise ProgramError("NotImplementedError", f"{operator} into an out of several dimensions is not part of gradcli")
+        if not flat and have == count and (out.array.ndim != 1 or not out.array.flags.c_contiguous):
+            raise ProgramError("NotImplementedError", f"{operator} into an out of several dimensions or with gaps is not part of gradcli")
         if have not in (0, count):
             shape = list(out.array.shape)
             warnings.emit(
@@ -180,6 +181,7 @@ FUNCTIONS = (
         doc="Numbers from start to end, which is included; use arange.",
         samples=(Sample("torch.range(1, 3)"),),
         method=False,
+        out=_SPACED,
     ),
     Function(
         "linspace",

@@ -150,7 +150,7 @@ SUB_NUMBER_SCALED = Pointwise(
 )
 RSUB = Pointwise(
     "RsubBackward1",
-    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * _factor(alpha, a)),
     "input other",
     "alpha",
     in_half=lambda dtype, a, b, alpha: _scaled_in_half(dtype, b, a, -alpha),
@@ -234,9 +234,9 @@ LERP_TENSOR = Pointwise(
 )
 
 
-def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
-    """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype."""
-    if type(alpha) is int and alpha.bit_length() < 16:
+def _check_alpha(a: Operand, b: Operand, alpha: Number, negated: bool = False) -> None:
+    """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype, or does not fit; `negated`: minus it."""
+    if type(alpha) is int and alpha.bit_length() < 8:
         return
     dtype = dtypes.result_type((a, b))
     text = ""
@@ -246,11 +246,11 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
         text = "For integral input tensors, argument alpha must not be a floating point number."
     elif type(alpha) is complex and not dtype.is_complex:
         text = "For non-complex input tensors, argument alpha must not be a complex number."
+    check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
     if text:
-        check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
         raise runtime_error(text, Code.AFTER_CHECKS)
-    if dtype.is_floating_point:
-        scalar_of(alpha, dtype)
+    if not dtype.is_complex:
+        scalar_of(-alpha if negated else alpha, dtype)
 
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
@@ -288,7 +288,7 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
         b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
     ):
         raise no_difference(a, b)
-    _check_alpha(a, b, alpha)
+    _check_alpha(a, b, alpha, True)
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
@@ -296,7 +296,7 @@ def rsub(a: Tensor, b: Operand, alpha: Number = 1) -> Tensor:
     """`b - alpha * a`; b may be a number."""
     if _is_bool(a) or _is_bool(b):
         raise no_difference(a, b)
-    _check_alpha(b, a, alpha)
+    _check_alpha(b, a, alpha, True)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
 
@@ -345,7 +345,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 def _subtract_number(a: Operand, other: Number, alpha: Number) -> Tensor:
     if _is_bool(a) or type(other) is bool:
         raise no_difference(a, other)
-    _check_alpha(a, other, alpha)
+    _check_alpha(a, other, alpha, True)
     return SUB_NUMBER_SCALED(a, other, alpha) if type(a) is Tensor and a.dtype.is_differentiable else sub(a, other, alpha)
 
 

@@ -68,7 +68,12 @@ def _flat(name: str, compute: Callable[[Array], Array], doc: str, sample: str, p
     op = Pointwise(name, at_once(compute), "input", kind="float", input=None)
     samples = (Sample(f"torch.special.{name}(tensor({sample}))"),)
     return SpecialFunction(
-        name, (f"Tensor {parameter}", checked(op, refuse_half, f"{name}_cpu")), doc=doc, samples=samples, out=Out(autograd="none")
+        name,
+        (f"Tensor {parameter}", checked(op, refuse_half, f"{name}_cpu")),
+        doc=doc,
+        samples=samples,
+        out=Out(autograd="none"),
+        overlap="partial",
     )
 
 

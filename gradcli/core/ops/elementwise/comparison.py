@@ -81,14 +81,15 @@ def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False,
         if type(x) is Tensor and (x.dtype.is_complex or x.dtype is dtypes.bool_):
             raise runtime_error(f"Unsupported input type encountered for isin(): {x.dtype.torch_name}")
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
-    common = dtypes.result_type((elements, test_elements)).np
+    dtype = dtypes.result_type((elements, test_elements))
     if left.dtype.kind == "b" or right.dtype.kind == "b":
         raise runtime_error("Unsupported input type encountered for isin(): Bool")
-    left, right = left.astype(common), right.astype(common)
+    left, right = left.astype(dtype.np), right.astype(dtype.np)
     if right.size >= int(10.0 * left.size**0.145) and assume_unique:
         return wrap(_by_sorting(left, right, invert))
     if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
-        catalog.method("view").method(test_elements, (right.size,), {})  # as PyTorch does with few elements; more of them are sorted
+        # as PyTorch does with few elements; more of them are sorted
+        catalog.method("view").method(catalog.method("to").method(test_elements, (dtype,), {}), (right.size,), {})
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
 
 

@@ -89,7 +89,9 @@ COMPLEX_CONJ_PHYSICAL: Op = Op(
 
 
 def _conj_physical_(input: Tensor) -> Tensor:
-    return in_place.apply(input, COMPLEX_CONJ_PHYSICAL if input.dtype.is_complex else REAL_CONJ_PHYSICAL)
+    if input.dtype.is_complex:
+        return in_place.apply(input, COMPLEX_CONJ_PHYSICAL)
+    return in_place.fill(input, REAL_CONJ_PHYSICAL, "conj_physical_")
 
 
 def _conj_physical(input: Tensor) -> Tensor:
@@ -276,7 +278,12 @@ def _same(
     return Function(name, ("Tensor input", run), doc=doc, ops=ops, samples=samples, **more)
 
 
-_OF_PARTS = Out("Expected object of scalar type {result} but got scalar type {out} for argument 'out'")
+def _into(real: Tensor, imaginary: Tensor) -> Out:
+    """How a function of the parts of complex numbers takes `out`, whose dtype is checked after theirs."""
+    fits = real.dtype is imaginary.dtype and real.dtype.is_floating_point and real.dtype is not dtypes.bfloat16
+    text = "Expected object of scalar type {result} but got scalar type {out} for argument 'out'"
+    return Out(text, dtype=dtypes.complex_of(real.dtype) if fits else None, first=fits)
+
 
 FUNCTIONS = (
     Function(
@@ -300,6 +307,7 @@ FUNCTIONS = (
         run=_conj_physical,
         ops=(CONJ_PHYSICAL,),
         out=Out(SAME, autograd="fallback"),
+        overlap="partial",
     ),
     Function(
         "conj_physical_",
@@ -357,7 +365,8 @@ FUNCTIONS = (
         ops=(COMPLEX,),
         samples=(Sample("torch.complex(x, y).abs()", np.hypot, x=_X, y=[0.5, 3.0]),),
         method=False,
-        out=_OF_PARTS,
+        out=_into,
+        overlap="partial",
     ),
     Function(
         "polar",
@@ -366,6 +375,7 @@ FUNCTIONS = (
         ops=(POLAR,),
         samples=(Sample("torch.polar(x, y).real", lambda x, y: x * np.cos(y), x=[1.0, 2.0], y=[0.5, 3.0]),),
         method=False,
-        out=_OF_PARTS,
+        out=_into,
+        overlap="partial",
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.divide_remainder import DIV
@@ -19,13 +19,18 @@ from gradcli.core.ops.rules import UNCHANGED
 REAL: Op = Op("SelectBackward0", np.real, "input", saved="dim=-1 index=0 self_sym_sizes", complex=True, input=UNCHANGED)
 
 
+def _size(x: Array) -> Array:
+    return np.asarray(np.hypot(x.real, x.imag))
+
+
 def _direction(x: Array) -> Array:
-    size = np.abs(x)
-    made = np.zeros_like(x)
-    np.divide(x.real, size, out=made.real, where=size != 0)  # part by part, with one rounding each
-    np.divide(x.imag, size, out=made.imag, where=size != 0)
-    made[np.isinf(x)] = complex(np.nan, np.nan)
-    return made
+    """Both parts divided by the size. PyTorch's scalar code divides by a complex number, which multiplies by the reciprocal."""
+    size, made = _size(x), np.empty_like(x)
+    by = 1 / size
+    vectors = elementary.in_vectors(x, 128)
+    made.real = np.where(vectors, x.real / size, (x.real + x.imag * (0 / size)) * by)
+    made.imag = np.where(vectors, x.imag / size, (x.imag - x.real * (0 / size)) * by)
+    return np.where(size == 0, x.dtype.type(0), made)
 
 
 def _direction_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
@@ -48,7 +53,7 @@ DIRECTION: Op = Op(
 #: abs of complex numbers
 SIZE: Op = Op(
     "AbsBackward0",
-    np.abs,
+    _size,
     "input",
     layout="preserved",
     complex=True,

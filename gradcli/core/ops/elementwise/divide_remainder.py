@@ -46,6 +46,7 @@ DIV_NUMBER: Pointwise = Pointwise(
     "input",
     "other",
     kind="float",
+    layout="numbered",
     input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
     complex=True,
 )

@@ -22,6 +22,7 @@ from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 _LN2 = math.log(2)
@@ -119,7 +120,10 @@ def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
     inside = memory_format.like_operands((plain >= low) & (plain <= 1 - low), (plain,))
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
     outside = math.nan if given < 0 else 0.0
-    return xp.where(inside, grad / (input * scalars.from_number(xp, 1, input)), outside)
+    slope = input * scalars.from_number(xp, 1, input)
+    if type(input) is not Tensor or not state.enabled:  # the scalar code of PyTorch's kernel takes -0 for 0
+        slope = xp.where(elementary.in_vectors(plain, 128), slope, xp.abs(slope))
+    return xp.where(inside, grad / slope, outside)
 
 
 def _logit_bfloat(x: Any, eps: float | None) -> Any:

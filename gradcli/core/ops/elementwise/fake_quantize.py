@@ -28,6 +28,7 @@ def _levels(x: Array, scale: Any, zero_point: Any) -> Any:
 
 def _whole_levels(x: Array, scale: Any, zero_point: Any) -> Any:
     """As integers of 64 bits, of which the processor makes the smallest of larger numbers, with the inverse in single precision."""
+    x = x.astype(np.result_type(x.dtype, np.float32))
     inverse = (np.float32(1) / np.asarray(scale, np.float32)).astype(x.dtype)
     point = np.asarray(zero_point, x.dtype)
     levels = np.rint(x * inverse + point) if zero_point.dtype.kind == "f" else np.rint(x * inverse) + point

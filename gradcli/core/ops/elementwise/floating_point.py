@@ -14,7 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import BOOLEAN, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import resized, result_dtype_error
+from gradcli.core.graph.write_checks import check_memory, resized, result_dtype_error
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented, refuse_complex, require_floating
 from gradcli.core.ops.elementwise import scalars
@@ -195,14 +195,27 @@ def _replace_parts(x: Any, *instead: float | None) -> Any:
     return made
 
 
-def _nan_to_num(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
+def _nan_to_num(input: Tensor, *numbers: float | None) -> Tensor:
+    check_no_complex_gradient("nan_to_num", input)
+    return _with_numbers(input, *numbers)
+
+
+def _with_numbers(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
+    """`nan_to_num` of any dtype, also of complex numbers that require grad, of which PyTorch refuses the out-of-place form alone."""
     if input.dtype is dtypes.bfloat16:  # whose array has larger numbers
         largest = dtypes.largest(input.dtype)
         posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
-    check_no_complex_gradient("nan_to_num", input)
     return NAN_TO_NUM(input, nan, posinf, neginf)
 
 
+def _nan_to_num_(input: Tensor, *numbers: float | None) -> Tensor:
+    """The new values of `nan_to_num_`, which takes integers whose places are shared, since it leaves them as they are."""
+    if input.dtype.is_differentiable:
+        check_memory(input)
+    return _with_numbers(input, *numbers)
+
+
+_NAN_TO_NUM = "Tensor input, float? nan=None, float? posinf=None, float? neginf=None"
 NAN_TO_NUM = Pointwise(
     "NanToNumBackward0",
     _replace,
@@ -236,16 +249,19 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
             return wrap(memory_format.laid_out(tested, memory_format.preserved(input.array)))
         return wrap(memory_format.like_operands(tested, (input.array.real if parts else input.array,)))
 
-    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=out and Out(BOOLEAN))
+    return Function(
+        name, ("Tensor input", run), doc=doc, samples=samples, out=out and Out(BOOLEAN, dtype=dtypes.bool_, first=True), overlap="partial"
+    )
 
 
 FUNCTIONS = (
     Function(
         "frexp",
-        ("Tensor input |outs", frexp),
+        ("Tensor input |2 outs", frexp),
         doc="mantissa and exponent of input = mantissa * 2**exponent.",
         ops=(FREXP,),
         samples=(Sample("frexp(x).mantissa", lambda x: np.frexp(x)[0], x=_X),),
+        overlap="partial",
         out=Out(
             {
                 "mantissa": "torch.frexp() expects mantissa to have dtype {result_c} but got {out_c}",
@@ -262,7 +278,7 @@ FUNCTIONS = (
         torch_inplace=("ldexp_",),
         written=(("Tensor input, Tensor other", _ldexp_in_place),),
         overlap="",
-        out=Out(lower="ldexp can't be cast to the desired output type {out}"),
+        out=Out(lower="ldexp can't be cast to the desired output type {out}", memory="first"),
     ),
     Function(
         "nextafter",
@@ -275,14 +291,13 @@ FUNCTIONS = (
     ),
     Function(
         "nan_to_num",
-        (
-            "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
-            _nan_to_num,
-        ),
+        (_NAN_TO_NUM, _nan_to_num),
         doc="nan as 0 (or nan), infinities as the largest numbers (or posinf, neginf).",
         ops=(NAN_TO_NUM,),
         samples=(Sample("nan_to_num(x)", np.nan_to_num, x=_X),),
         torch_inplace=("nan_to_num_",),
+        written=((_NAN_TO_NUM, _nan_to_num_),),
+        fills=True,
         out=Out("nan_to_num: dtype of out: {out} should be same as input: {result}"),
     ),
     _test("isnan", np.isnan, "Elementwise test for nan."),

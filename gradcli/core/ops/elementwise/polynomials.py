@@ -26,6 +26,7 @@ def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:
         ("Number x, Tensor n", run),
         ("Tensor x, Number n", run),
         out=Out(autograd="none"),
+        overlap="partial",
         doc=doc,
         samples=(Sample(f"torch.special.{name}(tensor([0.25, 2.]), 3)"), Sample(f"torch.special.{name}(0.25, tensor([0, 1, 9]))")),
     )

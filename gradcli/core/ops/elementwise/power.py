@@ -67,6 +67,22 @@ def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) 
     return grad * xp.where(flat, xp.zeros_like(out), out * xp.log(input))
 
 
+def _pow_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, result: Tensor) -> Any:
+    """The sum of both derivatives, where that of a real tensor is real. A base without a tangent adds 0, which shows in signs of zeros."""
+    from gradcli.core.graph.conjugate import conj  # the rules get the conjugates of complex values
+
+    base, exponent, out = map(conj, (*inputs, result))
+    moved, raised = (t if t is None else conj(xp.cast(t, out.dtype)) for t in tangents)
+    total = xp.zeros_like(out)
+    if moved is not None:
+        part = _pow_base_rule(xp, moved, base, exponent)
+        total = part if base.dtype.is_complex or not out.dtype.is_complex else xp.real(part)
+    if raised is not None:
+        part = _pow_exponent_rule(xp, raised, base, exponent, out)
+        total = total + (part if exponent.dtype.is_complex or not out.dtype.is_complex else xp.real(part))
+    return conj(xp.cast(total, out.dtype))
+
+
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
     if type(base) is bool:
         raise runtime_error("the gradient of a power of a bool is not part of gradcli")
@@ -184,6 +200,7 @@ POW_TENSOR = Pointwise(
     "input exponent",
     input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
     exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
+    jvp=_pow_jvp,
     complex=_complex_power,
 )
 POW_NUMBER = Pointwise(
@@ -231,6 +248,9 @@ def rpow(a: Tensor, b: Number) -> Tensor:
         a = traced.cast(a, dtype)
     if dtype is not a.dtype:
         a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
+    if type(b) is int and dtype.category == 1:  # it wraps around
+        dtypes.check_whole(b)
+        b = int(np.int64(b).astype(dtype.np))
     return POW_NUMBER(a, b)
 
 
@@ -290,7 +310,7 @@ FUNCTIONS = (
         ("Tensor input, Number exponent", float_power),
         doc="input ** exponent in double precision.",
         samples=(Sample("float_power(x, 3)", lambda x: x**3, x=_X), Sample("float_power(x, y)", np.power, x=_P, y=_P)),
-        out=Out(_OUT_OF_POWER, operator="pow", late=True),
+        out=Out(_OUT_OF_POWER, operator="pow", late=True, memory="first", overlap="partial"),
     ),
     Function(
         "float_power_",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.add_multiply import ADD_NUMBER, MUL, MUL_NUMBER, SUB, SUB_NUMBER
 from gradcli.core.ops.elementwise.divide_remainder import DIV_NUMBER
 from gradcli.core.tensor import dtypes
@@ -41,3 +41,10 @@ def times_data(xp: Any, x: Any, data: Array) -> Any:
     if type(x) is Tensor and x.dtype is dtypes.bfloat16:  # whose numbers are stored in single precision
         return xp.call(MUL, x, Tensor(data, x.dtype))
     return xp.call(MUL, x, data)
+
+
+def data_times(xp: Any, data: Array, x: Any) -> Any:
+    """An array that no gradient flows to times `x`, laid out as the array before `x` is."""
+    if type(x) is Tensor:
+        return xp.call(MUL, Tensor(data, x.dtype), x)
+    return memory_format.like_operands(xp.call(MUL, data, x), (data, x))

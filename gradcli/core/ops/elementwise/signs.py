@@ -16,6 +16,7 @@ from gradcli.core.ops.elementwise.complex_signs import DIRECTION, SIZE
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, zero
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
 
@@ -96,7 +97,23 @@ def heaviside(input: Tensor, values: Tensor, record: Op = HEAVISIDE) -> Tensor:
     return record(input, values)  # type: ignore[no-any-return]
 
 
+def _magnitude_out(input: Tensor) -> Out:
+    """`abs` of complex numbers goes into complex numbers of their own dtype, or into real ones of any."""
+
+    def check(out: Tensor, result: Tensor) -> None:
+        if out.dtype.is_complex and out.dtype is not input.dtype:
+            raise runtime_error(f"Found dtype {out.dtype.torch_name} but expected {input.dtype.torch_name}")
+
+    return Out(check=check) if input.dtype.is_complex else Out(SAME)
+
+
+def _refuse_complex(values: list[Any], out: Tensor) -> None:
+    if any(t.dtype.is_complex for t in (*values, out)):
+        raise runtime_error("heaviside is not yet implemented for complex tensors.")
+
+
 _X = [0.4, -1.3, 2.7]
+_TRUTH = Out(BOOLEAN, dtype=dtypes.bool_, first=True)
 
 FUNCTIONS = (
     unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=(), out=Out(SAME)),
@@ -111,9 +128,15 @@ FUNCTIONS = (
         run=absolute,
         written=("Tensor input", _absolute_in_place),
         torch_inplace=("abs_",),
-        out=Out(SAME),
+        out=_magnitude_out,
     ),
-    Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=Out(BOOLEAN)),
+    Function(
+        "signbit",
+        ("Tensor input", signbit),
+        doc="Whether the sign is minus.",
+        out=Out(BOOLEAN, dtype=dtypes.bool_, first=True),
+        overlap="partial",
+    ),
     Function(
         "copysign",
         ("Tensor input, Tensor other", copysign),
@@ -134,6 +157,8 @@ FUNCTIONS = (
         ops=(HEAVISIDE,),
         samples=(Sample("heaviside(tensor([-1., 0., 2.]), tensor(0.5))"),),
         written=(("Tensor input, Tensor values", lambda x, values: heaviside(x, values, HEAVISIDE_INPLACE)),),
-        out=Out("heaviside is not yet implemented for tensors with different dtypes.", first=True, autograd="fallback"),
+        out=Out(
+            "heaviside is not yet implemented for tensors with different dtypes.", first=True, autograd="fallback", prepare=_refuse_complex
+        ),
     ),
 )

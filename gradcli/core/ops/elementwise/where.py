@@ -112,6 +112,7 @@ FUNCTIONS = (
         ),
         method=False,
         out=Out("Expected out type to be {result} but got {out}"),
+        overlap="partial",
     ),
     Function(
         "where",

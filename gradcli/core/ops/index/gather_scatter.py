@@ -144,7 +144,7 @@ def out_of_bounds(text: str, kind: str = "RuntimeError") -> ProgramError:
 
 def _check_reduce(reduce: str | None) -> None:
     if reduce not in (None, "add", "multiply"):
-        raise runtime_error("reduce argument must be either add or multiply.")
+        raise runtime_error("reduce argument must be either add or multiply.", Code.AFTER_CHECKS)
 
 
 def check_gather(
@@ -254,13 +254,20 @@ def _overloads(reducing: Callable[..., Tensor]) -> tuple[Overload, ...]:
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _S: Any = [[7.0, 8.0]]
 
+
+def _gather_out(input: Tensor, dim: int, *_: Any) -> Out:
+    if not (state.enabled and input.requires_grad):  # which is refused first
+        wrap_dim(dim, input.array.ndim)
+    return Out(EXACT, first=True, overlap="any")
+
+
 FUNCTIONS = (
     Function(
         "gather",
         ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
         doc="Elements whose position along one dimension an index tells.",
         ops=(GATHER,),
-        out=Out(EXACT),
+        out=_gather_out,
         samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
     ),
     Function(

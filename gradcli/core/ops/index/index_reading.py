@@ -18,6 +18,7 @@ from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -120,8 +121,15 @@ def _check_rectangular(values: Any, depth: int = 0) -> None:
             _check_rectangular(v, depth + 1)
 
 
+_MASK_IN_VMAP = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
+)
+
+
 def index_array(tensor: Tensor) -> Array:
     """The array of a tensor that is used as an index. Raises IndexError for other dtypes than integers and bool."""
+    if state.mapped and tensor.dtype in (dtypes.bool_, dtypes.uint8):
+        raise runtime_error(_MASK_IN_VMAP)
     if tensor.dtype is dtypes.uint8:
         warnings.emit(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead. (Triggered internally at "

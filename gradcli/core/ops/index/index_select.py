@@ -18,6 +18,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -137,7 +138,7 @@ def _check_selected(shape: tuple[int, ...], at: int, index: Array) -> None:
     length = shape[at] if shape else 1
     bad = out_of_range(index, length)
     if bad is not None:
-        if at or (len(shape) > 1 and 0 in shape):
+        if at == 1 or (len(shape) > 1 and 0 in shape):
             raise out_of_bounds(f"INDICES element is out of DATA bounds, id={bad} axis_dim={length}")
         raise out_of_bounds("index out of range in self", "IndexError")
 
@@ -235,7 +236,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     number = scalar_of(value.item() if type(value) is Tensor else value, input.dtype)
     bad = out_of_range(index.array, length, -length)
     if bad is not None and input.array.size:
-        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
+        raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
     return INDEX_FILL(input, dim, watched(index), number)  # type: ignore[no-any-return]
@@ -284,6 +285,14 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
+
+def shaped_as_input(input: Tensor, dim: int, *more: Any) -> Out:
+    """How functions whose result has the shape of the input take `out`: of their arguments only the dimension is looked at before."""
+    if not (state.enabled and any(t.requires_grad for t in (input, *more) if type(t) is Tensor)):  # which is refused first
+        wrap_dim(dim, input.array.ndim)
+    return Out(EXACT, first=True, memory="resized")
+
+
 FUNCTIONS = (
     Function(
         "index_select",
@@ -292,6 +301,7 @@ FUNCTIONS = (
         ops=(INDEX_SELECT,),
         samples=(Sample("index_select(x, 1, tensor([2, 0, 2]))", lambda x: x[:, [2, 0, 2]], x=_M),),
         out=Out("{name}(): self and result must have the same scalar type"),
+        overlap="any",
     ),
     Function(
         "index_add",
@@ -300,7 +310,7 @@ FUNCTIONS = (
         ops=(INDEX_ADD,),
         samples=(Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),),
         inplace=True,
-        out=Out(EXACT),
+        out=Out(EXACT, memory="resized"),
         overlap="any",
     ),
     Function(
@@ -320,7 +330,7 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
-        out=Out(EXACT),
+        out=shaped_as_input,
         overlap="any",
     ),
 )

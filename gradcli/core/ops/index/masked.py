@@ -12,11 +12,13 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
 from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -140,12 +142,19 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` is True, as a vector; shapes broadcast."""
     if mask.dtype is not dtypes.bool_:
         raise runtime_error("masked_select: expected BoolTensor for mask")
+    if state.mapped:
+        raise runtime_error(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
+            "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+            "feature."
+        )
     common_shape([mask.array.shape, input.array.shape])
     return MASKED_SELECT(input, watched(mask))  # type: ignore[no-any-return]
 
 
 def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The new values of `masked_scatter_`. Raises RuntimeError."""
+    check_memory(input)
     if np.may_share_memory(input.array, source.array):
         raise runtime_error("masked_scatter_ of a tensor that shares memory with its source is not part of gradcli")
     expanded_shape(mask, input.array.shape)
@@ -166,7 +175,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.dtype is dtypes.uint8:
         warnings.emit(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype "
-            "torch.bool instead. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:2335.)"
+            "torch.bool instead. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:3130.)"
         )
     if mask.dtype is not dtypes.bool_:
         raise runtime_error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
@@ -199,7 +208,8 @@ FUNCTIONS = (
         doc="The elements where a mask is True, as a vector.",
         ops=(MASKED_SELECT,),
         samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
-        out=Out("{name}(): self and result must have the same scalar type"),
+        out=Out("{name}(): self and result must have the same scalar type", first=True),
+        overlap="any",
     ),
     Function(
         "masked_scatter",

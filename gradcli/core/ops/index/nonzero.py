@@ -14,6 +14,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.kernels import memory_format
+from gradcli.core.ops.checks import check_not_mapped
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -23,9 +24,14 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0: a matrix with a row for each, or a tuple with a vector for each dimension."""
+    check_not_mapped("nonzero" if not as_tuple else "where")
     if as_tuple:
         array = input.array if input.array.ndim else input.array.reshape(1)
         return tuple(wrap(memory_format.laid_out(p.astype(np.int64), (1,))) for p in np.nonzero(array))
+    return _argwhere(input)
+
+
+def _argwhere(input: Tensor) -> Tensor:
     found = np.argwhere(input.array).astype(np.int64, copy=False)
     return wrap(memory_format.laid_out(found, (1, len(found))))
 
@@ -73,6 +79,15 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     return tuple(wrap(made[..., k]) for k in range(len(sizes)))
 
 
+_LONG = "{name}: Expected out tensor to have scalar type Long but got scalar type{out}"
+
+
+def _nonzero_out(input: Tensor, as_tuple: bool) -> Out:
+    if as_tuple:
+        raise runtime_error("nonzero does not support the out kwarg when as_tuple is True")
+    return Out(_LONG, dtype=dtypes.int64, memory="first")
+
+
 FUNCTIONS = (
     Function(
         "nonzero",
@@ -87,9 +102,9 @@ FUNCTIONS = (
         ("Tensor input, *, bool as_tuple=False", nonzero),
         doc="Positions of the elements that are not 0.",
         method=False,
-        out=Out("nonzero: Expected out tensor to have scalar type Long but got scalar type{out}", dtype=dtypes.int64),
+        out=_nonzero_out,
     ),
-    Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
+    Function("argwhere", ("Tensor input", _argwhere), doc="Positions of the elements that are not 0, a row each."),
     Function(
         "unravel_index",
         ("any indices, any shape", unravel_index),
@@ -100,8 +115,9 @@ FUNCTIONS = (
     ),
     Function(
         "nonzero_static",
-        ("Tensor input, *, int size, int fill_value=-1", nonzero_static),
+        ("Tensor input, *, symint size, int fill_value=-1", nonzero_static),
         doc="The coordinates of the first elements that are not 0.",
         samples=(Sample("torch.nonzero_static(tensor([0, 1, 2]), size=3)"),),
+        out=lambda input, size, fill_value: Out(_LONG, dtype=dtypes.int64, first=size >= 0, autograd="fallback"),
     ),
 )

@@ -19,19 +19,19 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import (
     GATHER,
-    SCATTER_ADD,
     SCATTER_NUMBER,
     check_gather,
     out_of_bounds,
     places_along,
     source_gradient,
 )
-from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices
+from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices, shaped_as_input
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import check_no_tangent, moves, refused
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
@@ -220,18 +220,15 @@ def _tangent(
 ) -> Tensor | None:
     """Sums and means of the tangents, also where the index is smaller than src; among extrema the mean of their tangents.
 
-    For products PyTorch has no tangent, and raises no error; here the rules of the gradient, which multiply by the other factors, are used.
+    Products have none: PyTorch leaves it out without an error.
     """
     dim, index, reduce, include_self = attrs
+    if reduce == "prod":
+        return None
     a, src = inputs
     own, given = (xp.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True))
     if reduce in ("sum", "mean"):
         return SCATTER_REDUCE(own, given, *attrs)  # type: ignore[no-any-return]
-    if reduce == "prod":
-        ones = xp.zeros_like(out) + 1
-        factors = _src_rule(xp, ones, a, src, out, dim, index, reduce, include_self)
-        through = _self_rule(xp, own, a, src, out, dim, index, reduce, include_self)
-        return through + SCATTER_ADD(xp.zeros_like(out), given * factors, dim, index)  # type: ignore[no-any-return]
     places = xp.plain(index)
     first = Tensor((a.array == out.array).astype(own.array.dtype), own.dtype)
     second = Tensor((src.array == _at(out.array, dim, places)).astype(given.array.dtype), given.dtype)
@@ -265,7 +262,8 @@ def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce
 
     def check_reduce() -> None:
         if reduce not in _REDUCERS:
-            raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+            text = f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+            raise runtime_error(text, Code.AFTER_CHECKS)
         if reduce == "mean" and input.dtype is dtypes.bool_:
             raise not_implemented("scatter_gather_tensor_cpu_reduce_mean" if index.array.size else "div_floor_cpu", input.dtype)
 
@@ -389,6 +387,12 @@ def _index_sample(reduce: str, more: str = "") -> Sample:
     return Sample(f"x.index_reduce(1, tensor([2, 0, 2]), y, '{reduce}'{more})", None, x=_M, y=_S)
 
 
+def _index_reduce_out(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Out:
+    if not (state.enabled and (input.requires_grad or source.requires_grad)):  # which is refused first
+        check_index_and_source("index_reduce", input, wrap_dim(dim, input.array.ndim), index, source)
+    return shaped_as_input(input, dim, source)
+
+
 _BY_POSITION = "Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True"
 _BY_INDEX = "Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True"
 FUNCTIONS = (
@@ -400,7 +404,7 @@ FUNCTIONS = (
         samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
         written=((_BY_INDEX, _index_reduce_),),
         overlap="any",
-        out=Out(EXACT),
+        out=_index_reduce_out,
     ),
     Function(
         "scatter_reduce",

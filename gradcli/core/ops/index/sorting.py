@@ -304,15 +304,15 @@ def _search_out(first: Any, second: Any, small: bool, *_: Any) -> Out:
 FUNCTIONS = (
     Function(
         "sort",
-        ("Tensor input, *, bool stable, int dim=-1, bool descending=False |outs", sort_stable),
-        ("Tensor input, int dim=-1, bool descending=False |outs", sort),
+        ("Tensor input, *, bool stable, int dim=-1, bool descending=False |2 outs", sort_stable),
+        ("Tensor input, int dim=-1, bool descending=False |2 outs", sort),
         doc="Values in order along dim, and the indices they come from.",
         ops=(SORT, SORT_STABLE),
         samples=(
             Sample("sort(x).values", np.sort, x=_X),
             Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
         ),
-        out=Out(EXACT),
+        out=Out(EXACT, overlap="partial"),
     ),
     Function(
         "argsort",
@@ -331,11 +331,11 @@ FUNCTIONS = (
         doc="Values in order along the first dimension.",
         ops=(SORT,),
         samples=(Sample("msort(x)", lambda x: np.sort(x, 0), x=_M),),
-        out=Out(EXACT, operator="sort"),
+        out=Out(EXACT, operator="sort", overlap="partial"),
     ),
     Function(
         "topk",
-        ("Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True |outs", topk),
+        ("Tensor input, symint k, int dim=-1, bool largest=True, bool sorted=True |2 outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
         out=Out(EXACT),
@@ -346,7 +346,7 @@ FUNCTIONS = (
     ),
     Function(
         "kthvalue",
-        ("Tensor input, int k, int dim=-1, bool keepdim=False |outs", kthvalue),
+        ("Tensor input, symint k, int dim=-1, bool keepdim=False |2 outs", kthvalue),
         doc="The k-th smallest value along dim, and its index.",
         ops=(KTHVALUE,),
         out=Out({"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}),

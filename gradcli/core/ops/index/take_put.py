@@ -138,7 +138,8 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
-        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"),
+        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}", first=True),
+        overlap="any",
     ),
     Function(
         "put",
@@ -157,6 +158,6 @@ FUNCTIONS = (
         ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
         doc="gather, with input and indices broadcast to each other.",
         samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
-        out=Out(EXACT, operator="gather", late=True),
+        out=Out(EXACT, operator="gather", late=True, overlap="any"),
     ),
 )

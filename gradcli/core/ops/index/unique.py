@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph.record import Op, without_jvp
 from gradcli.core.kernels import Array, memory_format, selection
-from gradcli.core.ops.checks import refuse_complex, size, wrap_dim
+from gradcli.core.ops.checks import check_not_mapped, refuse_complex, size, wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.rules import check_no_tangent, recorded, underived
@@ -134,12 +134,14 @@ _CONSECUTIVE = kernel("unique_consecutive", f"Tensor input, {_FLAGS}, int? dim=N
 
 def unique(input: Any, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Distinct:
     """The distinct values in order, or with `dim` the distinct slices."""
+    check_not_mapped("_unique2" if dim is None else "unique_dim")
     flags = {"sorted": sorted, "return_inverse": return_inverse, "return_counts": return_counts}
     return _UNIQUE2(input, **flags) if dim is None else _OF_SLICES(input, dim, **flags)  # type: ignore[no-any-return]
 
 
 def unique_consecutive(input: Any, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Distinct:
     """The first of each run of equal elements or slices."""
+    check_not_mapped("unique_consecutive" if dim is None else "unique_dim_consecutive")
     return _CONSECUTIVE(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)  # type: ignore[no-any-return]
 
 

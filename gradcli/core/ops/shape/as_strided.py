@@ -175,12 +175,7 @@ def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Te
             raise runtime_error("Unsupported memory formatPreserve")
         if memory_format.suggests_channels_last(template.array):
             strides = memory_format.channels_last_strides(size)
-    memory = owner(input.array)
-    offset = offset_in(memory, input.array)
-    flat = strided.seen(memory, ((strided.extent(memory.shape, element_strides(memory)),), (1,), 0))[offset:]
-    if flat.size < count:
-        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    input.array = strided.seen(flat[:count], (tuple(size), strides, 0))
+    input.array = strided.resized(input.array, tuple(size), strides)
     if not same:
         write_checks.bump(input)
     return input
@@ -204,7 +199,7 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Ten
     return input
 
 
-_STRIDED = "ints size, ints stride, int? storage_offset=None"
+_STRIDED = "ints size, ints stride, symint? storage_offset=None"
 _V: Any = [1.0, 2.0, 3.0, 4.0]
 
 

@@ -123,6 +123,14 @@ def contiguous(input: Tensor) -> Tensor:
     return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
 
 
+def contiguous_images(input: Tensor) -> Tensor:
+    """The tensor in row-major order, or with channels last where PyTorch takes it for one: itself, or a copy."""
+    if not memory_format.suggests_channels_last(input.array):
+        return contiguous(input)
+    last = memory_format.is_channels_last(input.array)
+    return input if last else _COPY_AS(input, memory_format.channels_last_strides(input.array.shape))
+
+
 def _contiguous(input: Tensor, format: Any) -> Tensor:
     if format is not None and format.name == "preserve_format" and not input.array.flags.c_contiguous:
         raise runtime_error("preserve memory format is unsupported by the contiguous operator")

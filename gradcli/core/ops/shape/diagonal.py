@@ -108,6 +108,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 
 def _diag_out(input: Tensor, diagonal: int) -> Out:
+    if input.array.ndim not in (1, 2):
+        raise shape_error(f"Supports 1D or 2D tensors. Got {input.array.ndim}D")
     if input.array.ndim == 1:
         lower = "diag: result type {result} can't be cast to the desired out= type {out}"
         return Out(EXACT, lower=lower, operator="diag_embed", autograd="fallback", late=True, resized_first=True)
@@ -124,7 +126,9 @@ def _triangular(name: str, record: Op, doc: str, sample: Sample) -> Function:
             raise shape_error(f"{name}: input tensor must have at least 2 dimensions")
         return record(input, diagonal)  # type: ignore[no-any-return]
 
-    return Function(name, ("Tensor input, int diagonal=0", run), doc=doc, ops=(record,), samples=(sample,), inplace=True, out=Out(EXACT))
+    out = Out(EXACT, memory="unchecked", overlap="partial")
+    own: Any = {"doc": doc, "ops": (record,), "samples": (sample,), "inplace": True, "fills": True, "out": out}
+    return Function(name, ("Tensor input, symint diagonal=0", run), **own)
 
 
 FUNCTIONS = (

@@ -229,7 +229,7 @@ def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] =
         samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
         method=False,
         aliases=aliases,
-        out=Out(operator="cat", first=True, **_CAST),
+        out=Out(operator="cat", first=True, overlap="any", **_CAST),
     )
 
 
@@ -245,7 +245,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=Out(**_CAST),
+        out=Out(first=True, overlap="any", **_CAST),
     ),
     Function(
         "stack",

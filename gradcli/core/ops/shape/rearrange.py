@@ -217,7 +217,7 @@ def repeated_positions(repeats: Tensor, output_size: int | None = None) -> Tenso
     return wrap(_repeated(repeats.array, repeats, output_size))
 
 
-_REPEATS = "int? dim=None, *, int? output_size=None"
+_REPEATS = "int? dim=None, *, symint? output_size=None"
 _V: Any = [1.0, 2.0, 3.0]
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
@@ -243,7 +243,7 @@ FUNCTIONS = (
     Function(
         "repeat_interleave",
         (f"Tensor input, Tensor repeats, {_REPEATS}", repeat_each),
-        ("Tensor repeats, *, int? output_size=None |function", repeated_positions),
+        ("Tensor repeats, *, symint? output_size=None |function", repeated_positions),
         (f"Tensor input, int repeats, {_REPEATS}", repeat_interleave),
         doc="Every element or slice several times in a row.",
         samples=(

@@ -198,15 +198,15 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 FUNCTIONS = (
     Function(
         "select",
-        ("Tensor input, int dim, int index", select),
+        ("Tensor input, int dim, symint index", select),
         doc="One index of a dimension, which goes away.",
         ops=(SELECT,),
         samples=(Sample("select(x, 1, -1)", lambda x: x[:, -1], x=_M), Sample("x[1, 2]", lambda x: x[1, 2], x=_M)),
     ),
     Function(
         "narrow",
-        ("Tensor input, int dim, Tensor start, int length", _narrow_from),
-        ("Tensor input, int dim, int start, int length", narrow),
+        ("Tensor input, int dim, Tensor start, symint length", _narrow_from),
+        ("Tensor input, int dim, symint start, symint length", narrow),
         doc="length elements of a dimension from start on.",
         ops=(SLICE,),
         samples=(Sample("narrow(x, 1, 1, 2)", lambda x: x[:, 1:], x=_M), Sample("x[:, ::2]", lambda x: x[:, ::2], x=_M)),

@@ -1,4 +1,4 @@
-"""A tensor split along a dimension: unbind, split, split_with_sizes, chunk, tensor_split, hsplit, vsplit, dsplit."""
+"""A tensor split along a dimension: unbind, split, split_with_sizes, chunk, tensor_split and its kin; a dimension: unflatten."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SLICE, _select, _slice
+from gradcli.core.ops.shape.views import NO_SIZES, unflatten
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -165,6 +167,16 @@ def _split_any(tensor: Any, split_size_or_sections: Any, dim: Any) -> tuple[Tens
     return split_either(tensor, split_size_or_sections, dim)
 
 
+def _unflatten(input: Tensor, dim: Any, sizes: Any) -> Any:
+    """`unflatten` as PyTorch's method, which looks at the sizes before it looks at the dimension. Raises TypeError too."""
+    if not is_true(sizes):
+        raise shape_error(NO_SIZES)
+    return _UNFLATTEN.call((dim, sizes), {}, (input,))
+
+
+_UNFLATTEN = Parser("unflatten", [Signature("Tensor input, int dim, ints sizes", unflatten).without_self()])
+
+
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most `chunks` parts of equal size along a dimension; the last part may be smaller."""
     if not input.array.ndim:
@@ -294,6 +306,14 @@ FUNCTIONS = (
         ("Tensor input, int sections, int dim=0", tensor_split),
         doc="Parts between the given indices, or that many parts of nearly equal size.",
         samples=(Sample("tensor_split(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
+    ),
+    Function(
+        "Tensor.unflatten",
+        ("Tensor input, any dim, any sizes", _unflatten),
+        doc="One dimension made several.",
+        samples=(Sample("x.unflatten(1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
+        function=False,
+        python="Tensor.unflatten",
     ),
     _even_split("hsplit", 1, lambda rank: 0 if rank == 1 else 1),
     _even_split("vsplit", 2, lambda rank: 0),

@@ -9,15 +9,16 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import EXACT, UNMET, Out, OutRule
+from gradcli.core.functions.out import EXACT, Out, OutRule, no_graph
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.rules import check_no_complex_gradient, moves, not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import UNMET, ProgramError, runtime_error
 
 
 def _dense(result: Any) -> Any:
@@ -120,10 +121,7 @@ def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
     if dim >= input.array.ndim > 0:
-        raise runtime_error(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
-        )
+        raise runtime_error(UNMET.format("dim < static_cast<int64_t>(self_sizes.size())"))
     slicing.part(input, dim, start, length)
     return NARROW(input, dim, start, length)  # type: ignore[no-any-return]
 
@@ -204,7 +202,31 @@ def _check_shapes(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         raise ProgramError("NotImplementedError", "split_copy into tensors of other shapes is not part of gradcli")
 
 
-_PARTS = Out(EXACT, autograd="constant", nothing=True)
+def _narrow_out(input: Tensor, *_: Any) -> Out:
+    def check(out: Tensor, result: Tensor) -> None:
+        if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:  # PyTorch writes beside it
+            raise ProgramError("NotImplementedError", "narrow_copy into an out that is not contiguous is not part of gradcli")
+
+    return Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0, silent=True, check=check)
+
+
+def _refuse_graph(outs: Sequence[Tensor], _: Sequence[Tensor]) -> None:
+    if state.enabled and any(out.requires_grad for out in outs):
+        raise no_graph("unbind_copy")
+
+
+def _into_parts(overload: str, check: Callable[[Any, Any], None] | None = None, **how: Any) -> Out:
+    """How functions of several results take `out`. Raises RuntimeError for another number of tensors, in the name of the overload."""
+
+    def check_all(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        if len(outs) != len(results):
+            raise runtime_error(f"{overload} expected an out= argument of size {len(results)}, got size {len(outs)}")
+        if check is not None:
+            check(outs, results)
+
+    return Out(autograd="constant", nothing=True, counted=True, check=check_all, **how)
+
+
 _COPIED = Out(EXACT, autograd="fallback", resized_first=True)
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _O: Any = [[[1.0], [2.0], [3.0]]]
@@ -233,7 +255,7 @@ FUNCTIONS = (
     ),
     _function(
         "as_strided_copy",
-        "Tensor input, ints size, ints stride, int? storage_offset=None",
+        "Tensor input, ints size, ints stride, symint? storage_offset=None",
         as_strided_copy,
         AS_STRIDED,
         of="as_strided",
@@ -265,16 +287,16 @@ FUNCTIONS = (
     ),
     _function(
         "narrow_copy",
-        "Tensor input, int dim, int start, int length",
+        "Tensor input, int dim, symint start, symint length",
         narrow_copy,
         NARROW,
         of="narrow",
-        out=lambda input, *_: Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0),
+        out=_narrow_out,
         samples=(Sample("torch.narrow_copy(x, 1, -3, 2)", lambda x: x[:, :2], x=_M),),
     ),
     Function(
         "narrow_copy",
-        ("Tensor input, int dim, int start, int length", narrow_copy),
+        ("Tensor input, int dim, symint start, symint length", narrow_copy),
         doc="The copy of what narrow shows.",
         samples=(Sample("x.narrow_copy(1, 1, 2)", lambda x: x[:, 1:], x=_M),),
         function=False,
@@ -289,7 +311,7 @@ FUNCTIONS = (
     ),
     _function(
         "select_copy",
-        "Tensor input, int dim, int index",
+        "Tensor input, int dim, symint index",
         select_copy,
         SELECT,
         of="select",
@@ -297,7 +319,7 @@ FUNCTIONS = (
     ),
     _function(
         "slice_copy",
-        "Tensor input, int dim=0, int? start=None, int? end=None, int step=1",
+        "Tensor input, int dim=0, symint? start=None, symint? end=None, symint step=1",
         slice_copy,
         SLICE,
         of="a slice",
@@ -305,11 +327,11 @@ FUNCTIONS = (
     ),
     _function(
         "split_copy",
-        "Tensor input, int split_size, int dim=0",
+        "Tensor input, symint split_size, int dim=0",
         _checked(splitting.split, SPLIT),
         SPLIT,
         of="split",
-        out=Out(lower=None, autograd="constant", nothing=True, check=_check_shapes),
+        out=_into_parts("split_copy_Tensor_out()", _check_shapes, lower=None),
         samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
     ),
     _function(
@@ -318,7 +340,7 @@ FUNCTIONS = (
         _split_sizes(SPLIT_SIZES),
         SPLIT_SIZES,
         of="split_with_sizes",
-        out=_PARTS,
+        out=_into_parts("split_with_sizes_copy_out", exact=EXACT),
         samples=(Sample("torch.split_with_sizes_copy(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M),),
     ),
     Function(
@@ -358,7 +380,7 @@ FUNCTIONS = (
         unbind_copy,
         UNBIND,
         of="unbind",
-        out=_PARTS,
+        out=_into_parts("unbind_copy_int_out", _refuse_graph, exact=EXACT),
         samples=(Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),),
     ),
     _function(
@@ -390,7 +412,7 @@ FUNCTIONS = (
     _unsafe("unsafe_chunk", "Tensor input, int chunks, int dim=0", unsafe_chunk, UNSAFE_SPLIT, "unsafe_chunk(x[:, 1:], 1, 1)[0]"),
     _unsafe(
         "unsafe_split",
-        "Tensor input, int split_size, int dim=0",
+        "Tensor input, symint split_size, int dim=0",
         unsafe_split,
         UNSAFE_SPLIT,
         "unsafe_split(x[:, 1:], 2, 1)[0]",

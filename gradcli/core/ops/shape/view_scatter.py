@@ -94,14 +94,14 @@ _M: Any = [[1.0, 2.5, 3.0], [4.0, 0.5, 6.0]]
 FUNCTIONS = (
     Function(
         "select_scatter",
-        ("Tensor input, Tensor src, int dim, int index", select_scatter),
+        ("Tensor input, Tensor src, int dim, symint index", select_scatter),
         doc="A copy with one index of a dimension overwritten by src.",
         ops=(SELECT_SCATTER,),
         samples=(Sample("x.select_scatter(y, 0, 1)", lambda x, y: np.stack([x[0], y]), x=_M, y=[1.0, 2.0, 3.0]),),
     ),
     Function(
         "slice_scatter",
-        ("Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1", slice_scatter),
+        ("Tensor input, Tensor src, int dim=0, symint? start=None, symint? end=None, symint step=1", slice_scatter),
         doc="A copy with a slice of a dimension overwritten by src.",
         ops=(SLICE_SCATTER,),
         out=Out(EXACT, autograd="fallback", resized_first=True),

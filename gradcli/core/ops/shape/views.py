@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
@@ -163,12 +161,15 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+NO_SIZES = "unflatten: sizes must be non-empty"
+
+
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension split into several; one of `sizes` may be -1."""
     shape = input.array.shape
     at = wrap_dim(dim, len(shape))
     if not sizes:
-        raise shape_error(_NO_SIZES)
+        raise shape_error(NO_SIZES)
     if not shape:
         raise shape_error("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     try:
@@ -179,17 +180,6 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         misfit = f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({shape[at]}) in the input tensor"
         raise runtime_error(misfit, Code.INVALID_VIEW_SIZE) from None
     return view(input, (*shape[:at], *inferred, *shape[at + 1 :]))
-
-
-def _unflatten_method(input: Tensor, dim: Any, sizes: Any) -> Any:
-    """`unflatten` as PyTorch's method, which looks at the sizes before it looks at the dimension. Raises TypeError too."""
-    if type(sizes) is not Tensor and not sizes:
-        raise shape_error(_NO_SIZES)
-    return _UNFLATTEN.call((dim, sizes), {}, (input,))
-
-
-_NO_SIZES = "unflatten: sizes must be non-empty"
-_UNFLATTEN = Parser("unflatten", [Signature("Tensor input, int dim, ints sizes", unflatten).without_self()])
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -241,14 +231,6 @@ FUNCTIONS = (
         doc="One dimension made several.",
         samples=(Sample("unflatten(x, 1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
         method=False,
-    ),
-    Function(
-        "Tensor.unflatten",
-        ("Tensor input, any dim, any sizes", _unflatten_method),
-        doc="One dimension made several.",
-        samples=(Sample("x.unflatten(1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
-        function=False,
-        python="Tensor.unflatten",
     ),
     Function("ravel", ("Tensor input", ravel), doc="One dimension.", samples=(Sample("ravel(x)", np.ravel, x=_M),)),
 )

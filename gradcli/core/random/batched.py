@@ -1,0 +1,83 @@
+"""The generator of `vmap(..., randomness="different")`, which draws for all samples at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.kernels import Array
+from gradcli.core.random.generator import Generator, Shape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.errors import ProgramError
+
+
+class BatchedGenerator(Generator):
+    """The samples run one after the other. The first draws for all, as PyTorch does; the others get their parts of these draws."""
+
+    __slots__ = ("at", "count", "drawn", "sample", "source")
+
+    def __init__(self, source: Generator, count: int) -> None:
+        super().__init__()
+        self.source, self.count = source, count
+        #: the draws so far, each for all samples; the running sample, and the draw that it comes to next
+        self.drawn: list[Array] = []
+        self.sample = self.at = 0
+
+    def begin(self, sample: int) -> None:
+        """A sample begins to run."""
+        self.sample, self.at = sample, 0
+
+    def _part(self, draw: Callable[[], Array]) -> Array:
+        if self.at == len(self.drawn):
+            self.drawn.append(draw())
+        self.at += 1
+        return np.array(self.drawn[self.at - 1][self.sample])
+
+    def uniform(self, shape: Shape, dtype: DType = dtypes.float32, low: float = 0.0, high: float = 1.0) -> Array:
+        return self._part(lambda: self.source.uniform((self.count, *shape), dtype, low, high))
+
+    def normal(self, shape: Shape, dtype: DType = dtypes.float32, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True) -> Array:
+        return self._part(lambda: self.source.normal((self.count, *shape), dtype, mean, std, contiguous=contiguous))
+
+    def exponential(self, shape: Shape, dtype: DType = dtypes.float32, lambd: float = 1.0) -> Array:
+        return self._part(lambda: self.source.exponential((self.count, *shape), dtype, lambd))
+
+    def log_normal(self, shape: Shape, dtype: DType = dtypes.float32, mean: float = 1.0, std: float = 2.0) -> Array:
+        return self._part(lambda: self.source.log_normal((self.count, *shape), dtype, mean, std))
+
+    def cauchy(self, shape: Shape, dtype: DType = dtypes.float32, median: float = 0.0, sigma: float = 1.0) -> Array:
+        return self._part(lambda: self.source.cauchy((self.count, *shape), dtype, median, sigma))
+
+    def geometric(self, shape: Shape, dtype: DType, p: float) -> Array:
+        return self._part(lambda: self.source.geometric((self.count, *shape), dtype, p))
+
+    def randint(self, low: int, high: int | None, shape: Shape, dtype: DType = dtypes.int64) -> Array:
+        return self._part(lambda: self.source.randint(low, high, (self.count, *shape), dtype))
+
+    def random_full(self, shape: Shape, dtype: DType = dtypes.int64) -> Array:
+        return self._part(lambda: self.source.random_full((self.count, *shape), dtype))
+
+    def randperm(self, n: int, dtype: DType = dtypes.int64) -> Array:
+        return self._part(lambda: np.stack([self.source.randperm(n, dtype) for _ in range(self.count)]))
+
+    def bernoulli(self, p: float | Array, shape: Shape | None = None, dtype: DType = dtypes.float32) -> Array:
+        if not isinstance(p, np.ndarray):
+            return self._part(lambda: self.source.bernoulli(p, (self.count, *(shape or ())), dtype))
+        size = p.shape if shape is None else shape
+        kind = dtypes.float64 if p.dtype == np.float64 else dtypes.float32
+        drawn = self._part(lambda: self.source.uniform((self.count, math.prod(size)), kind))
+        return (drawn.reshape(size) < p).astype(dtype.np)
+
+    def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
+        raise _refused()
+
+    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None) -> Array:
+        raise _refused()
+
+
+def _refused() -> ProgramError:
+    return ProgramError("NotImplementedError", "numbers drawn by tensors with randomness='different' are not part of gradcli")
