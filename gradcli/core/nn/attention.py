@@ -104,16 +104,16 @@ class MultiheadAttention(FunctionModule, place="activation"):
             shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
         self.own_parameters = dict.fromkeys([*shapes, *_PARAMETERS.split()])
         for name, shape in shapes.items():
-            self.own_parameters[name] = new_parameter(np.empty(checked_size(shape, dtype), dtype.np), dtype)
+            self.own_parameters[name] = new_parameter(np.empty(checked_size(shape, dtype), dtype.np), dtype, 0)
         if bias:
             self.own_parameters["in_proj_bias"] = new_parameter(np.zeros(3 * size, dtype.np), dtype)
         last = self.children_by_name["out_proj"] = NonDynamicallyQuantizableLinear(size, size, bias, dtype=dtype)
         for name in shapes:
             xavier_uniform_(self.own_parameters[name])
         if bias:
-            last.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype)
+            last.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype, 2)
         for name in ("bias_k", "bias_v") if more else ():
-            self.own_parameters[name] = new_parameter(np.empty((1, 1, size), dtype.np), dtype)
+            self.own_parameters[name] = new_parameter(np.empty((1, 1, size), dtype.np), dtype, 0)
             xavier_normal_(self.own_parameters[name])
 
     # --- calls ---

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from gradcli import limits
@@ -33,10 +34,20 @@ def checked_position(index: Any, size: int) -> int:
 
 # --- in order ---
 
-_SEQUENCE = "__len__ __iter__ __getitem__ __setitem__ __delitem__ append extend insert"
+_SEQUENCE = "__len__ __iter__ __getitem__ __setitem__ __delitem__ __add__ __iadd__ append extend insert pop"
+_OPERATORS = ("__add__", "__iadd__", "__mul__", "__rmul__", "__imul__", "__or__", "__ror__", "__ior__")
 
 
-class ModuleSequence(Module):
+class OperandModule(Module):
+    """A module that stands in expressions, as in `a + b`."""
+
+    def special(self, name: str) -> Callable[..., Any] | None:
+        """The method of an operator; None for another name, or where the class has none."""
+        method = self.SCRIPT_METHODS.get(name) if name in _OPERATORS else None
+        return None if method is None else partial(method, self)
+
+
+class ModuleSequence(OperandModule):
     """Modules in order, whose names are numbers."""
 
     def __len__(self) -> int:
@@ -71,6 +82,21 @@ class ModuleSequence(Module):
         del self.children_by_name[self.position(index)]
         self.renumber(list(self))
 
+    def __add__(self, other: Any) -> ModuleSequence:
+        raise NotImplementedError
+
+    def __iadd__(self, other: Any) -> ModuleSequence:
+        return self.extend(other)
+
+    def pop(self, key: Any) -> Module:
+        """Remove the module, or the modules of a slice, and return it."""
+        found = self[key]
+        for module in reversed(list(found)) if isinstance(key, slice) else ():  # type: ignore[call-overload]
+            del self[list(self).index(module)]
+        if not isinstance(key, slice):
+            del self[key]
+        return found
+
     def append(self, module: Any) -> ModuleSequence:
         """Add a module at the end."""
         self.children_by_name[str(len(self))] = checked_module(module)
@@ -93,7 +119,7 @@ class ModuleSequence(Module):
 class Sequential(ModuleSequence, place="container"):
     """Modules that are called one after the other; an OrderedDict gives them names."""
 
-    METHODS = f"{_SEQUENCE} __add__"
+    METHODS = f"{_SEQUENCE} __mul__ __rmul__ __imul__"
     PURE = True
     STEPS = 1
 
@@ -130,12 +156,39 @@ class Sequential(ModuleSequence, place="container"):
         return made
 
     def __add__(self, other: Any) -> Sequential:
-        if not isinstance(other, Sequential):
-            raise ProgramError(
-                "ValueError",
-                f"add operator supports only objects of Sequential class, but <class '{language.type_name(other)}'> is given.",
-            )
+        _check_sequential(other)
         return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Sequential:
+        _check_sequential(other)
+        self.extend(list(other))
+        return self
+
+    def __mul__(self, other: Any) -> Sequential:
+        _check_factor(self, other)
+        return Sequential(*[module for _ in range(other) for module in self])
+
+    def __rmul__(self, other: Any) -> Sequential:
+        return self.__mul__(other)
+
+    def __imul__(self, other: Any) -> Sequential:
+        _check_factor(self, other)
+        self.extend([module for _ in range(other - 1) for module in list(self)])
+        return self
+
+
+def _check_sequential(other: Any) -> None:
+    if not isinstance(other, Sequential):
+        kind = language.type_repr(other)
+        raise ProgramError("ValueError", f"add operator supports only objects of Sequential class, but {kind} is given.")
+
+
+def _check_factor(module: Sequential, other: Any) -> None:
+    if not isinstance(other, int):
+        kinds = f"{language.type_repr(module)} and {language.type_repr(other)}"
+        raise ProgramError("TypeError", f"unsupported operand type(s) for *: {kinds}")
+    if other <= 0:
+        raise ProgramError("ValueError", f"Non-positive multiplication factor {formatted(other)} for {language.type_repr(module)}")
 
 
 class ModuleList(ModuleSequence, place="container"):
@@ -147,6 +200,21 @@ class ModuleList(ModuleSequence, place="container"):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    def extend(self, modules: Any) -> ModuleList:
+        """Add modules at the end."""
+        if not hasattr(modules, "__iter__"):
+            kind = language.type_name(modules)
+            raise ProgramError("TypeError", f"ModuleList.extend should be called with an iterable, but got {kind}")
+        super().extend(list(modules))
+        return self
+
+    def insert(self, index: Any, module: Any) -> None:  # type: ignore[override]
+        """Put a module before the one at an index."""
+        super().insert(index, module)
+
+    def __add__(self, other: Any) -> ModuleList:
+        return ModuleList([*self, *language.collect(other)])
 
     def lines(self) -> list[str]:
         """The repr of the submodules; neighbours with the same repr share a line with their numbers."""

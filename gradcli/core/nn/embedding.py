@@ -43,7 +43,9 @@ class VectorTable(FunctionModule):
         values = generator.default.normal(size, dtype)
         if self.padding_idx is not None:
             values[self.padding_idx] = 0
-        return Tensor(values, dtype)
+        made = Tensor(values, dtype)
+        made.counter().count = 1 if self.padding_idx is None else 2
+        return made
 
     def from_pretrained(self, /, *args: Any, **kwargs: Any) -> Any:
         """A module of the same class with the vectors given."""

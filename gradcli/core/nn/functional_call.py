@@ -12,6 +12,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -21,16 +22,18 @@ def _given(dictionaries: Any) -> dict[Any, Any]:
         return table_of(dictionaries)
     if not isinstance(dictionaries, (list, tuple)):
         raise ProgramError(
-            "TypeError",
+            "ValueError",
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
             f"but got <class '{language.type_name(dictionaries)}'>",
         )
     made: dict[Any, Any] = {}
+    repeated: list[Any] = []
     for table in map(table_of, dictionaries):
-        repeated = [key for key in table if key in made]
-        if repeated:
-            raise ProgramError("ValueError", f"{repeated[0]} appears in multiple dictionaries; behavior of functional call is ambiguous")
+        repeated += [key for key in made if key in table and key not in repeated]
         made |= table
+    if repeated:
+        text = f"{formatted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+        raise ProgramError("ValueError", text)
     return made
 
 
@@ -48,28 +51,63 @@ def functional_call(
     if not isinstance(module, Module):
         raise no_attribute(module, "named_parameters")
     given = _given(parameter_and_buffer_dicts)
-    places = {name: (owner, own) for name, owner, own, _ in module.named_state()}
+    held = [
+        (f"{path}.{own}" if path else own, owner, own, tensor)
+        for path, owner in module.walk(once=False)
+        for own, tensor in owner.own_state(saved=False)
+    ]
+    places = {name: (owner, own) for name, owner, own, _ in held}
+    if tie_weights:
+        given = _tied(given, [(name, tensor) for name, _, _, tensor in held])
     unexpected = [name for name in given if name not in places]
     missing = [name for name in places if name not in given] if strict else []
     if strict and (unexpected or missing):
         listed = [
-            f"{what} key(s): {', '.join(map(str, keys))}." for what, keys in (("Unexpected", unexpected), ("Missing", missing)) if keys
+            f"{what} key(s): {', '.join(map(shown, keys))}." for what, keys in (("Unexpected", unexpected), ("Missing", missing)) if keys
         ]
         raise runtime_error(f"Error(s) in reparametrizing for {module.SCRIPT_NAME}:\n\t" + "\n\t".join(listed))
-    if unexpected:
-        raise ProgramError("KeyError", f"'{unexpected[0]}'", args=(unexpected[0],))
+    for tensor in given.values():
+        if tensor is not None and type(tensor) is not Tensor:
+            raise ProgramError("TypeError", f"{formatted(tensor)} is not an instance of torch.Tensor")
+    places |= {name: _new_place(module, name) for name in unexpected}
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    kept: list[tuple[dict[str, Tensor | None], str, Tensor | None]] = []
+    kept: list[tuple[dict[str, Any], str, list[Any]]] = []
     try:
         for name, tensor in given.items():
             owner, own = places[name]
-            table = owner.own_parameters if own in owner.own_parameters else owner.own_buffers
-            kept.append((table, own, table[own]))
+            table = next((t for t in (owner.own_parameters, owner.own_buffers) if own in t), owner.fields)
+            kept.append((table, own, [table[own]] if own in table else []))
             table[own] = tensor
         return module(*positional, **({} if kwargs is None else kwargs))
     finally:
-        for table, own, tensor in reversed(kept):
-            table[own] = tensor
+        for table, own, before in reversed(kept):
+            if before:
+                table[own] = before[0]
+            else:
+                del table[own]
+
+
+def _tied(given: dict[Any, Any], held: list[tuple[str, Any]]) -> dict[Any, Any]:
+    """The tensors under all names of the tensors that they replace. ValueError for different ones under names of one tensor."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in held:
+        names.setdefault(id(tensor), []).append(name)
+    made = dict(given)
+    for tied in names.values():
+        known = [name for name in tied if name in given]
+        if len(tied) == 1 or not known:
+            continue
+        if len(known) > 1 and (len(known) < len(tied) or any(given[name] is not given[known[0]] for name in known)):
+            text = f"functional_call got multiple values for keys {sorted(tied)}, which are tied. Consider using tie_weights=False"
+            raise ProgramError("ValueError", text)
+        made |= dict.fromkeys(tied, given[known[-1]])
+    return made
+
+
+def _new_place(module: Module, name: str) -> tuple[Module, str]:
+    """The owner of an attribute that the module has not, and its name there."""
+    path, _, own = name.rpartition(".")
+    return module.get_submodule(path), own
 
 
 @Routine

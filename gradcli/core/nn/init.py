@@ -11,10 +11,12 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -35,16 +37,20 @@ def _checked(tensor: Any) -> Tensor:
     return tensor
 
 
+def _drawn(tensor: Any, method: str, first: float, second: float, source: Any) -> Tensor:
+    """Fill with draws by an in-place method of tensors; the graph does not record it."""
+    checked = _checked(tensor)
+    with recording(False):
+        catalog.method(method).method(checked, (first, second), {"generator": source})
+    return checked
+
+
 def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
-    t = _checked(tensor)
-    draws = generator_of(source).uniform(t.array.shape, t.dtype, low, high)
-    return _fill(t, draws)
+    return _drawn(tensor, "uniform_", low, high, source)
 
 
 def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
-    t = _checked(tensor)
-    draws = generator_of(source).normal(t.array.shape, t.dtype, mean, std)
-    return _fill(t, draws)
+    return _drawn(tensor, "normal_", mean, std, source)
 
 
 @Routine

@@ -8,14 +8,14 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import set_requires_grad
-from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState
+from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
-from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
+from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_forward, before_forward, saving
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.ops.checks import in_format
 from gradcli.core.optim.optimizer import zero_gradients
@@ -37,6 +37,10 @@ _NO_EXTRA_STATE = (
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
 )
 _NO_TENSOR = 'While copying the parameter named "{}", expected torch.Tensor or Tensor-like object from checkpoint but received {}'
+_NO_NEW_KEYS = (
+    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if incompatible_keys need to "
+    "be modified, it should be done inplace."
+)
 #: how deep modules are nested at most
 _MAX_DEPTH = 900
 
@@ -142,6 +146,8 @@ class Module(Scripted):
             further = {name: Routine(getattr(cls, name), f"{cls.__name__}.{name}") for name in cls.METHODS.split()}
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | further
         if place:
+            called = {name: Routine(getattr(cls, name), f"{cls.__name__}.{name}") for name in ("forward", "extra_repr")}
+            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | called
             script_type(cls, f"torch.nn.modules.{place}", exact)
 
     def __init__(self) -> None:
@@ -159,6 +165,8 @@ class Module(Scripted):
         self.after: Hooks | None = None
         #: hooks that a backward calls; None until the first is registered
         self.backward_hooks: BackwardHooks | None = None
+        #: hooks that saving and loading call; None until the first is registered
+        self.state_hooks: StateHooks | None = None
 
     # --- calls ---
 
@@ -246,12 +254,20 @@ class Module(Scripted):
         With `saved`, what `state_dict` has: also the extra state of modules that define it, and shared modules under each name.
         """
         for path, module in self.walk(once=not saved):
-            dot = f"{path}." if path else ""
-            for name, tensor in (*module.own_parameters.items(), *module.own_buffers.items()):
-                if tensor is not None and not (saved and name in module.unsaved):
-                    yield dot + name, module, name, tensor
-            if saved and module.overrides("get_extra_state"):
-                yield dot + _EXTRA_STATE, module, _EXTRA_STATE, None
+            for name, tensor in module.own_state(saved):
+                yield f"{path}.{name}" if path else name, module, name, tensor
+
+    def own_state(self, saved: bool) -> Iterator[tuple[str, Any]]:
+        """Parameters and buffers of this module by name; with `saved`, those that are saved and the extra state, as None."""
+        for name, tensor in (*self.own_parameters.items(), *self.own_buffers.items()):
+            if tensor is not None and not (saved and name in self.unsaved):
+                yield name, tensor
+        if saved and self.overrides("get_extra_state"):
+            yield _EXTRA_STATE, None
+
+    def version(self) -> int:
+        """The version of what is saved of a module of this class."""
+        return 2 if self.ADDED_LATER else 1
 
     def distinct_children(self) -> Iterator[tuple[str, Module]]:
         """The submodules directly below, each once, under their first names."""
@@ -475,20 +491,38 @@ class Module(Scripted):
         """The module itself: all tensors are on the cpu."""
         return self
 
+    def share_memory(self) -> Module:
+        """The module itself: there is no other process."""
+        return self
+
+    def cuda(self, device: Any = None) -> Module:
+        """AssertionError, as in PyTorch without an accelerator."""
+        raise ProgramError("AssertionError", "Torch not compiled with CUDA enabled")
+
+    def set_submodule(self, target: Any, module: Any, strict: Any = False) -> None:
+        """Register a module under a dotted name. ValueError or AttributeError where that cannot be."""
+        if target == "":
+            raise ProgramError("ValueError", "Cannot set the submodule without a target name!")
+        path, _, name = target.rpartition(".")
+        if not isinstance(module, Module):
+            raise ProgramError("ValueError", f"`module` is not an nn.Module, found {language.type_repr(module)}")
+        parent = self.get_submodule(path)
+        found = parent.attribute(name, None if strict else module)
+        if found is None:
+            raise ProgramError("AttributeError", f"{parent.SCRIPT_NAME} has no attribute `{name}`")
+        if not isinstance(found, Module):
+            raise ProgramError("AttributeError", f"`{name}` is not an nn.Module")
+        parent.assign(name, module)
+
     def state_dict(self, *, destination: Any = None, prefix: Any = "", keep_vars: Any = False) -> Any:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
         if type(prefix) is not str:
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         made = SavedState() if destination is None else destination
-        for name, module, own, tensor in self.named_state(saved=True):
-            if own == _EXTRA_STATE:
-                made[prefix + name] = module.get_extra_state()
-                continue
-            held = tensor
-            if not keep_vars and type(tensor) is Tensor:
-                held = Tensor(tensor.array, tensor.dtype)
-                held.version = tensor.counter()
-            made[prefix + name] = held
+        walked = ((f"{prefix}{path}." if path else prefix, module) for path, module in self.walk(once=False))
+        for start, module in saving(walked, made, keep_vars):
+            for own, tensor in module.own_state(saved=True):
+                made[start + own] = module.get_extra_state() if own == _EXTRA_STATE else tensor if keep_vars else _shared(tensor)
         return made
 
     def get_extra_state(self) -> Any:
@@ -503,12 +537,18 @@ class Module(Scripted):
         """Write the tensors of a `state_dict` into parameters and buffers. RuntimeError if names or shapes do not match."""
         if not isinstance(state_dict, (dict, Mapping)):
             raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
-        given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
+        given, errors = dict(table_of(state_dict)), list[str]()
+        hooks = [(f"{path}." if path else "", module, module.state_hooks) for path, module in self.walk(once=False) if module.state_hooks]
+        missing, unexpected = list[str](), list[str]()
+        for start, module, found in hooks:
+            changed = OrderedDict(given)
+            for hook in found.before_loading:
+                hook(module, changed, start, {"version": module.version()}, strict, missing, unexpected, errors)
+            given = changed.table
         own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state(saved=True)}
         old = not isinstance(state_dict, SavedState)
-        missing = [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
-        unexpected = [name for name in given if name not in own]
-        errors: list[str] = []
+        missing += [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
+        unexpected += [name for name in given if name not in own]
         if strict and missing:
             errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if strict and unexpected:
@@ -538,9 +578,14 @@ class Module(Scripted):
             blocks.settle()
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
             tensor.counter().count += 1
+        keys = IncompatibleKeys((missing, unexpected))
+        for _, module, found in reversed(hooks):
+            for hook in found.after_loading:
+                if hook(module, keys) is not None:
+                    raise ProgramError("AssertionError", _NO_NEW_KEYS)
         if errors:
             raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
-        return IncompatibleKeys((missing, unexpected))
+        return keys
 
     def take_state(self, key: str, value: Tensor) -> None:
         """Hold a tensor itself as the parameter or buffer `key`; a parameter requires gradients as the one before."""
@@ -641,6 +686,27 @@ class Module(Scripted):
         self.backward_hooks = self.backward_hooks or BackwardHooks()
         return self.backward_hooks.before.add(hook, prepend)
 
+    def _state_hook(self, moment: str, hook: Any) -> Removable:
+        self.state_hooks = self.state_hooks or StateHooks()
+        hooks: Hooks = getattr(self.state_hooks, moment)
+        return hooks.add(hook)
+
+    def register_state_dict_pre_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, prefix, keep_vars)` before the module's part of a `state_dict` is made."""
+        return self._state_hook("before_saving", hook)
+
+    def register_state_dict_post_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, state_dict, prefix, local_metadata)` when the module's part of a `state_dict` is there; it may change it."""
+        return self._state_hook("after_saving", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        return self._state_hook("before_loading", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys."""
+        return self._state_hook("after_loading", hook)
+
     def _member_table(self, field: str) -> MemberTable:
         """`_parameters`, `_buffers` or `_modules`: what a program puts in is checked."""
 
@@ -658,10 +724,13 @@ class Module(Scripted):
             function.__name__: Routine(function, f"Module.{function.__name__}")
             for function in (
                 *(parameters, named_parameters, buffers, modules, named_modules, children, named_children),
-                *(state_dict, load_state_dict, zero_grad, train, eval, requires_grad_, to, apply, extra_repr),
+                *(state_dict, load_state_dict, zero_grad, train, eval, requires_grad_, to, apply, forward, extra_repr),
                 *(register_forward_hook, register_forward_pre_hook, register_buffer, register_parameter, add_module),
-                *(named_buffers, get_submodule, get_parameter, get_buffer, cpu, get_extra_state, set_extra_state),
+                *(named_buffers, get_submodule, get_parameter, get_buffer, cpu, get_extra_state, set_extra_state, share_memory),
+                *(cuda, set_submodule),
                 *(register_full_backward_hook, register_full_backward_pre_hook),
+                *(register_state_dict_pre_hook, register_state_dict_post_hook),
+                *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
             )
         },
         "register_module": Routine(add_module, "Module.register_module"),
@@ -670,13 +739,22 @@ class Module(Scripted):
         "__setattr__": Routine(assign, "Module.__setattr__"),
         "__delattr__": Routine(forget, "Module.__delattr__"),
         **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
-        **{name: Routine(lambda self, *args, **kwargs: self(*args, **kwargs), f"Module.{name}") for name in ("forward", "__call__")},
+        "__call__": Routine(lambda self, *args, **kwargs: self(*args, **kwargs), "Module.__call__"),
     }
 
 
 def indented(text: str) -> str:
     """A text whose lines after the first are indented, as the repr of a submodule is."""
     return text.replace("\n", "\n  ")
+
+
+def _shared(tensor: Any) -> Any:
+    """A tensor without history that shares memory and version."""
+    if type(tensor) is not Tensor:
+        return tensor
+    held = Tensor(tensor.array, tensor.dtype)
+    held.version = tensor.counter()
+    return held
 
 
 def kind_of(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.core.autograd import custom_function
@@ -56,6 +56,38 @@ def _pass(ctx: custom_function.FunctionNode, *tensors: Tensor) -> tuple[Tensor, 
 
 
 _PASS = custom_function.Functions("BackwardHookFunction", _pass, lambda ctx, *grads: grads, None, None)
+
+
+class StateHooks:
+    """The hooks of one module that saving and loading its state call."""
+
+    __slots__ = ("before_saving", "after_saving", "before_loading", "after_loading")
+
+    def __init__(self) -> None:
+        self.before_saving = Hooks()
+        self.after_saving = Hooks()
+        self.before_loading = Hooks()
+        self.after_loading = Hooks()
+
+
+def saving(modules: Iterable[tuple[str, Any]], state: Any, keep_vars: object) -> Iterator[tuple[str, Any]]:
+    """The modules, each before those in it, with the hooks around what is put into `state` for each and for those in it."""
+    entered: list[tuple[str, Any]] = []
+
+    def leave(prefix: str, module: Any) -> None:
+        for hook in module.state_hooks.after_saving if module.state_hooks else ():
+            if hook(module, state, prefix, {"version": module.version()}) is not None:
+                raise runtime_error("state_dict post-hook must return None")
+
+    for prefix, module in modules:
+        while entered and not prefix.startswith(entered[-1][0]):
+            leave(*entered.pop())
+        for hook in module.state_hooks.before_saving if module.state_hooks else ():
+            hook(module, prefix, keep_vars)
+        entered.append((prefix, module))
+        yield prefix, module
+    while entered:
+        leave(*entered.pop())
 
 
 class BackwardHooks:

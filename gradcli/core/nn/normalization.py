@@ -64,9 +64,11 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
         self.begin(size, dtype, self.affine, given["bias"])
         self.own_buffers = dict.fromkeys(self.BUFFERS.split())
         if self.track_running_stats:
-            self.own_buffers["running_mean"] = Tensor(np.zeros(size, dtype.np), dtype)
-            self.own_buffers["running_var"] = Tensor(np.ones(size, dtype.np), dtype)
-            self.own_buffers["num_batches_tracked"] = Tensor(np.zeros((), np.int64), dtypes.int64)
+            mean, variance = Tensor(np.zeros(size, dtype.np), dtype), Tensor(np.ones(size, dtype.np), dtype)
+            buffers = mean, variance, Tensor(np.zeros((), np.int64), dtypes.int64)
+            for buffer in buffers:
+                buffer.counter().count = 1  # its first numbers have been written
+            self.own_buffers = dict(zip(self.BUFFERS.split(), buffers, strict=True))
 
     def check_dimensions(self, input: Any) -> None:
         """ValueError for an input of another number of dimensions; AttributeError for anything but a tensor."""

@@ -31,9 +31,11 @@ def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     return made
 
 
-def new_parameter(array: Array, dtype: DType | None = None) -> Tensor:
-    """A parameter with an array as its memory."""
-    return as_parameter(Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype))
+def new_parameter(array: Array, dtype: DType | None = None, writes: int = 1) -> Tensor:
+    """A parameter with an array as its memory, and the version of one that PyTorch has written its first numbers into."""
+    made = as_parameter(Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype))
+    made.counter().count = writes
+    return made
 
 
 def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:

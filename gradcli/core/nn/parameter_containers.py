@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.signature import language
-from gradcli.core.nn.containers import MAPPING, MappingModule, checked_position
-from gradcli.core.nn.module import Module
+from gradcli.core.nn.containers import MAPPING, MappingModule, OperandModule, checked_position
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
-class ParameterContainer(Module):
+class ParameterContainer(OperandModule):
     """A module that holds values by name, of which the tensors are parameters."""
 
     #: how the repr writes the type of a tensor, as a format string of its dtype
@@ -78,7 +78,7 @@ class ParameterContainer(Module):
 class ParameterList(ParameterContainer, place="container"):
     """A list of parameters."""
 
-    METHODS = "__len__ __iter__ __getitem__ __setitem__ append extend"
+    METHODS = "__len__ __iter__ __getitem__ __setitem__ __iadd__ append extend"
 
     def __init__(self, values: Any = None) -> None:
         super().__init__()
@@ -97,6 +97,9 @@ class ParameterList(ParameterContainer, place="container"):
     def __setitem__(self, index: Any, value: Any) -> None:
         self.put(self._name(index), value)
 
+    def __iadd__(self, values: Any) -> ParameterList:
+        return self.extend(values)
+
     def append(self, value: Any) -> ParameterList:
         """Add a value at the end."""
         self.put(str(len(self)), value)
@@ -114,7 +117,7 @@ class ParameterList(ParameterContainer, place="container"):
 class ParameterDict(ParameterContainer, MappingModule, place="container"):
     """Parameters by name."""
 
-    METHODS = f"{MAPPING} get setdefault popitem copy"
+    METHODS = f"{MAPPING} __or__ __ror__ __ior__ get setdefault popitem copy fromkeys"
     TENSOR_TYPE = "torch.{0.torch_name}Tensor"
 
     def __init__(self, parameters: Any = None) -> None:
@@ -159,6 +162,22 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         """Keys and values; those of a dict are sorted by key, as PyTorch sorts them."""
         found = super().pairs(given)
         return sorted(found, key=lambda pair: str(pair[0])) if isinstance(given, dict) else found
+
+    def __or__(self, other: Any) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> dict[Any, Any]:
+        return table_of(other) | dict(self.items())
+
+    def __ior__(self, other: Any) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def fromkeys(self, keys: Any, default: Any = None) -> ParameterDict:
+        """A ParameterDict with one value for all keys."""
+        return ParameterDict(dict.fromkeys(language.collect(keys), default))
 
     def copy(self) -> ParameterDict:
         """A shallow copy."""

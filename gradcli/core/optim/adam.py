@@ -16,7 +16,9 @@ from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 
+_NOT_AT_ONCE = "as a Tensor is not supported for capturable=False and foreach=True"
 _ARGUMENTS = {"params": REQUIRED, "lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
 
 
@@ -47,6 +49,20 @@ class Adam(Optimizer, place="adam"):
     CHECKED = "lr eps betas weight_decay"
     STATE = "exp_avg exp_avg_sq"
     ELEMENTWISE = True
+
+    def prepare(self, given: dict[str, Any]) -> None:
+        uncaptured = given["foreach"] and not given["capturable"]
+        if uncaptured and type(given["lr"]) is Tensor:
+            raise ProgramError("ValueError", f"lr {_NOT_AT_ONCE}")
+        super().prepare(given)
+        betas = given["betas"]
+        if {type(beta) for beta in betas[:2]} not in ({float}, {Tensor}):
+            raise ProgramError("ValueError", "betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if uncaptured and type(beta) is Tensor:
+                raise ProgramError("ValueError", f"betas[{i}] {_NOT_AT_ONCE}")
+            if type(beta) is Tensor and beta.array.size != 1:
+                raise ProgramError("ValueError", f"Tensor betas[{i}] must be 1-element")
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         super().begin(group, param, state)

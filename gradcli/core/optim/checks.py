@@ -18,6 +18,8 @@ def number(value: object, sign: str = "<=", left: bool = False) -> float:
     TypeError for other types: the one of Python's comparison with `sign`, which has the wrong type on the left if `left`.
     """
     if type(value) is Tensor:
+        if value.array.size > 1:
+            raise runtime_error("Boolean value of Tensor with more than one value is ambiguous")
         return float(value.item())
     if isinstance(value, (int, float)):
         return value

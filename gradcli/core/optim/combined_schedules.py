@@ -10,6 +10,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import language
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked, put
+from gradcli.core.optim.plateau_schedule import ReduceLROnPlateau
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
@@ -106,10 +107,16 @@ class ChainedScheduler(Combined):
 def _check_part(whole: LRScheduler, part: Any, optimizer: Any, number: int) -> None:
     """TypeError or ValueError for a part that is not a schedule of the optimiser."""
     if not isinstance(part, LRScheduler):
-        raise ProgramError("TypeError", f"`{whole.SCRIPT_NAME}` at index {number} is not a scheduler but {language.type_name(part)}")
+        raise ProgramError("TypeError", f"{whole.SCRIPT_NAME} at index {number} should have `optimizer` as its attribute.")
+    if isinstance(part, ReduceLROnPlateau):
+        raise ProgramError(
+            "ValueError",
+            f"{whole.SCRIPT_NAME} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when "
+            f"calling `step`, but got one at index {number} in the given schedulers sequence.",
+        )
     if part.optimizer is not optimizer:
         raise ProgramError(
             "ValueError",
             f"{whole.SCRIPT_NAME} expects all schedulers to belong to the same optimizer, but got scheduler {part.SCRIPT_NAME} at "
-            f"index {number} has {shown(part.optimizer)}, which is different from {shown(optimizer)}.",
+            f"index {number} has {shown(part.optimizer)}, which is different from {language.type_name(optimizer)}.",
         )

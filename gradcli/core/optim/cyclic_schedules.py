@@ -46,7 +46,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         else:
             self.place(epoch)
@@ -57,13 +57,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Find the cosine that `epoch` lies in. ValueError for a negative epoch."""
         if epoch < 0:
             raise ProgramError("ValueError", f"Expected non-negative epoch, but got {epoch}")
-        self.T_cur, self.T_i = epoch, self.T_0
-        if self.T_mult == 1:
-            self.T_cur = epoch % self.T_0
-            return
-        while self.T_cur >= self.T_i:
-            self.T_cur -= self.T_i
-            self.T_i *= self.T_mult
+        first, factor = self.T_0, self.T_mult
+        self.T_cur, self.T_i = epoch, first
+        if epoch >= first and factor == 1:
+            self.T_cur = epoch % first
+        elif epoch >= first:
+            number = int(math.log(epoch / first * (factor - 1) + 1, factor))
+            self.T_cur = epoch - first * (factor**number - 1) / (factor - 1)
+            self.T_i = first * factor**number
 
 
 class MomentumCycle(LRScheduler, known=False):

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.mappings import Counter
-from gradcli.core.calling.script_types import sequence_of
+from gradcli.core.calling.script_types import Attributes, sequence_of
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.errors import ProgramError
@@ -98,6 +98,7 @@ class FunctionSchedule(LRScheduler, known=False):
 
     ARGUMENTS = {"optimizer": REQUIRED, "lr_lambda": REQUIRED, "last_epoch": -1}
     STATE = f"{LRScheduler.STATE} lr_lambdas=held_functions"
+    SCRIPT_ATTRIBUTES = LRScheduler.SCRIPT_ATTRIBUTES | Attributes.read("lr_lambdas")
 
     def begin(self, given: dict[str, Any]) -> None:
         optimizer, functions = given["optimizer"], given["lr_lambda"]

@@ -143,7 +143,13 @@ class LRScheduler(DeclaredArguments):
 
     def warn(self, epoch: Any) -> None:
         """Warn if the optimiser has made no step yet, and if an epoch is given."""
-        if self.steps == 1 and not self.optimizer.stepped:
+        if self.steps == 1 and not self.optimizer.watched:  # a copy of the optimiser that the schedule was made for
+            warnings.emit(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to "
+                "call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+            )
+        elif self.steps == 1 and not self.optimizer.stepped:
             warnings.emit(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
                 "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
@@ -216,7 +222,8 @@ def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * len(groups)
     if len(value) != len(groups):
-        raise ProgramError("ValueError", f"expected {len(groups)} values for {name}, got {len(value)}")
+        lengths = f"{name} has {len(value)} values, param_groups has {len(groups)}."
+        raise ProgramError("ValueError", f"{name} must have the same length as optimizer.param_groups. {lengths}")
     return list(value)
 
 

@@ -31,6 +31,13 @@ State = dict[str, Any]
 Kernel = Callable[[Tensor, Array, State, float], None]
 
 
+#: options that a saved group may lack, with what they are then
+_ADDED_LATER = {
+    **dict.fromkeys(("nesterov", "maximize", "differentiable", "capturable", "amsgrad", "centered", "decoupled_weight_decay"), False),
+    **dict.fromkeys(("foreach", "fused")),
+}
+
+
 class Optimizer(DeclaredArguments):
     """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
@@ -72,12 +79,7 @@ class Optimizer(DeclaredArguments):
         self.defaults: dict[str, Any] = {name: given[name] for name in self.OPTIONS.split()} or table_of(given["defaults"])
         self.state = DefaultDict()
         self.param_groups: list[Group] = []
-        #: whether a step was made since a scheduler first asked
-        self.stepped = False
-        self.watched = False
-        self.before, self.after = Hooks(), Hooks()
-        #: rows of parameters that were updated at once
-        self.rows: dict[int, Row] = {}
+        self.start_afresh()
         listed = _listed(params)
         if not listed:
             raise ProgramError("ValueError", "optimizer got an empty parameter list")
@@ -85,6 +87,17 @@ class Optimizer(DeclaredArguments):
             self.add_param_group(group)
         if "fused" in given:
             checks.fused(given["fused"], given["differentiable"], given["foreach"])
+
+    def start_afresh(self) -> None:
+        """Without hooks and before the first step, as a deep copy begins too."""
+        #: whether a step was made since a scheduler first asked
+        self.stepped = False
+        self.watched = False
+        self.before, self.after = Hooks(), Hooks()
+        self.before_saving, self.after_saving = Hooks(), Hooks()
+        self.before_loading, self.after_loading = Hooks(), Hooks()
+        #: rows of parameters that were updated at once
+        self.rows: dict[int, Row] = {}
 
     def prepare(self, given: dict[str, Any]) -> None:
         """Check the arguments, and change those that become options in another form. Raises PyTorch's errors."""
@@ -258,8 +271,10 @@ class Optimizer(DeclaredArguments):
 
     # --- state ---
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Any:
         """State and options; parameters are numbers."""
+        for hook in self.before_saving:
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -269,11 +284,11 @@ class Optimizer(DeclaredArguments):
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
         state = {numbers[id(key)] if type(key) is Tensor else key: value for key, value in self.state.table.items()}
-        return {"state": state, "param_groups": groups}
+        return _hooked(self.after_saving, self, {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
-        given = table_of(state_dict)
+        given = table_of(_hooked(self.before_loading, self, state_dict))
         if language.length(given["param_groups"]) != len(self.param_groups):
             raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
         groups = [_saved_group(g) for g in language.iterate(given["param_groups"])]
@@ -286,14 +301,39 @@ class Optimizer(DeclaredArguments):
         state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in _saved_state(given["state"]).items()}
         for mine, new in pairs:
             new["params"] = mine["params"]
+            for name in self.OPTIONS.split():
+                if name in _ADDED_LATER:
+                    new.setdefault(name, _ADDED_LATER[name])
         self.param_groups = groups
         self.state = DefaultDict(state)
+        for hook in self.after_loading:
+            hook(self)
+
+    def register_state_dict_pre_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(optimizer)` before a `state_dict` is made."""
+        return self.before_saving.add(hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(optimizer, state_dict)` when a `state_dict` is made; what it returns, if anything, replaces it."""
+        return self.after_saving.add(hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(optimizer, state_dict)` before loading; what it returns, if anything, is loaded."""
+        return self.before_loading.add(hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(optimizer)` after loading."""
+        return self.after_loading.add(hook, prepend)
 
     #: `step` without hooks, with Python's errors for wrong calls
     SCRIPT_STEP = Routine(step, "Optimizer.step")
     SCRIPT_METHODS = {
         function.__name__: Routine(function, f"Optimizer.{function.__name__}")
-        for function in (register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict)
+        for function in (
+            *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
+            *(register_state_dict_pre_hook, register_state_dict_post_hook),
+            *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
+        )
     } | {"step": Routine(hooked, "Optimizer.step")}
 
 
@@ -303,6 +343,14 @@ def _refuse_differentiable(group: Group) -> None:
         if param.grad is not None and param.node is None:
             raise leaf_error("a leaf Variable")
     raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
+
+
+def _hooked(hooks: Hooks, optimizer: Optimizer, state_dict: Any) -> Any:
+    """A state after hooks, of which each may replace it."""
+    for hook in hooks:
+        changed = hook(optimizer, state_dict)
+        state_dict = state_dict if changed is None else changed
+    return state_dict
 
 
 def _saved_group(group: Any) -> Group:

@@ -95,6 +95,6 @@ class ReduceLROnPlateau(LRScheduler):
 
 def _float(value: Any) -> float:
     """A number as a float, with the error of Python's `float`."""
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float, str)):
         raise type_error("float() argument must be a string or a real number, not '{}'", value)
     return float(value)

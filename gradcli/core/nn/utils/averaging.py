@@ -170,10 +170,10 @@ class SWALR(LRScheduler, known=False):
     """The rate goes to a constant one over some epochs, along a line or a cosine."""
 
     ARGUMENTS = {"optimizer": REQUIRED, "swa_lr": REQUIRED, "anneal_epochs": 10, "anneal_strategy": "cos", "last_epoch": -1}
-    FIELDS = "anneal_epochs"
+    FIELDS = "_anneal_strategy=strategy anneal_epochs"
     SCRIPT_NAME = "SWALR"
     anneal_epochs: int
-    by_cosine = True
+    strategy = "cos"
 
     def begin(self, given: dict[str, Any]) -> None:
         groups = given["optimizer"].param_groups
@@ -184,12 +184,12 @@ class SWALR(LRScheduler, known=False):
             raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {formatted(strategy)}")
         if not isinstance(epochs, int) or epochs < 0:
             raise ProgramError("ValueError", f"anneal_epochs must be equal or greater than 0, got {formatted(epochs)}")
-        self.by_cosine = strategy == "cos"
+        self.strategy = strategy
         super().begin(given)
 
     def _share(self, step: int) -> float:
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * t)) / 2 if self.by_cosine else t
+        return (1 - math.cos(math.pi * t)) / 2 if self.strategy == "cos" else t
 
     def rates(self) -> list[Any]:
         step = self.steps - 1

@@ -20,6 +20,11 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
+def _float(value: Any) -> float:
+    """A number as Python's `float` reads it, which takes texts such as 'inf' too. ValueError for another text."""
+    return float(value) if type(value) is str else float(number(value))
+
+
 def _given(parameters: Any) -> list[Tensor]:
     """The tensors of an iterable, or the one tensor given. TypeError or AttributeError for anything else."""
     if type(parameters) is Tensor:
@@ -55,7 +60,7 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
 
 def _scaled(gradients: list[Tensor], max_norm: Any, total: Any) -> None:
     with recording(False):
-        factor = catalog.function("clamp")(float(number(max_norm)) / (total + 1e-6), max=1.0)
+        factor = catalog.function("clamp")(_float(max_norm) / (total + 1e-6), max=1.0)
         for gradient in gradients:
             limits.evaluation.tick()
             catalog.method("mul_").method(gradient, (factor,), {})
@@ -71,7 +76,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: Any, total_norm: Any, forea
 def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """Scale gradients so that their norm together is `max_norm` at most; returns the norm before."""
     gradients = _gradients(parameters)
-    total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))
+    total = total_norm(gradients, _float(norm_type), bool(error_if_nonfinite))
     _scaled(gradients, max_norm, total)
     return total
 
@@ -87,7 +92,7 @@ def clip_grad_norm(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_i
 @Routine
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
     """Clamp gradients to the range from minus to plus a value."""
-    bound = float(number(clip_value))
+    bound = _float(clip_value)
     with recording(False):
         for gradient in _gradients(parameters):
             limits.evaluation.tick()
@@ -97,7 +102,7 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
 @Routine
 def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """The norm of all elements of several tensors."""
-    return total_norm(_given(tensors), float(number(norm_type)), bool(error_if_nonfinite))
+    return total_norm(_given(tensors), _float(norm_type), bool(error_if_nonfinite))
 
 
 @Routine

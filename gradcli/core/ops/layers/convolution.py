@@ -116,7 +116,10 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
     if how.transposed:
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
-    return _laid_out(made.astype(dtype, copy=False), first, weight)
+    made = made.astype(dtype, copy=False)
+    # PyTorch's own code, which is not that for float32, has kernels of one element, and joined ones of one channel, in row-major order
+    single = dtype != np.float32 and (math.prod(weight.shape[2:]) == 1 or weight.shape[1] == 1 < how.groups)
+    return memory_format.contiguous(made) if single else _laid_out(made, first, weight)
 
 
 def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:

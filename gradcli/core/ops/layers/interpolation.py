@@ -166,6 +166,8 @@ def interpolate(
     if antialias:
         raise ProgramError("NotImplementedError", "interpolate with antialias=True is not part of gradcli")
     if scales is not None:
+        if type(mode) is str and (mode, len(spatial)) in INTERPOLATION and not recompute_scale_factor:
+            _check_scales(scales, mode, len(spatial), align_corners)
         wanted = tuple(math.floor(n * float(scale)) for n, scale in zip(spatial, scales, strict=True))
         if recompute_scale_factor or mode == "area":
             scales = None
@@ -173,23 +175,44 @@ def interpolate(
     return _resized(input, wanted, scales, mode, align_corners)
 
 
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, (int, float)) or type(value) is Tensor
+
+
+def _check_scales(scales: Sequence[Any], mode: str, rank: int, align_corners: Any) -> None:
+    """Raise TypeError for scales that are no numbers, as PyTorch's parser."""
+    at = next((at for at, scale in enumerate(scales) if not _is_scale(scale)), None)
+    if at is None:
+        return
+    if at == 0:
+        raise _not_parsed(None, scales, mode, rank, align_corners)
+    text = f"must be tuple of floats, but found element of type {language.type_name(scales[at])} at pos {at + 1}"
+    raise ProgramError("TypeError", f"{_kernel_name(mode, rank)}(): argument 'scale_factors' {text}")
+
+
+def _kernel_name(mode: str, rank: int) -> str:
+    return f"_upsample_nearest_exact{rank}d" if mode == "nearest-exact" else f"upsample_{mode}{rank}d"
+
+
 def _check_whole(wanted: Sequence[Any], scales: Sequence[Any] | None, mode: str, rank: int, align_corners: Any) -> None:
     """Raise TypeError for sizes that are no whole numbers and `align_corners` that is no truth value, as PyTorch's parser."""
-    if type(wanted[0]) is int and (mode in _PLAIN or type(align_corners) is bool):
-        return
-    name = f"_upsample_nearest_exact{rank}d" if mode == "nearest-exact" else f"upsample_{mode}{rank}d"
+    if type(wanted[0]) is not int or not (mode in _PLAIN or type(align_corners) is bool):
+        raise _not_parsed(None if scales else wanted, scales, mode, rank, align_corners)
+
+
+def _not_parsed(wanted: Any, scales: Any, mode: str, rank: int, align_corners: Any) -> ProgramError:
     plain = mode in _PLAIN
     shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
     own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
     given = (
         Tensor(np.zeros(()), dtypes.float64),
-        None if scales else wanted,
+        wanted,
         *(() if plain else (align_corners,)),
         scales,
     )
     text = argument_errors.describe(listed, given, {}, language.type_name)
-    raise ProgramError("TypeError", f"{name}() received an invalid combination of arguments - {text}")
+    return ProgramError("TypeError", f"{_kernel_name(mode, rank)}() received an invalid combination of arguments - {text}")
 
 
 def _in_channels_last(x: Array, mode: str) -> bool:

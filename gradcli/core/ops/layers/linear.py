@@ -16,13 +16,13 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.addmm import addmm
-from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.linalg.matmul import into_row, matmul
 from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import infer_size, reshape, view
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
@@ -93,7 +93,11 @@ TRILINEAR = Op(
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
-    """`input1 @ weight[k] @ input2` for each k, plus bias. Raises RuntimeError for sizes that do not fit."""
+    """`input1 @ weight[k] @ input2` for each k, plus bias. Raises RuntimeError for sizes and dtypes that do not fit."""
+    given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({tensor.dtype for tensor in given.values()}) > 1:
+        listed = ", ".join(f"{name}: {tensor.dtype.c_name}" for name, tensor in given.items())
+        raise runtime_error(f"All tensors must have the same dtype, got {listed}")
     first, second = input1.array.shape, input2.array.shape
     if len(first) != len(second):
         raise shape_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
@@ -121,6 +125,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return made if bias is None else made + bias
 
 
+def _linear_out(input: Tensor, weight: Tensor, bias: Tensor | None) -> Out:
+    if input.array.ndim == 1 and weight.array.ndim == 2 and bias is None:
+        return Out(EXACT, operator="linear", check=into_row, writes=0)  # of the two writes PyTorch counts one
+    return Out(EXACT, operator="linear")
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "linear",
@@ -132,7 +142,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         namespace="torch.nn.functional",
         method=False,
-        out=Out(EXACT, operator="linear"),
+        out=_linear_out,
     ),
     Function(
         "bilinear",

@@ -16,7 +16,7 @@ from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, moments
+from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, check_mixed, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
@@ -352,6 +352,7 @@ def _batch_norm(
     if (running_mean is None) is not (running_var is None):
         raise ProgramError("ValueError", "running_mean and running_var must either both be None or neither be None")
     given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
+    check_mixed(input, *given)
     if training and not _in_rows(input.array) and (not given or given[0].dtype is input.dtype):
         mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
     size(input, 1)
@@ -427,7 +428,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(BATCH_NORM, BATCH_NORM_FIXED),
         samples=(
             Sample("F.batch_norm(x, None, None, w, b, training=True)", None, x=[*ROWS, WEIGHT[0]], w=FACTORS_3, b=SHIFTS_3),
-            Sample("F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]), w)", None, x=ROWS, w=FACTORS_3),
+            Sample("F.batch_norm(x, x.new_tensor([1., 2., 3.]), x.new_tensor([1., 4., 2.]), w)", None, x=ROWS, w=FACTORS_3),
         ),
     ),
     Function(

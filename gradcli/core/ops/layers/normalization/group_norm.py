@@ -15,14 +15,14 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, layer_norm
+from gradcli.core.kernels import Array, layer_norm, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
-from gradcli.core.ops.layers.normalization.moments import moments
+from gradcli.core.ops.layers.normalization.moments import check_mixed, moments
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.operators import calculated, ordered
 from gradcli.core.ops.rules import not_differentiable
-from gradcli.core.ops.shape.casting import contiguous
+from gradcli.core.ops.shape.casting import contiguous, contiguous_images
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -40,6 +40,11 @@ def _spread(xp: Any, value: Any, x: Any) -> Any:
 def _in_groups(xp: Any, x: Any, group: int) -> Any:
     """In shape (batch, groups, elements of a group)."""
     return xp.reshape(x, (x.shape[0], group, math.prod(x.shape[1:]) // group))
+
+
+def _laid_out(x: Array, *rest: Any) -> Array:
+    """The result in the memory format of the input."""
+    return memory_format.of_images(memory_format.contiguous(_group_norm(x, *rest)), x)
 
 
 @in_single
@@ -127,10 +132,18 @@ def _weight_gradient(xp: Any, grad: Any, input: Any, group: int, eps: float, dty
     return xp.reshape(xp.sum((products - sums * mean) * rstd, 0), (input.shape[1],))
 
 
+def _placed_gradient(grad: Array, input: Array, *rest: Any) -> Array:
+    """The gradient of the input in the memory format of the input."""
+    return memory_format.of_images(memory_format.contiguous(_input_gradient(namespaces.numeric, grad, input, *rest)), input)
+
+
 #: what PyTorch's kernel computes, in single precision if the input is of half precision
 _KERNELS = {
-    which: not_differentiable("group_norm_backward", in_single(partial(which, namespaces.numeric)), inputs, "group eps dtype")
-    for which, inputs in ((_input_gradient, "grad_output input weight"), (_weight_gradient, "grad_output input"))
+    which: not_differentiable("group_norm_backward", in_single(kernel), inputs, "group eps dtype")
+    for which, kernel, inputs in (
+        (_input_gradient, _placed_gradient, "grad_output input weight"),
+        (_weight_gradient, partial(_weight_gradient, namespaces.numeric), "grad_output input"),
+    )
 }
 
 
@@ -184,10 +197,9 @@ _GROUPED = (
 _BY_CHANNEL = ".sum([0, *range(2, grad.dim())])"
 GROUP_NORM = Op(
     "NativeGroupNormBackward0",
-    _group_norm,
+    _laid_out,
     "input weight bias",
     "group eps dtype",
-    layout="contiguous",
     jvp=_tangent,
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
     input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
@@ -219,10 +231,9 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
                 f"{[0] if weight is None else list(weight.array.shape)} and input of shape {shape}",
             )
     require_floating("GroupNormKernelImpl", input.dtype)
-    if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
-        raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
     weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
-    return GROUP_NORM(contiguous(input), weight, bias, num_groups, eps, input.dtype)
+    return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, input.dtype)
 
 
 def _functional_group_norm(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
 from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.layers.normalization.moments import moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, weight_gradient
+from gradcli.core.ops.layers.normalization.moments import check_mixed, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -53,32 +52,52 @@ def _layer_norm(
     return scaled((x - mean) * rstd, weight, bias), mean, rstd
 
 
-def _input_rule(xp: Any, grad: Any, input: Any, weight: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+def _input_gradient(
+    grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> Array:
     columns = _columns(grad, normalized_shape)
     if columns:
         flat = None if weight is None else weight.reshape(-1)
         return kernel.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
     scaled_grad = grad if weight is None else grad * weight
-    made = standardised_rule(xp, scaled_grad, input, _last(len(input.shape), normalized_shape), eps)
-    if xp is namespaces.traced:  # the value is that of PyTorch's kernel, also where a derivative of it may be wanted
-        arrays = [None if part is None else xp.plain(part) for part in (grad, input, weight)]
-        made.array = dtypes.stored(_KERNEL(*arrays, normalized_shape, eps), made.dtype)
+    made: Array = standardised_rule(namespaces.numeric, scaled_grad, input, _last(input.ndim, normalized_shape), eps)
     return made
 
 
-_KERNEL = namespaces.in_single(partial(_input_rule, namespaces.numeric))
-
-
-def _weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+def _weight_gradient(
+    grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> Array:
     columns = _columns(grad, normalized_shape)
     if columns:
         return kernel.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps).reshape(normalized_shape)
-    return grad * standardised(xp, input, _last(len(input.shape), normalized_shape), eps)[0]
+    made: Array = grad * standardised(namespaces.numeric, input, _last(input.ndim, normalized_shape), eps)[0]
+    return namespaces.numeric.sum_to(made, normalized_shape)  # type: ignore[no-any-return]
 
 
-def _bias_rule(grad: Any, normalized_shape: tuple[int, ...]) -> Any:
+INPUT_GRADIENT = input_gradient(namespaces.in_single(_input_gradient))
+WEIGHT_GRADIENT = weight_gradient(namespaces.in_single(_weight_gradient))
+
+
+def _input_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float) -> Any:
+    return xp.call(INPUT_GRADIENT, grad, input, mean, rstd, weight, normalized_shape, eps)
+
+
+def _weight_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float) -> Any:
+    return xp.call(WEIGHT_GRADIENT, grad, input, mean, rstd, weight, normalized_shape, eps)
+
+
+def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]) -> Array:
     columns = _columns(grad, normalized_shape)
-    return in_order(grad.reshape(-1, columns)).reshape(normalized_shape) if columns else grad
+    if columns:
+        grad = in_order(grad.reshape(-1, columns)).reshape(normalized_shape)
+    return namespaces.numeric.sum_to(grad, normalized_shape)  # type: ignore[no-any-return]
+
+
+BIAS_GRADIENT = bias_gradient(namespaces.in_single(_bias_gradient))
+
+
+def _bias_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any) -> Any:
+    return xp.call(BIAS_GRADIENT, grad, input, mean, rstd, weight, normalized_shape)
 
 
 LAYER_NORM = Op(
@@ -122,6 +141,7 @@ def layer_norm(
     if shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
+    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
     require_floating("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
 
 
 def moments(x: Array, axes: tuple[int, ...], eps: float, kept: Callable[[Array], Array] = np.asarray) -> tuple[Array, Array]:
@@ -51,3 +54,13 @@ def scaled(x: Any, weight: Any, bias: Any) -> Any:
 CENTRED = "c = input - input.mean(dim, True); std = (input.var(dim, correction=0, keepdim=True) + eps).sqrt(); "
 #: for formulas: the gradient of the input, from g, the gradient of c / std
 NORMAL = "x = c / std; (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std"
+
+
+def check_mixed(input: Tensor, *parameters: Tensor) -> None:
+    """Raise RuntimeError for parameters of another dtype than the input: only float32 ones go with an input of half precision."""
+    if not parameters or parameters[0].dtype is input.dtype:
+        return
+    if any(parameter.dtype is not dtypes.float32 for parameter in parameters):
+        raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in (dtypes.float16, dtypes.bfloat16):
+        raise runtime_error("mixed dtype (CPU): all inputs must share same datatype.")

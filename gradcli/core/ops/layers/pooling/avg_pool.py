@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
@@ -275,6 +276,7 @@ def _function(rank: int, *samples: Sample) -> Function:
         samples=samples,
         namespace="torch.nn.functional",
         method=False,
+        out=Out(EXACT, memory="unchecked"),
     )
 
 
