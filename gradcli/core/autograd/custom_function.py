@@ -19,7 +19,7 @@ from gradcli.core.graph.op_node import Saved, modified_error
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 _MISSING_BACKWARD = (
@@ -35,6 +35,16 @@ _DIRTY_NOT_RETURNED = (
 )
 
 
+_NO_SETUP_CONTEXT = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
+    "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
+_NO_VMAP = (
+    "You tried to vmap over {}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
+    "generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
+
+
 class Functions(NamedTuple):
     """What the class of a program defines; `setup_context` None means that forward takes ctx itself."""
 
@@ -43,6 +53,8 @@ class Functions(NamedTuple):
     backward: Callable[..., Any] | None
     setup_context: Callable[..., Any] | None
     jvp: Callable[..., Any] | None
+    #: whether vmap has a rule: `generate_vmap_rule`, or a method of the program
+    maps: bool = True
 
 
 class FunctionNode(Node, Scripted):
@@ -228,6 +240,8 @@ def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         raise ProgramError("NotImplementedError", _MISSING_FORWARD)
     tensors = [arg for arg in args if type(arg) is Tensor]
     needed = state.enabled and any(tensor.requires_grad for tensor in tensors)
+    if state.transforms:
+        _check_transforms(functions, needed, bool(tensors))
     dual = state.dual
     if dual is not None and (dual.paused or all(dual.tangent_of(tensor) is None for tensor in tensors)):
         dual = None
@@ -251,12 +265,31 @@ def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         made = [_output(ctx, one, tensors, needed) for one in outputs]
         if needed:
             _connect(ctx, made)
+        else:
+            _disconnect(made, tensors)
         if dual is not None:
             _push_tangents(dual, ctx, args, made)
     finally:
         if dual is not None:
             dual.paused = False
     return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
+    """Raise PyTorch's errors for a function that lacks what the running transforms of torch.func ask for."""
+    if functions.setup_context is None:
+        raise runtime_error(_NO_SETUP_CONTEXT)
+    if mapped and "vmap" in state.transforms and not functions.maps:
+        raise runtime_error(_NO_VMAP.format(functions.name))
+    if needed and "jvp" in state.transforms and functions.jvp is None:
+        raise ProgramError("NotImplementedError", _MISSING_JVP)
+
+
+def _disconnect(outputs: Sequence[Any], inputs: Sequence[Tensor]) -> None:
+    """Without a node, an output that is no input requires no gradient, whatever it was."""
+    for one in outputs:
+        if type(one) is Tensor and one.requires_grad and not _is_in(one, inputs):
+            one.node, one.requires_grad = None, False
 
 
 def _push_tangents(level: ForwardLevel, ctx: FunctionNode, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
@@ -301,6 +334,8 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool)
     if _is_in(one, inputs):
         alias = Tensor(one.array, one.dtype)
         alias.version = one.counter()
+        base = one if one.view is None else one.view.base
+        alias.view = View(base, alias.version.count, "default", ctx.functions.name)
         return alias
     return one
 
@@ -312,6 +347,11 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
     ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
     ctx.plain = False
+    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
+    for one in differentiable:
+        if one.view is not None and not _is_in(one, ctx.dirty):
+            creation = "multi" if len(differentiable) > 1 else "function"
+            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
     for number, one in enumerate(tensors):
         if _is_in(one, ctx.non_differentiable) or not one.dtype.is_differentiable:
             continue

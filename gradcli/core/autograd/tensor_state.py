@@ -168,8 +168,8 @@ def _convert_gradient(tensor: Tensor) -> None:
 
 
 def to_numpy(tensor: Tensor) -> Array:
-    """The values for `.numpy()`; refused for a tensor that requires grad."""
-    if tensor.requires_grad:
+    """The values for `.numpy()`; refused for a tensor that requires grad, outside of `no_grad`."""
+    if tensor.requires_grad and state.enabled:
         text = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         raise runtime_error(text, Code.NUMPY_OF_REQUIRES_GRAD)
     if tensor.dtype is dtypes.bfloat16:

@@ -20,6 +20,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, members
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
@@ -138,9 +139,26 @@ class Walk:
         """
         outputs = node.outputs
         shape, dtype = (node.shape, node.dtype) if outputs is None else outputs[number]
+        value = self._fitted(value, shape, dtype, (node, number), source)
+        buffers = self.buffers
+        known = buffers.get(node)
+        if outputs is not None:
+            places = buffers.setdefault(node, [None] * len(outputs))
+            known = places[number]
+        if known is not None:
+            value = known + value
+        if dtype is dtypes.bfloat16 and not self.traced:  # stored wider than it is
+            value = dtypes.round_bfloat16(value)
+        if outputs is None:
+            buffers[node] = value
+        else:
+            places[number] = value
+
+    def _fitted(self, value: Any, shape: tuple[int, ...], dtype: DType, edge: Edge, source: Node | None) -> Any:
+        """A gradient, reduced to the shape and dtype of the output that `edge` is."""
         have = value.array.shape if self.traced else value.shape
         if have != shape:
-            _check_shape(have, shape, (node, number), source)
+            _check_shape(have, shape, edge, source)
         if self.traced:
             if value.dtype.is_complex and not dtype.is_complex:
                 value = namespaces.traced.real(value)
@@ -155,19 +173,7 @@ class Walk:
                 value = namespaces.numeric.sum_to(value, shape)
             if value.dtype is not dtype.np:
                 value = value.astype(dtype.np)
-        buffers = self.buffers
-        known = buffers.get(node)
-        if outputs is not None:
-            places = buffers.setdefault(node, [None] * len(outputs))
-            known = places[number]
-        if known is not None:
-            value = known + value
-        if dtype is dtypes.bfloat16 and not self.traced:  # stored wider than it is
-            value = dtypes.round_bfloat16(value)
-        if outputs is None:
-            buffers[node] = value
-        else:
-            places[number] = value
+        return value
 
     def _arrived(self, node: Node) -> list[Any]:
         """The gradients of a node's outputs, after its tensor hooks; those of targets are put into `found`."""
@@ -276,6 +282,14 @@ class Walk:
                 return
         self.order[at + 1 : at + 1] = members(node, count)
 
+    def _given(self, result: Any, edge: Edge, source: Node) -> Any:
+        """What a rule gave, as the hooks of its node see it: with the shape and dtype of what the gradient belongs to."""
+        node, number = edge
+        if result is None or node is None:
+            return result
+        shape, dtype = node.meta(number)
+        return self._fitted(namespaces.as_tensor(result) if self.traced else result, shape, dtype, edge, source)
+
     def _visit(self, node: Node) -> None:
         buffers, needed, traced = self.buffers, self.needed, self.traced
         if self.simple and node.hooks is None and node.retained is None and node.outputs is None:
@@ -309,7 +323,7 @@ class Walk:
         if not self.keep:
             node.release()
         if node.hooks is not None:
-            listed = [results[i] for i in node.listed]
+            listed = [self._given(results[i], edges[i], node) for i in node.listed]
             self._node_hooks(node, AFTER, listed, grads)
             for i, result in zip(node.listed, listed, strict=True):
                 results[i] = result

@@ -20,6 +20,7 @@ from gradcli.core.graph.write_checks import (
     check_memory,
     check_order,
     check_overlap,
+    check_same_parts,
     check_writable,
     expanded,
     resized,
@@ -71,17 +72,14 @@ def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
 def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], object], overlap: str | None) -> Tensor:
     """As `apply`, where operands share memory with the tensor. Raises RuntimeError for what a function with this `overlap` refuses."""
 
-    def check() -> None:
-        for operand in operands:
-            if type(operand) is Tensor:
-                check_overlap(tensor, operand, overlap == "any")
-
     def checked(old: Tensor) -> object:
         if overlap == "partial":
-            check()
+            for operand in operands:
+                if type(operand) is Tensor:
+                    check_overlap(tensor, operand)
         result = compute(old)
         if overlap == "any":
-            check()
+            check_apart(tensor, operands)
         elif overlap == "partial":
             for operand in operands:
                 if type(operand) is Tensor:
@@ -91,17 +89,34 @@ def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tens
     return apply(tensor, checked)
 
 
+def check_apart(tensor: Tensor, operands: Sequence[Any]) -> None:
+    """Raise RuntimeError where elements of the tensor share memory, among themselves or with an operand."""
+    check_memory(tensor)
+    for operand in operands:
+        if type(operand) is Tensor:
+            check_overlap(tensor, operand, apart=True)
+
+
 def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
-    """`masked_fill_` and `index_fill_`. Elements may share memory: one that is filled changes the others too."""
+    """An operation such as `masked_fill_` and `tril_`, whose elements may share memory: one that is written changes the others too."""
     if not shares_places(tensor.array):
         return apply(tensor, compute)
     check_writable(tensor)
-    result = compute(Tensor(tensor.array, tensor.dtype))
-    warnings.emit(expanded(name))
+    warned = name in ("masked_fill_", "index_fill_")
+    try:
+        result = compute(Tensor(tensor.array, tensor.dtype))
+    except ProgramError as error:
+        if warned and error.code in (Code.OUT_OF_RANGE, Code.NUMBER_TOO_LARGE):  # which kernels raise
+            warnings.emit(expanded(name))
+        raise
+    if warned:
+        warnings.emit(expanded(name))
     check_fits(tensor, result)
     if tensor.requires_grad or result.requires_grad:
         raise runtime_error(f"{name} of an expanded tensor with a gradient is not part of gradcli")
     filled = result.array != tensor.array
+    if tensor.dtype.is_floating_point:
+        filled |= np.signbit(result.array) != np.signbit(tensor.array)
     tensor.array[filled] = result.array[filled]
     bump(tensor)
     return tensor
@@ -156,10 +171,12 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
     if operator.startswith(("bitwise", "clamp")):
         counted = operands
     result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool, complex))))
-    if error.code is Code.RESULT_DTYPE:
-        result = dtypes.get_default() if operator == "mvlgamma" else result
+    if error.code in (Code.RESULT_DTYPE, Code.SHARED_MEMORY):
+        result = dtypes.get_default() if operator in ("mvlgamma", "ldexp") else result
         text = "" if others and operator != "ldexp" else _OWN_TEXTS.get(operator, "")
-        return runtime_error(text.format(result=result, tensor=tensor.dtype), Code.RESULT_DTYPE) if text else error
+        if not text or result.category <= tensor.dtype.category:
+            return error
+        return runtime_error(text.format(result=result, tensor=tensor.dtype), Code.RESULT_DTYPE)
     try:
         check_memory(tensor)
         shape = np.broadcast_shapes(tensor.array.shape, *(t.array.shape for t in others))
@@ -232,7 +249,7 @@ def resize_out(out: Tensor, result: Tensor, row_major: bool = False, silent: boo
         if out.array.size and not silent:
             warnings.emit(resized(out.array.shape, shape))
         strides = memory_format.contiguous_strides(shape) if row_major else memory_format.preserved(result.array)
-        out.array = memory_format.empty(shape, strides, out.dtype.np)
+        out.array = strided.resized(out.array, shape, strides)
 
 
 def write_out(out: Tensor, result: Tensor) -> Tensor:
@@ -388,6 +405,7 @@ def refresh_view(tensor: Tensor) -> None:
     if view.creation != "default" and (base.requires_grad or tensor.node is not None):
         deed = "its base or another view of its base has been modified inplace"
         raise runtime_error(why_not(tensor, deed, deed))
+    check_same_parts(tensor, base)
     view.version = tensor.version.count
     where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
     if not base.requires_grad:

@@ -30,7 +30,7 @@ XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, ATTRS, SHAPE, DTYPE = range(10)
 class Plan:
     """For one set of inputs that need gradients: what a node keeps, and how it calls the rules."""
 
-    __slots__ = ("keep", "keep_out", "keeps", "frees", "data", "calls", "fast_rules")
+    __slots__ = ("keep", "keep_out", "kept_outputs", "keeps", "frees", "data", "calls", "fast_rules")
 
     def __init__(self, op: Op, mask: int) -> None:
         #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
@@ -45,6 +45,10 @@ class Plan:
         tensors = {place.at for place in saved if place.kind == "input"}
         self.keep = tuple(sorted(read | tensors))
         self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs) or any(place.kind == "output" for place in saved)
+        #: the outputs that are read or saved; the others may be written to before backward
+        self.kept_outputs = {at for kind, at in needs if kind == OUT} | {place.at for place in saved if place.kind == "output"}
+        if (OUTS, 0) in needs:
+            self.kept_outputs.update(range(len(op.outputs)))
         #: whether tensors are saved that backward frees; the plain arguments that may be such tensors
         elsewhere = any(place.kind == "unknown" and place.always for place in places(op).values())
         self.frees = elsewhere or bool(tensors) or any(place.kind == "output" for place in saved)
@@ -239,6 +243,8 @@ class OpNode(Node):
             shape = kept.array.shape if type(kept) is Tensor else None if node is None else node.meta(number)[0]
             return None if shape is None else part_of(shape, part)
         if self.freed:
+            if (kind == "input" and not self.op.variadic and at not in self.plan.keep) or (kind == "data" and at not in self.plan.data):
+                return None
             raise freed_error()
         if kind == "data":
             return shown_attr(name, self._data(at)) if at in self.plan.data else None
@@ -290,7 +296,8 @@ class OpNode(Node):
 
     def _outs(self, traced: bool) -> list[Any]:
         """The saved outputs: tensors when `traced`, else arrays. Raises RuntimeError for one that was written to."""
-        return [self._output(one, traced) for one in self.kept_out or ()]
+        saved = self.plan.kept_outputs
+        return [self._output(one, traced) if number in saved else None for number, one in enumerate(self.kept_out or ())]
 
     def _kept(self, traced: bool) -> Sequence[Any]:
         """The saved inputs: tensors when `traced`, else arrays. Raises RuntimeError for a tensor that was written to."""

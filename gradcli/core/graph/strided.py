@@ -5,12 +5,15 @@ Gradients of a base live in a buffer laid out like the base's memory, so that th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import owner
+from gradcli.errors import runtime_error
 
 #: shape, strides in elements, offset in elements
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -58,6 +61,22 @@ def seen(array: Array, view: Geometry) -> Array:
         start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable
     )
     return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
+
+
+def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """An array of this shape and these dense strides in the memory of another, from its first element on, and then 0.
+
+    Raises RuntimeError where that memory is too small, and has other elements too: PyTorch would move those.
+    """
+    memory = owner(array)
+    _, own, offset = geometry(array, memory)
+    count = math.prod(shape)
+    flat = seen(memory, ((extent(*own_geometry(memory)[:2]),), (1,), 0))[offset:]
+    if flat.size < count:
+        if offset or extent(array.shape, own) < flat.size:
+            raise runtime_error("a view that is resized to more elements than its memory has is not part of gradcli")
+        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
+    return seen(flat[:count], (shape, strides, 0))
 
 
 def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:

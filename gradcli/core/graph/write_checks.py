@@ -18,6 +18,13 @@ _MULTIPLE = (
 )
 
 
+_OF_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+    "is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
 def _ambiguous(mode: str) -> str:
     return (
         "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
@@ -64,8 +71,15 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
             raise runtime_error(why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
             raise leaf_error("a view of a leaf Variable")
+        check_same_parts(tensor, view.base)
     if tensor.requires_grad and (tensor.node is None or (view is not None and view.version == UNASKED)):
         raise leaf_error("a leaf Variable")
+
+
+def check_same_parts(tensor: Tensor, base: Tensor) -> None:
+    """Raise RuntimeError for a write, with gradients, to a real view of a complex tensor, or the other way round."""
+    if tensor.dtype.is_complex is not base.dtype.is_complex:
+        raise runtime_error("an in-place operation on a view between real and complex numbers, with gradients, is not part of gradcli")
 
 
 def bump(tensor: Tensor) -> None:
@@ -83,7 +97,11 @@ def why_not(tensor: Tensor, what: str, deed: str) -> str:
     view = tensor.view
     assert view is not None
     if tensor.node is not None:
-        middle = {"multi": " is a view and ", "no_grad": " is a view of a view which was created in no_grad mode and "}
+        middle = {
+            "multi": " is a view and ",
+            "function": " is a view and ",
+            "no_grad": " is a view of a view which was created in no_grad mode and ",
+        }
         start = f"Output {tensor.output_nr} of {view.source}"
         start += middle.get(view.creation, " is a view of a view which was created in inference mode and ") + deed
     elif view.creation == "inference":
@@ -94,7 +112,8 @@ def why_not(tensor: Tensor, what: str, deed: str) -> str:
         return f"{start} in normal mode. {_ambiguous('inference_mode')}"
     if view.creation == "no_grad" or tensor.node is None:
         start += " with grad mode enabled"
-    return f"{start}. {_MULTIPLE if view.creation == 'multi' else _ambiguous('no_grad')}"
+    why = {"multi": _MULTIPLE, "function": _OF_FUNCTION}
+    return f"{start}. {why.get(view.creation) or _ambiguous('no_grad')}"
 
 
 def shares_places(array: Array) -> bool:
@@ -107,6 +126,7 @@ def shared_places() -> ProgramError:
     return runtime_error(
         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
         "Please clone() the tensor before performing the operation.",
+        Code.SHARED_MEMORY,
     )
 
 

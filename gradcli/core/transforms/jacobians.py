@@ -14,6 +14,7 @@ from gradcli import limits
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.functions import catalog
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.errors import runtime_error
 
@@ -110,7 +111,7 @@ def _stacked(rows: Sequence[Tensor], output: Tensor, point: Tensor) -> Tensor:
     shape = (*output.array.shape, *point.array.shape)
     if not rows:
         raise runtime_error("stack expects a non-empty TensorList")
-    if any(row.requires_grad for row in rows):
+    if state.dual is not None or any(row.requires_grad for row in rows):
         whole = catalog.function("stack")(tuple(rows))
         made: Tensor = catalog.method("view").method(whole, (shape,), {})
         return made

@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.calling.mappings import OrderedDict
+from gradcli.core.calling.named_tuples import NamedResult
 
 _CONTAINERS = (tuple, list, dict)
+
+
+def _is_container(kind: type) -> bool:
+    return kind in _CONTAINERS or issubclass(kind, (NamedResult, OrderedDict))
 
 
 class Spec:
@@ -35,7 +41,7 @@ class Spec:
             return "*"
         indent += 2
         parts = [child.listing(indent) for child in self.children]
-        context = list(self.keys) if self.type is dict else None
+        context = list(self.keys) if self.keys else None
         between = ",\n" + " " * indent
         return f"TreeSpec({self.type.__name__}, {context}, [{between.join(parts)}])"
 
@@ -61,13 +67,15 @@ def flatten(value: Any) -> tuple[list[Any], Spec]:
 
 
 def _flatten(value: Any, leaves: list[Any]) -> Spec:
-    kind = type(value)
-    if kind not in _CONTAINERS:
+    kind: type = type(value)
+    if not _is_container(kind):
         leaves.append(value)
         return LEAF
     limits.evaluation.tick()
-    if kind is dict:
-        return Spec(dict, tuple(value), tuple(_flatten(v, leaves) for v in value.values()))
+    if kind is dict or issubclass(kind, OrderedDict):
+        table = value if kind is dict else value.table
+        known = dict if kind is dict else OrderedDict
+        return Spec(known, tuple(table), tuple(_flatten(v, leaves) for v in table.values()))
     return Spec(kind, (), tuple(_flatten(v, leaves) for v in value))
 
 
@@ -80,9 +88,9 @@ def _rebuild(spec: Spec, leaves: Iterator[Any]) -> Any:
     if spec.type is None:
         return next(leaves)
     parts = [_rebuild(child, leaves) for child in spec.children]
-    if spec.type is dict:
-        return dict(zip(spec.keys, parts, strict=True))
-    return tuple(parts) if spec.type is tuple else parts
+    if spec.type in (dict, OrderedDict):
+        return spec.type(dict(zip(spec.keys, parts, strict=True)))
+    return parts if spec.type is list else spec.type(parts)
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
@@ -93,13 +101,13 @@ def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
 
 def spread(value: Any, spec: Spec) -> list[Any] | None:
     """One value for each leaf of `spec`: a nest that fits it, where a leaf stands for all below; None if it does not fit."""
-    if type(value) not in _CONTAINERS:
+    if not _is_container(type(value)):
         return [value] * spec.leaves
     _, own = flatten(value)
     if own.type is not spec.type or own.keys != spec.keys or len(own.children) != len(spec.children):
         return None
     result: list[Any] = []
-    parts = value.values() if type(value) is dict else value
+    parts = value.values() if type(value) is dict else value.table.values() if isinstance(value, OrderedDict) else value
     for part, child in zip(parts, spec.children, strict=True):
         below = spread(part, child)
         if below is None:

@@ -7,8 +7,7 @@ history only if something other than the level's own stand-ins has a part in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
@@ -20,23 +19,26 @@ from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.tensor.text import formatted
-from gradcli.core.transforms import jacobians
+from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
 from gradcli.core.transforms.user_functions import call, qualified_name_of, stand_in, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
-_JVP = "jvp(f, primals, tangents)"
-_VJP = "vjp(f, *primals)"
-_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+JVP_TEXT = "jvp(f, primals, tangents)"
+VJP_TEXT = "vjp(f, *primals)"
+NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 class Level:
     """The stand-ins of one call. Inside `with` they require grad and everything is recorded."""
 
-    __slots__ = ("before", "own", "given", "recording", "start")
+    __slots__ = ("before", "own", "given", "kinds", "outer", "recording", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, *kinds: str) -> None:
+        #: the names of the transforms, "grad" for none, and those that are running around them
+        self.kinds = kinds or ("grad",)
+        self.outer: tuple[str, ...] = ()
         self.before = state.enabled
         #: leaves of this level, by identity
         self.own: dict[int, Tensor] = {}
@@ -48,6 +50,7 @@ class Level:
     def __enter__(self) -> Level:
         self.recording = recording(True)
         self.recording.__enter__()
+        self.outer, state.transforms = state.transforms, (*state.transforms, *self.kinds)
         for leaf in self.own.values():
             leaf.requires_grad = True
         return self
@@ -55,6 +58,7 @@ class Level:
     def __exit__(self, *_: object) -> None:
         for leaf in self.own.values():
             leaf.requires_grad = False
+        state.transforms = self.outer
         self.recording.__exit__()
 
     def leaf(self, tensor: Tensor) -> Tensor:
@@ -67,7 +71,7 @@ class Level:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
-        made = stand_in(value) if value.requires_grad and self.before else self.leaf(detach(value))
+        made = stand_in(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
         self.given[id(made)] = made, value
         return made
 
@@ -106,7 +110,7 @@ class Level:
             return self.given[id(value)][1]
         if not value.requires_grad or self.matters_outside(value):
             return value
-        return detach(value)
+        return _without_history(value, self._left)
 
     def gradients(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], v: Gradients | None, keep: bool, graph: bool) -> list[Tensor]:
         """Gradients of the inputs, zeros where nothing depends on them."""
@@ -114,10 +118,19 @@ class Level:
         return [zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
 
 
+def _without_history(tensor: Tensor, leave: Callable[[Tensor], Tensor] = lambda tangent: tangent) -> Tensor:
+    """`tensor.detach()`. A tangent that it has in forward mode, which belongs to another transform, stays, as `leave` gives it."""
+    made = detach(tensor)
+    tangent = None if state.dual is None else state.dual.tangent_of(tensor)
+    if state.dual is not None and tangent is not None:
+        state.dual.set_tangent(made, leave(tangent))
+    return made
+
+
 # --- which arguments ---
 
 
-def _positions(argnums: Any, count: int) -> list[int]:
+def positions_of(argnums: Any, count: int) -> list[int]:
     """`argnums` as non-negative positions."""
     if not isinstance(argnums, (int, tuple)):
         raise runtime_error(f"argnums must be int or Tuple[int, ...], got: {type_text(argnums)}")
@@ -136,16 +149,16 @@ def _positions(argnums: Any, count: int) -> list[int]:
     return found
 
 
-def _points(level: Level, args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
+def points_of(level: Level, args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
     """The arguments with stand-ins in place, and those of `argnums` as one nest."""
     placed = list(args)
-    positions = _positions(argnums, len(args))
+    positions = positions_of(argnums, len(args))
     for at in positions:
         placed[at] = map_leaves(level.stand_in, args[at])
     return placed, tuple(placed[at] for at in positions) if isinstance(argnums, tuple) else placed[positions[0]]
 
 
-def _split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
+def split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -153,7 +166,7 @@ def _split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
     return result
 
 
-def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
+def tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
     """The outputs of a function, which must all be tensors."""
     leaves, spec = flatten(value)
     if not leaves or (len(leaves) == 1 and leaves[0] is None):
@@ -164,14 +177,22 @@ def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
     return leaves, spec
 
 
+def check_differentiable(outputs: Sequence[Tensor]) -> None:
+    for output in outputs:
+        if not output.dtype.is_differentiable:
+            raise runtime_error(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {output.dtype}"
+            )
+
+
 # --- gradients of scalar functions ---
 
 
 def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     level = Level()
-    with Disabled(_NO_HOOKS), level:
-        placed, points = _points(level, args, argnums)
-        output, aux = _split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
+    with Disabled(NO_HOOKS), level:
+        placed, points = points_of(level, args, argnums)
+        output, aux = split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
         if type(output) is not Tensor:
             raise runtime_error(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type_text(output)}")
         if output.array.ndim:
@@ -212,15 +233,11 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine
 def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
     """`(f(*primals), pull)`, where `pull(v)` gives v^T J; a third part with `has_aux`."""
     level = Level()
-    with Disabled(_NO_HOOKS), level:
+    with Disabled(NO_HOOKS), level:
         points = map_leaves(level.stand_in, primals)
-        output, aux = _split_aux(call(func, points), has_aux, _VJP)
-        outputs, out_spec = _tensor_leaves(output, _VJP)
-        for o in outputs:
-            if not o.dtype.is_differentiable:
-                raise runtime_error(
-                    f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
-                )
+        output, aux = split_aux(call(func, points), has_aux, VJP_TEXT)
+        outputs, out_spec = tensor_leaves(output, VJP_TEXT)
+        check_differentiable(outputs)
         leaves, in_spec = flatten(points)
         outside = any(level.matters_outside(o) for o in outputs)
         results = level.leave(output)
@@ -246,43 +263,73 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
 def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tensor]]:
     """The primals' leaves and shape, and the tangents' leaves, checked."""
     if not isinstance(primals, tuple):
-        raise runtime_error(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise runtime_error(f"{JVP_TEXT}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = flatten(primals)
     directions, given_spec = flatten(tangents)
     if spec != given_spec:
         raise runtime_error(
-            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
+            f"{JVP_TEXT}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
             f"tensors, tangents also must be. Got primals with structure {spec.listing()} and tangents with structure "
             f"{given_spec.listing()}"
         )
     for values, what in ((leaves, "primals"), (directions, "tangents")):
         if not values:
-            raise runtime_error(f"{_JVP}: Expected {what} to contain at least one Tensor.")
+            raise runtime_error(f"{JVP_TEXT}: Expected {what} to contain at least one Tensor.")
         for value in values:
             if type(value) is not Tensor:
-                raise runtime_error(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
+                raise runtime_error(f"{JVP_TEXT}: Expected {what} to only contain Tensors, got {type_text(value)}")
     for primal, tangent in zip(leaves, directions, strict=True):
         check_tangent_size(primal, tangent)
     return leaves, spec, directions
 
 
 def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux: Any = False) -> Any:
-    """`(f(*primals), J u)` for the direction u, `tangents`: the derivative of v^T J with respect to v, applied to u."""
-    given, spec, directions = _tangents(primals, tangents)
-    level = Level()
+    """`(f(*primals), J u)` for the direction u, `tangents`: in forward mode, inside another jvp by backward passes."""
+    leaves, spec, directions = _tangents(primals, tangents)
+    compute = forward_products if state.dual is None else _backward_products
+    output, out_spec, products, aux = compute(func, spec, leaves, directions, has_aux)
+    if strict and any(product is None for product in products):
+        raise runtime_error(
+            f"{JVP_TEXT[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+        )
+    outputs = flatten(output)[0]
+    moved = rebuild(out_spec, [zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)])
+    result = (map_leaves(_aliased, output), moved)
+    return (*result, aux) if has_aux else result
+
+
+_Products = tuple[Any, Any, list[Tensor | None], Any]
+
+
+def forward_products(
+    func: Any, spec: Any, leaves: list[Tensor], directions: list[Tensor], has_aux: Any, kinds: tuple[str, ...] = ("jvp",)
+) -> _Products:
+    """The outputs, their shape, J u of each (None where it depends on no input) and what else f returns, in forward mode."""
+    forward_ad.enter_dual_level()
+    outer, state.transforms = state.transforms, (*state.transforms, *kinds)
+    try:
+        duals = [forward_ad.make_dual(primal, tangent) for primal, tangent in zip(leaves, directions, strict=True)]
+        output, aux = split_aux(call(func, rebuild(spec, duals)), has_aux, JVP_TEXT)
+        outputs, out_spec = tensor_leaves(output, JVP_TEXT)
+        pairs = [forward_ad.unpack_dual(o) for o in outputs]
+        primals = [o if o.requires_grad else primal for o, (primal, _) in zip(outputs, pairs, strict=True)]
+        return rebuild(out_spec, primals), out_spec, [tangent for _, tangent in pairs], aux
+    finally:
+        state.transforms = outer
+        forward_ad.exit_dual_level()
+
+
+def _backward_products(func: Any, spec: Any, given: list[Tensor], directions: list[Tensor], has_aux: Any) -> _Products:
+    """The same, as the derivative of v^T J with respect to v."""
+    level = Level("jvp")
     with level:
         leaves = [level.stand_in(p) for p in given]
-        output, aux = _split_aux(call(func, rebuild(spec, leaves)), has_aux, _JVP)
-        outputs, out_spec = _tensor_leaves(output, _JVP)
+        output, aux = split_aux(call(func, rebuild(spec, leaves)), has_aux, JVP_TEXT)
+        outputs, out_spec = tensor_leaves(output, JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs) or any(level.matters_outside(t) for t in directions)
         moved = [_pushed(level, o, leaves, directions, outside) for o in outputs]
-        if strict and any(m is None for m in moved):
-            raise runtime_error(
-                f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
-            )
-        products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
-        result = (map_leaves(_aliased, level.leave(output)), rebuild(out_spec, products))
-        return (*result, level.leave(aux)) if has_aux else result
+        products = [None if m is None else level.leave(m) for m in moved]
+        return level.leave(output), out_spec, products, level.leave(aux) if has_aux else None
 
 
 def _aliased(output: Tensor) -> Tensor:
@@ -293,10 +340,10 @@ def _aliased(output: Tensor) -> Tensor:
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
     """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
     given, spec = flatten(primals)
-    level = Level()
+    level = Level("jvp")
     with level:
         leaves = [level.stand_in(p) for p in given]
-        outputs, out_spec = _tensor_leaves(call(func, rebuild(spec, leaves)), _JVP)
+        outputs, out_spec = tensor_leaves(call(func, rebuild(spec, leaves)), JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs)
         results = rebuild(out_spec, [level.leave(o) for o in outputs])
 
@@ -329,48 +376,6 @@ def _pushed(level: Level, output: Tensor, leaves: list[Tensor], directions: list
     return zeros_like(output) if vanishes else found
 
 
-# --- whole matrices ---
-
-
-def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], caller: str) -> Any:
-    level = Level()
-    with Disabled(_NO_HOOKS) if caller == _VJP else nullcontext(), level:
-        placed, points = _points(level, args, argnums)
-        output, aux = _split_aux(call(func, placed), has_aux, caller)
-        outputs, out_spec = _tensor_leaves(output, caller)
-        leaves, in_spec = flatten(points)
-        outside = any(level.matters_outside(o) for o in outputs)
-        blocks = [rebuild(in_spec, map(level.leave, jacobians.jacobian(o, leaves, create_graph=outside))) for o in outputs]
-        extra = level.leave(aux) if has_aux else None
-    result = rebuild(out_spec, blocks)
-    return (result, extra) if has_aux else result
-
-
-def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any = None) -> Routine:
-    """`jacrev(f)(*args)`: all derivatives, by backward passes."""
-    if not (chunk_size is None or chunk_size > 0):
-        raise shape_error("jacrev: `chunk_size` should be greater than 0.", "ValueError")
-
-    def wrapper_fn(*args: Any) -> Any:
-        return _jacobian(func, argnums, has_aux, args, _VJP)
-
-    return Routine(wrapper_fn, qualified_name_of(func))
-
-
-def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any = "error") -> Routine:
-    """`jacfwd(f)(*args)`: the same derivatives as `jacrev`, by the same backward passes."""
-
-    def wrapper_fn(*args: Any) -> Any:
-        return _jacobian(func, argnums, has_aux, args, _JVP)
-
-    return Routine(wrapper_fn, qualified_name_of(func))
-
-
-def hessian(func: Any, argnums: Any = 0) -> Routine:
-    """`hessian(f)(*args)`: all second derivatives."""
-    return jacfwd(jacrev(func, argnums), argnums)
-
-
 def functionalize(func: Any, *, remove: Any = "mutations") -> Routine:
     """`functionalize(f)(*args)`: what f returns. What is written to tensors inside stays as it is, for nothing compiles f here."""
     if not isinstance(remove, str) or remove not in ("mutations", "mutations_and_views"):
@@ -393,7 +398,4 @@ GRAD_AND_VALUE = Routine(grad_and_value)
 VJP = Routine(vjp)
 JVP = Routine(jvp)
 LINEARIZE = Routine(linearize)
-JACREV = Routine(jacrev)
-JACFWD = Routine(jacfwd)
-HESSIAN = Routine(hessian)
 FUNCTIONALIZE = Routine(functionalize)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,19 @@ from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.random import generator
+from gradcli.core.random.batched import BatchedGenerator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
+from gradcli.core.transforms import batched_results
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
+
+DRAWN = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap "
+    "or perform the randomness operation out of vmap"
+)
 
 
 def _value_error(text: str) -> ProgramError:
@@ -25,44 +33,54 @@ def _value_error(text: str) -> ProgramError:
 
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "error", *, chunk_size: Any = None) -> Routine:
     """`vmap(f, in_dims, out_dims)(*args)`: f on each slice of the arguments along `in_dims` (None: the whole), results stacked."""
-    if randomness not in ("error", "different", "same"):
-        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {formatted(randomness)}")
+    check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise shape_error(f"vmap: chunk_size should be None or greater than 0. (got {formatted(chunk_size)})", "ValueError")
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
         leaves, spec, dims, count = _batch(func, in_dims, args)
-        samples = []
-        before = generator.default.get_state()
-        retaining = state.retaining
+        samples, slices = [], []
+        source = generator.default
+        before = source.get_state()
+        batched = BatchedGenerator(source, count) if randomness == "different" and count else None
         for at in range(max(count, 1)):
             sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
-            state.mapped += 1
-            state.retaining = retaining or at < count - 1
-            try:
+            slices.append(sliced)
+            if batched is not None:
+                batched.begin(at)
+            with _on_sample(at >= count - 1, batched or source):
                 samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
-            finally:
-                state.mapped -= 1
-                state.retaining = retaining
-            if at == 0 and not np.array_equal(before, generator.default.get_state()):
-                _check_randomness(randomness)
-            if randomness == "same" and at < count - 1:
-                generator.default.set_state(before)
-        return _joined(func, samples, out_dims, count)
+            if at == 0 and randomness == "error" and not np.array_equal(before, source.get_state()):
+                source.set_state(before)
+                raise runtime_error(DRAWN)
+            if (randomness == "same" and at < count - 1) or not count:
+                source.set_state(before)
+        whole = {
+            id(slices[0][k]): (leaf, dim, [sliced[k] for sliced in slices]) for k, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
+        }
+        return _joined(func, samples, out_dims, count, whole)
 
     return Routine(wrapped, qualified_name_of(func))
 
 
-def _check_randomness(randomness: str) -> None:
-    """After random numbers were drawn for a sample."""
-    if randomness == "error":
-        raise runtime_error(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
-            "flags on vmap or perform the randomness operation out of vmap",
-        )
-    if randomness == "different":  # PyTorch draws for the whole batch at once, in another order
-        raise ProgramError("NotImplementedError", "randomness='different' is not part of gradcli; draw before vmap")
+@contextmanager
+def _on_sample(last: bool, source: generator.Generator) -> Iterator[None]:
+    """The state while the function runs on a sample and draws from `source`; unless it is the last, backward keeps what was saved."""
+    outer = state.retaining, state.transforms, generator.default
+    state.mapped += 1
+    state.retaining, state.transforms, generator.default = state.retaining or not last, (*state.transforms, "vmap"), source
+    try:
+        yield
+    finally:
+        state.mapped -= 1
+        state.retaining, state.transforms, generator.default = outer
+
+
+def check_randomness(randomness: Any) -> None:
+    """Raise PyTorch's RuntimeError for another way to treat random numbers."""
+    if randomness not in ("error", "different", "same"):
+        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {formatted(randomness)}")
 
 
 def _check_out_dims(func: Any, out_dims: Any) -> None:
@@ -141,7 +159,11 @@ def _slice(tensor: Tensor, dim: int, at: int) -> Tensor:
     return sample
 
 
-def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any, count: int) -> Any:
+#: by the identity of the first sample of an argument: the argument, the dimension that is mapped, and all samples
+_Whole = dict[int, tuple[Any, int | None, list[Any]]]
+
+
+def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any, count: int, whole: _Whole) -> Any:
     """The results of all samples as one nest of batched tensors."""
     spec = samples[0][1]
     single = spec == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1
@@ -152,10 +174,10 @@ def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any,
             f"`outputs`. out_dims has structure {flatten(out_dims)[1].listing()} but outputs has structure {spec.listing()}."
         )
     columns = [[leaves[k] for leaves, _ in samples] for k in range(spec.leaves)]
-    return rebuild(spec, [_stacked(func, column, dim, count) for column, dim in zip(columns, dims, strict=True)])
+    return rebuild(spec, [_stacked(func, column, dim, count, whole) for column, dim in zip(columns, dims, strict=True)])
 
 
-def _stacked(func: Any, values: list[Any], dim: int | None, count: int) -> Any:
+def _stacked(func: Any, values: list[Any], dim: int | None, count: int, whole: _Whole) -> Any:
     name = name_of(func)
     first = values[0]
     if dim is None:
@@ -173,12 +195,14 @@ def _stacked(func: Any, values: list[Any], dim: int | None, count: int) -> Any:
     if not -ndim <= dim < ndim:
         raise shape_error(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {dim})", "IndexError")
     if any(v.requires_grad for v in values):
-        return catalog.function("stack")(tuple(values[:count]), dim)
+        argument, mapped, own = whole.get(id(first), (None, None, []))
+        if mapped is not None and all(value is sample for value, sample in zip(values, own, strict=True)):
+            return batched_results.moved(argument, mapped, dim)
     if not count:
         shape = list(first.array.shape)
         shape.insert(dim % ndim, 0)
         return Tensor(np.zeros(shape, first.dtype.np), first.dtype)
-    return Tensor(np.stack([v.array for v in values], dim), first.dtype)
+    return batched_results.joined(values[:count], dim)
 
 
 VMAP = Routine(vmap)

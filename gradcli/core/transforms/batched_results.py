@@ -1,0 +1,101 @@
+"""Results of `vmap`: those of all samples as one tensor, whose node has the name of the operation on the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.graph.record import Op
+from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.shape.joining import STACK
+from gradcli.core.tensor.tensor import Tensor
+
+#: the last operation of PyTorch's batching rule, where it is another than the one on a sample
+_BATCHED = {
+    "SumBackward0": "SumBackward1",
+    "MeanBackward0": "MeanBackward1",
+    "ProdBackward0": "ProdBackward1",
+    "MaxBackward1": "MaxBackward0",
+    "MinBackward1": "MinBackward0",
+    "MedianBackward0": "MedianBackward1",
+    "NanmedianBackward0": "NanmedianBackward1",
+    "TraceBackward0": "SumBackward1",
+    "DistBackward0": "NormBackward1",
+    "DotBackward0": "SqueezeBackward1",
+    "VdotBackward0": "SqueezeBackward1",
+    "MvBackward0": "PermuteBackward0",
+    "MmBackward0": "UnsafeViewBackward0",
+    "BmmBackward0": "UnsafeViewBackward0",
+    "TBackward0": "TransposeBackward0",
+    "SqueezeBackward0": "ViewBackward0",
+    "SqueezeBackward1": "SqueezeBackward2",
+    "SqueezeBackward4": "SqueezeBackward5",
+    "RollBackward0": "ViewBackward0",
+    "IndexSelectBackward0": "GatherBackward0",
+    "TakeBackward0": "ViewBackward0",
+    "MaskedFillBackward1": "ViewBackward0",
+    "BlockDiagBackward0": "CatBackward0",
+    "EmbeddingBackward0": "PermuteBackward0",
+    "NllLossBackward0": "DivBackward0",
+    **dict.fromkeys(("AddmmBackward0", "AddmvBackward0", "AddrBackward0", "AddbmmBackward0", "BaddbmmBackward0"), "AddBackward0"),
+    **dict.fromkeys(("IndexCopyBackward0", "SelectScatterBackward0", "SliceScatterBackward0"), "ScatterBackward0"),
+    **dict.fromkeys(
+        (
+            "MseLossBackward0",
+            "SmoothL1LossBackward0",
+            "HuberLossBackward0",
+            "BinaryCrossEntropyBackward0",
+            "BinaryCrossEntropyWithLogitsBackward0",
+        ),
+        "MeanBackward1",
+    ),
+    **dict.fromkeys(
+        (
+            "ConvolutionBackward0",
+            "MaxPool2DWithIndicesBackward0",
+            "AvgPool2DBackward0",
+            "AdaptiveAvgPool2DBackward0",
+            "NativeGroupNormBackward0",
+            "SoftMarginLossBackward0",
+            "RenormBackward0",
+            "LinalgLuBackward0",
+        ),
+        "ViewBackward0",
+    ),
+}
+
+
+def stacked(arrays: Sequence[Array], _: int = 0) -> Array:
+    """The arrays of all samples, the batch as first dimension; each keeps the order of its dimensions in memory."""
+    first = arrays[0]
+    strides = (max(first.size, 1), *memory_format.preserved(first))
+    made = memory_format.empty((len(arrays), *first.shape), strides, first.dtype)
+    for sample, array in zip(made, arrays, strict=True) if first.ndim else ():
+        sample[...] = array
+    return made if first.ndim else np.stack(arrays)
+
+
+@cache
+def _stack_named(name: str) -> Op:
+    """`stack` under the name of the operation whose results it takes."""
+    return Op(name, stacked, "tensors", "dim", saved="", variadic=True, tensors=STACK.rules["tensors"], complex=True)
+
+
+def joined(values: Sequence[Tensor], dim: int) -> Tensor:
+    """The results of all samples with the batch as dimension `dim`."""
+    if not any(value.requires_grad for value in values):
+        return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
+    names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
+    name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn
+    return moved(_stack_named(_BATCHED.get(name, name))(tuple(values), 0), 0, dim)
+
+
+def moved(tensor: Tensor, start: int, end: int) -> Tensor:
+    """A tensor with its dimension `start` at `end`; the tensor itself where it is there."""
+    if start % tensor.array.ndim == end % tensor.array.ndim:
+        return tensor
+    result: Tensor = catalog.function("movedim")(tensor, start, end)
+    return result

@@ -1,0 +1,160 @@
+"""torch.func.jacrev, jacfwd and hessian: all derivatives of a function, by backward passes or in forward mode."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.autograd.saved_tensor_hooks import Disabled
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.functions import catalog
+from gradcli.core.random import generator
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.core.transforms import jacobians
+from gradcli.core.transforms.pytree import flatten, rebuild
+from gradcli.core.transforms.torch_func import (
+    JVP_TEXT,
+    NO_HOOKS,
+    VJP_TEXT,
+    Level,
+    check_differentiable,
+    forward_products,
+    points_of,
+    positions_of,
+    split_aux,
+    tensor_leaves,
+)
+from gradcli.core.transforms.user_functions import call, qualified_name_of
+from gradcli.core.transforms.vmap import DRAWN, check_randomness
+from gradcli.errors import runtime_error, shape_error
+
+
+def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], caller: str) -> Any:
+    backward = caller == VJP_TEXT
+    before = generator.default.get_state()
+    level = Level() if backward else Level("vmap", "jvp")
+    with Disabled(NO_HOOKS) if backward else nullcontext(), level:
+        placed, points = points_of(level, args, argnums)
+        output, aux = split_aux(call(func, placed), has_aux, caller)
+        outputs, out_spec = tensor_leaves(output, caller)
+        _check_outputs(outputs, caller, before)
+        leaves, in_spec = flatten(points)
+        rows = []
+        for o in outputs:
+            outside = level.matters_outside(o)
+            whole = jacobians.jacobian(o, leaves, create_graph=outside) if backward else _columns(level, o, leaves, outside)
+            rows.append(rebuild(in_spec, map(level.leave, whole)))
+        extra = level.leave(aux) if has_aux else None
+    result = rebuild(out_spec, rows)
+    return (result, extra) if has_aux else result
+
+
+def _check_outputs(outputs: list[Tensor], caller: str, before: Any) -> None:
+    """Raise PyTorch's errors for outputs that have no Jacobian, and, of `jacfwd`, for random numbers that the function has drawn."""
+    name = "jacfwd" if caller == JVP_TEXT else "jacrev"
+    if name == "jacrev":
+        check_differentiable(outputs)
+    elif not np.array_equal(before, generator.default.get_state()):
+        raise runtime_error(DRAWN)
+    for at, o in enumerate(outputs):
+        if o.dtype.is_complex:
+            raise runtime_error(f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: {at}")
+
+
+def _columns(level: Level, output: Tensor, leaves: list[Tensor], graph: bool) -> list[Tensor]:
+    """The derivatives of an output for each input, by J u for each direction u of an element."""
+    sizes = [leaf.array.size for leaf in leaves]
+    limits.check_elements(output.array.size * sum(sizes), output.array.itemsize)
+    probe = level.leaf(zeros_like(output))
+    pulled = jacobians.vjp((output,), leaves, (probe,), create_graph=True)
+    columns = []
+    for at, leaf in enumerate(leaves):
+        for direction in jacobians.one_hot(leaf):
+            directions = [direction if i == at else zeros_like(other) for i, other in enumerate(leaves)]
+            (found,) = jacobians.vjp(pulled, (probe,), directions, create_graph=graph, retain_graph=True)
+            columns.append(zeros_like(output) if found is None else found)
+    return _blocks(columns, output, leaves)
+
+
+def _blocks(columns: list[Tensor], output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    """The derivatives by each element of the inputs as one tensor for each input, views of the same memory as in PyTorch."""
+    if not columns:
+        return [zeros_like(leaf) for leaf in leaves]
+    whole = catalog.function("movedim")(catalog.function("stack")(tuple(columns)), 0, -1)
+    parts = catalog.function("split")(whole, [leaf.array.size for leaf in leaves], -1)
+    shapes = [(*output.array.shape, *leaf.array.shape) for leaf in leaves]
+    return [catalog.method("view").method(part, (shape,), {}) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any = None) -> Routine:
+    """`jacrev(f)(*args)`: all derivatives, by backward passes."""
+    if not (chunk_size is None or chunk_size > 0):
+        raise shape_error("jacrev: `chunk_size` should be greater than 0.", "ValueError")
+
+    def wrapper_fn(*args: Any) -> Any:
+        return _jacobian(func, argnums, has_aux, args, VJP_TEXT)
+
+    return Routine(wrapper_fn, qualified_name_of(func))
+
+
+def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]) -> Any:
+    """The Jacobian in forward mode: the function runs once for each element of its inputs."""
+    positions = positions_of(argnums, len(args))
+    leaves, spec = flatten(tuple(args[at] for at in positions))
+
+    def of_points(*points: Any) -> Any:
+        placed = list(args)
+        for at, point in zip(positions, points, strict=True):
+            placed[at] = point
+        return call(func, placed)
+
+    before = generator.default.get_state()
+    zeros = [zeros_like(leaf) for leaf in leaves]
+    columns: list[list[Tensor]] = []
+    for at, leaf in enumerate(leaves):
+        for direction in jacobians.one_hot(leaf):
+            directions = [*zeros[:at], direction, *zeros[at + 1 :]]
+            output, out_spec, products, aux = forward_products(of_points, spec, leaves, directions, has_aux, ("vmap", "jvp"))
+            outputs = flatten(output)[0]
+            _check_outputs(outputs, JVP_TEXT, before)
+            columns.append([zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)])
+    blocks = [_blocks([column[k] for column in columns], outputs[k], leaves) for k in range(out_spec.leaves)]
+    results = [rebuild(spec, row) for row in blocks]
+    result = rebuild(out_spec, results if isinstance(argnums, tuple) else [row[0] for row in results])
+    return (result, aux) if has_aux else result
+
+
+#: up to so many elements of the inputs `jacfwd` runs the function once for each, in forward mode
+_DIRECTIONS = 32
+
+
+def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any = "error") -> Routine:
+    """`jacfwd(f)(*args)`: all derivatives, by a product J u for each element of the arguments."""
+
+    def wrapper_fn(*args: Any) -> Any:
+        check_randomness(randomness)
+        points = flatten([args[at] for at in positions_of(argnums, len(args))])[0]
+        for point in points:
+            if type(point) is not Tensor:
+                raise no_attribute(point, "numel")
+        few = 0 < sum(point.array.size for point in points) <= _DIRECTIONS
+        if few and state.dual is None:
+            return _forward_jacobian(func, argnums, has_aux, args)
+        return _jacobian(func, argnums, has_aux, args, JVP_TEXT)
+
+    return Routine(wrapper_fn, qualified_name_of(func))
+
+
+def hessian(func: Any, argnums: Any = 0) -> Routine:
+    """`hessian(f)(*args)`: all second derivatives."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+JACREV = Routine(jacrev)
+JACFWD = Routine(jacfwd)
+HESSIAN = Routine(hessian)
