@@ -49,8 +49,10 @@ class Code(Enum):
     MANY_ELEMENTS_AS_NUMBER = auto()
     TRUTH_OF_MANY = auto()
     DTYPES_DIFFER = auto()
+    SHARED_MEMORY = auto()  # elements of a tensor that is written to refer to one place
     RESULT_DTYPE = auto()  # a result that cannot be cast to the dtype of where it goes
     NO_OUTPUT_DTYPE = auto()
+    NUMBER_TOO_LARGE = auto()  # a number that the dtype does not hold
     NO_KERNEL = auto()  # `names` has the kernel and the dtype
     AFTER_CHECKS = auto()  # what PyTorch raises after its checks of memory, shapes and dtypes, for example a division by zero
     # types of operands
@@ -268,6 +270,13 @@ class ProgramError(GradcliError):
 def runtime_error(message: str, code: Code | None = None, *, names: tuple[str, ...] = (), shape: tuple[int, ...] = ()) -> ProgramError:
     """The `RuntimeError` that PyTorch raises for most wrong arguments."""
     return ProgramError("RuntimeError", message, code=code, names=names, shape=shape)
+
+
+#: PyTorch's message of a condition that it has no words for
+UNMET = (
+    "Expected {} to be true, but got false.  "
+    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
 
 
 def shape_error(message: str, kind: str = "RuntimeError") -> ProgramError:

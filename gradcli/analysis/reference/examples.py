@@ -247,6 +247,13 @@ _OPTIM = {
         "def closure():\n    optimizer.zero_grad()\n    loss = (w ** 2).sum()\n    loss.backward()\n    return loss",
         "optimizer.step(closure)",
     ),
+    "optim.Muon": (
+        "w = ones(2, 2, requires_grad=True)",
+        "optimizer = optim.Muon([w], lr=0.1)",
+        "(w ** 2).sum().backward()",
+        "optimizer.step()",
+        "w",
+    ),
     "optim.Optimizer": (_W, "isinstance(optim.SGD([w]), optim.Optimizer)"),
 }
 

@@ -148,7 +148,7 @@ class Removable(Scripted):
 
     __slots__ = ("functions", "number", "__weakref__")
 
-    SCRIPT_NAME = "RemovableHandle"
+    SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
     SCRIPT_ATTRIBUTES = {"id": lambda handle: handle.number}
 
     def __init__(self, functions: dict[int, Callable[..., Any]], number: int) -> None:

@@ -2,7 +2,7 @@
 
 A signature is written as `Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None`. Types:
 Tensor, Operand (a tensor or a number), Number, float, int (`symint`: also a tensor of one integer in any rank), bool, str, ints (`ints1`:
-also one int; `ints2`, `ints3`: which is repeated), Tensors, dtype, Generator, any. `?` admits None.
+also one int; `ints2`, `ints3`: which is repeated), Tensors, dtype, Generator, device (`named`: any), any. `?` admits None.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import UNMET, Code, ProgramError, runtime_error
 
 _SHOWN = {
     "Operand": "Tensor",
@@ -31,6 +31,7 @@ _SHOWN = {
     "dtype": "torch.dtype",
     "layout": "torch.layout",
     "device": "torch.device",
+    "named": "torch.device",
     "memory_format": "torch.memory_format",
     "Generator": "torch.Generator",
     "any": "object",
@@ -38,6 +39,9 @@ _SHOWN = {
 
 #: what numpy calls these parameters is taken too
 _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+
+#: the lists that PyTorch does not take for sizes: in those it refuses truth values
+_DIMENSIONS = ("bins", "dim", "dims", "source", "destination", "dims_self", "dims_other")
 
 
 def _default_type_name(value: object) -> str:
@@ -169,7 +173,9 @@ class Parameter:
         if kind == "float" and type(value) is not float:
             return float(scalar_of(value, dtypes.float64) if type(value) is complex else value)
         if kind in ("ints", "ints1"):
-            return self._unpacked(value if isinstance(value, (tuple, list)) else (value,) * self.repeats, function)
+            if isinstance(value, (tuple, list)):
+                return self._unpacked(value, function)
+            return (int(value.item() if type(value) is Tensor else value),) * self.repeats
         if kind == "dtype" and not isinstance(value, DType):
             return language.as_dtype(value)
         if kind == "device":
@@ -181,6 +187,8 @@ class Parameter:
             if not (is_index(v) or type(v) is bool or type(language.as_number(v)) is int):
                 why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {language.type_name(v)}"'
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
+            if type(v) is Tensor and v.array.dtype.kind == "b" and self.name not in _DIMENSIONS:
+                raise runtime_error(UNMET.format("scalar.isIntegral( false)"))
         return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
 
 
@@ -201,12 +209,16 @@ def _is_int(v: Any) -> bool:
 
 
 def is_index(v: Any) -> bool:
-    """Whether Python takes a value as an index, which PyTorch asks of the elements of lists: tensors of one element too."""
-    return type(v) is int or (type(v) is Tensor and v.array.size == 1 and v.array.dtype.kind in "iu")
+    """Whether a value can be an element of a list of integers: tensors of one element too, be it a truth value."""
+    return type(v) is int or (type(v) is Tensor and v.array.size == 1 and v.array.dtype.kind in "iub")
 
 
 def _is_number(v: Any) -> bool:
     return type(v) in (int, float, bool, complex) or (type(v) is Tensor and v.array.ndim == 0 and not v.requires_grad)
+
+
+def _is_device(v: Any) -> bool:
+    return type(v).__name__ in ("Device", "str", "int")
 
 
 def _is_ints(v: Any) -> bool:
@@ -220,18 +232,19 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Number": _is_number,
     "float": lambda v: type(v) is not complex and _is_number(v),
     "int": _is_int,
-    "symint": is_index,
+    "symint": lambda v: is_index(v) and (type(v) is int or v.array.dtype.kind != "b"),
     "bool": lambda v: type(v) is bool,
     "str": lambda v: type(v) is str,
     "ints": _is_ints,
     "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
     "scalars": lambda v: isinstance(v, (tuple, list)) and all(map(_is_number, v)),
-    "ints1": lambda v: _is_int(v) or _is_ints(v),
+    "ints1": lambda v: is_index(v) or _is_ints(v),
     "Tensors": lambda v: isinstance(v, (tuple, list)) and all(type(one) is Tensor for one in v),
     "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,
     "Generator": lambda v: type(v).__name__ == "Generator",
     "layout": lambda v: type(v).__name__ == "Symbol",
-    "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
+    "device": _is_device,
+    "named": _is_device,
     "memory_format": lambda v: type(v).__name__ == "MemoryFormat",
     "any": lambda v: True,
 }
@@ -244,11 +257,11 @@ class Signature:
     """One overload: parameters, and the function that implements it (called with every parameter in order).
 
     With `out` there is a parameter of that name, which the implementation does not get. A text may end in ` |deprecated`
-    (accepted with a warning, never offered in an error), ` |no out` (takes none), ` |outs` (takes several) or ` |function`
-    (is no method).
+    (accepted with a warning, never offered in an error), ` |no out` (takes none), ` |2 outs` (takes so many), ` |outs` (takes any
+    number) or ` |function` (is no method).
     """
 
-    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "out_at", "is_method")
+    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "out_at", "outs", "is_method")
 
     def __init__(self, text: str, implementation: Callable[..., Any], out: bool = False) -> None:
         self.parameters: list[Parameter] = []
@@ -263,10 +276,12 @@ class Signature:
                 self.parameters.append(Parameter(part, keyword_only))
         #: where `out` stands: the last of all, or before the options of a new tensor
         self.out_at = -1
+        #: how many tensors `out` is a tuple of; 0 for any number, or for a tensor
+        self.outs = int(flag.removesuffix(" outs")) if flag.endswith(" outs") else 0
         if out and flag != "no out":
             names = [p.name for p in self.parameters]
             self.out_at = names.index("dtype") if "layout" in names else len(names)
-            self.parameters.insert(self.out_at, Parameter(f"Tensor{'s' if flag == 'outs' else ''}? out=None", True))
+            self.parameters.insert(self.out_at, Parameter(f"Tensor{'s' if flag.endswith('outs') else ''}? out=None", True))
         # only overloads that take a tensor as input are methods
         self.is_method = flag != "function" and self._own() is not None
         self._count()
@@ -477,4 +492,4 @@ _C_TYPES = {
 
 def _overflow(dtype: DType, name: str) -> ProgramError:
     name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
-    return runtime_error(f"value cannot be converted to type {name} without overflow")
+    return runtime_error(f"value cannot be converted to type {name} without overflow", Code.NUMBER_TOO_LARGE)

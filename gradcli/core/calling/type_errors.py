@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcli.core.calling.signature import language
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 
@@ -11,6 +12,12 @@ def type_error(text: str, *values: object) -> ProgramError:
     """A TypeError; each `{}` in `text` stands for the type of one of `values`."""
     names = tuple([language.type_name(value) for value in values])
     return ProgramError("TypeError", text.format(*names), names=names)
+
+
+def check_dtype(value: object, function: str, name: str, position: int = 1) -> None:
+    """Raise TypeError for an argument that is no dtype."""
+    if type(value) is not DType:
+        raise type_error(f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not {{}}", value)
 
 
 def no_attribute(value: object, name: str) -> ProgramError:

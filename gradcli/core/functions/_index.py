@@ -1249,7 +1249,7 @@ METHODS: dict[str, str] = {
     "type": "shape.casting",
     "type_as": "shape.casting",
     "unbind": "shape.splitting",
-    "unflatten": "shape.views",
+    "unflatten": "shape.splitting",
     "unfold": "shape.slicing",
     "uniform_": "create.random_in_place",
     "unique": "index.unique",

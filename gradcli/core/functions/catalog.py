@@ -162,7 +162,10 @@ def places(f: Declared) -> list[tuple[str, Callee]]:
 
 def _under(f: Function, alias: str) -> Function:
     """`f` as it is called by an alias; errors call `linalg.x` linalg_x."""
-    return f.under(alias.removeprefix("nn.functional.").replace(".", "_"))
+    named = f.under(alias.removeprefix("nn.functional.").replace(".", "_"))
+    if named is not f and "." in alias:
+        named.namespace = f"torch.{alias.rpartition('.')[0]}"
+    return named
 
 
 def methods(f: Declared) -> list[tuple[str, Callee]]:

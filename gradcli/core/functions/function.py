@@ -115,9 +115,9 @@ class Function:
         self.python_name = python
         #: the name in errors about arguments, where it is another
         self.parsed_as = parsed_as
-        if overlap is None and (not ops or any(op.elementwise for op in ops)):
+        if overlap is None and (any(op.elementwise for op in ops) or (self.inplace and not ops)):
             overlap = "partial"
-        #: which operands the in-place form refuses: those that share "partial" memory with the tensor, or "any", as itself does
+        #: which operands the in-place form and `out=` refuse: those that share "partial" memory with the tensor, or "any", as itself does
         self.overlap = overlap
         #: whether the in-place form takes tensors whose elements share memory, such as expanded ones
         self.fills = fills
@@ -194,9 +194,9 @@ def _out_arguments() -> Any:
 
 
 #: operators whose in-place forms leave out the term of a tensor without a tangent; others take it as 0, which shows in signs of zeros
-_WITHOUT_ZEROS = ("atan2", "copysign", "fmod", "hypot", "mul", "multiply", "nextafter", "remainder")
-#: errors before which PyTorch checks the memory, the shape and the dtype of a tensor that is written to
-_LATE = (Code.RESULT_DTYPE, Code.AFTER_CHECKS)
+_WITHOUT_ZEROS = ("atan2", "copysign", "fmod", "hypot", "mul", "multiply", "nextafter", "pow", "remainder", "scatter_reduce")
+#: errors before which PyTorch may check the memory, the shape and the dtype of a tensor that is written to
+_LATE = (Code.RESULT_DTYPE, Code.SHARED_MEMORY, Code.AFTER_CHECKS)
 
 
 @cache
@@ -233,7 +233,10 @@ class InplaceFunction:
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return self._apply(tensor, (*args, *kwargs.values()) if kwargs else args, lambda t: self.named.method(t, args, kwargs))
+        operands = (*args, *kwargs.values()) if kwargs else args
+        if len(args) == 2 and self.of.operator in ("add", "sub"):  # the deprecated overload, which begins with the factor
+            operands = args[::-1]
+        return self._apply(tensor, operands, lambda t: self.named.method(t, args, kwargs))
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
         if state.dual is not None and self.of.ops and self.of.operator not in _WITHOUT_ZEROS:
@@ -248,7 +251,9 @@ class InplaceFunction:
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
             overlap = self.of.overlap
-            late = error.code in _LATE or (error.code is Code.NO_KERNEL and overlap)
+            if overlap == "any" and error.code in (Code.OUT_OF_RANGE, Code.AFTER_CHECKS):
+                _in_place().check_apart(tensor, operands)
+            late = error.code in _LATE or (error.code in (Code.NO_KERNEL, Code.NUMBER_TOO_LARGE) and overlap)
             if overlap != "any" and (late or (error.code is Code.BROADCAST and overlap is not None)):
                 raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
             raise

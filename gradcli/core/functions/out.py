@@ -10,16 +10,12 @@ from gradcli.errors import ProgramError, runtime_error
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
 
-#: errors for an `out` of another dtype than the result's. `{result}` and `{out}` are the names of the dtypes, `{result_c}` and `{out_c}`
-#: those of C++, `{name}` is the function's and `{field}` that of the part of the result
+#: errors for an `out` of another dtype than the result's. `{result}`, `{out}` and `{operand}` are the names of the dtypes, `{result_c}`
+#: and `{out_c}` those of C++, `{name}` is the function's and `{field}` that of the part of the result
 EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
 SAME = "Found dtype {out} but expected {result}"
 BOOLEAN = "{name} does not support non-boolean outputs."
 CASTABLE = "{name}: Expected {field} to be safely castable from {result} dtype, but got {field} with dtype {out}"
-UNMET = (
-    "Expected {} to be true, but got false.  "
-    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
-)
 
 #: How PyTorch differentiates the operator that writes into `out`. "derivative": it has a formula, and refuses `out` where a gradient or a
 #: tangent is wanted. "constant": its result has no derivative, and it refuses tangents. "fallback": it has no formula, and gives `out` a
@@ -39,6 +35,7 @@ class Out:
         error: str = "RuntimeError",
         dtype: DType | None = None,
         first: bool = False,
+        kernel_first: bool = False,
         own_dtype: bool = False,
         operator: str = "",
         autograd: Autograd | None = None,
@@ -46,9 +43,14 @@ class Out:
         nothing: bool = False,
         late: bool = False,
         row_major: Literal["", "always", "unfit"] = "",
+        memory: Literal["", "first", "resized", "own", "unchecked"] = "",
+        overlap: Literal["", "partial", "any"] | None = None,
+        last_step: bool = False,
         resized_first: bool = False,
         silent: bool = False,
         flat: bool = False,
+        counted: bool = False,
+        writes: int | tuple[int, ...] = 1,
         prepare: Callable[[list[Any], Any], None] | None = None,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
@@ -62,6 +64,8 @@ class Out:
         self.dtype = dtype
         #: whether the dtype of `out` is checked before the arguments
         self.first = first
+        #: whether a missing kernel is found before the dtype of `out` is checked
+        self.kernel_first = kernel_first
         #: whether it computes in the dtype of `out`, if the call names none
         self.own_dtype = own_dtype
         #: the operator that errors about graphs name, where it is another
@@ -76,12 +80,22 @@ class Out:
         self.late = late
         #: whether an `out` of another shape becomes row-major, whatever the result is: always, or if it had elements or another dtype
         self.row_major = row_major
+        #: when the memory of `out` is looked at: "first", as usual for functions with an `overlap`, or once it is "resized". "own": only
+        #: whether its elements share memory, not whether operands do; "unchecked": not at all
+        self.memory = memory
+        #: which operands may not share memory with `out`, where that is not as the function says
+        self.overlap = overlap
+        #: whether only the last step of a composed function writes into `out`, so that the others have their nodes
+        self.last_step = last_step
         #: whether `out` gets the shape of the result before its dtype and graphs are looked at
         self.resized_first = resized_first
         #: whether it does not warn where `out` gets another shape
         self.silent = silent
         #: whether an `out` of as many elements keeps its shape
         self.flat = flat
+        #: whether a change of the shape counts as a write too, and how many writes the call counts as, for several results of each
+        self.counted = counted
+        self.writes = writes
         #: changes the arguments, given them and `out`, before anything else
         self.prepare = prepare
         #: checks `out`, given it and the result

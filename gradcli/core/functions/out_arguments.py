@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradcli.core.calling import complex_refusals
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.calling.signature import Signature
-from gradcli.core.functions.out import EXACT, Out, no_graph
+from gradcli.core.functions.out import EXACT, SAME, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.core.graph.write_checks import result_dtype_error
+from gradcli.core.graph.write_checks import bump, check_memory, check_overlap, check_writable, result_dtype_error, shares_places
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 if TYPE_CHECKING:
     from gradcli.core.functions.function import Function
@@ -28,6 +31,8 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     out = values.pop(signature.out_at) if signature.out_at >= 0 else None
     if out is None:
         return signature.implementation(*values)
+    if signature.outs and len(out) != signature.outs:
+        raise ProgramError("TypeError", f"expected tuple of {signature.outs} elements but got {len(out)}")
     rule = function.out
     if not isinstance(rule, Out):
         rule = Out() if isinstance(rule, bool) else rule(*values)
@@ -49,8 +54,12 @@ def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out)
     if new and given is not None and given is not out.dtype:
         raise runtime_error(f"dtype {given.torch_name} does not match dtype of out parameter ({out.dtype.torch_name})")
     values[at["dtype"]] = given or out.dtype
-    if new:
+    if new and "pin_memory" in at:
         values[at["pin_memory"]] = False
+
+
+#: errors before which PyTorch looks at the memory of `out`, and most of them at its dtype too
+_AFTER_MEMORY = (Code.BROADCAST, Code.NO_KERNEL, Code.OUT_OF_RANGE, Code.AFTER_CHECKS, Code.RESULT_DTYPE)
 
 
 class _Call:
@@ -67,6 +76,15 @@ class _Call:
         self.name = function.operator.replace("linalg_", "linalg.")
         #: the operator that errors about graphs name
         self.operator = rule.operator or function.operator
+        self.memory = rule.memory or ("first" if function.overlap else "resized")
+        self.overlap = function.overlap if rule.overlap is None else rule.overlap
+        if self.overlap is None and self.memory in ("own", "unchecked"):
+            self.overlap = "any"
+        #: how many results have been written
+        self.written = 0
+        self.elementwise = (self.memory, self.overlap) == ("first", "partial")
+        #: whether the first operand is that of an in-place form, whose shape the result has, and may be `out`
+        self.in_place = function.inplace and not self.elementwise
         self.autograd = rule.autograd or ("derivative" if function.ops or rule.operator else "constant")
         #: the tensors whose gradients count: of several results some are indices, or have no derivative
         self.tracked = [*self.operands, *self.outs]
@@ -83,8 +101,16 @@ class _Call:
             self.check_graph()
         if rule.first:
             self.check_first()
+            if self.in_place and self.memory == "resized":  # the shape is known too
+                in_place.resize_out(self.out, self.operands[0])
+                self.check_memory("resized", self.out)
         result = self.computed(implementation)
+        if not rule.late:
+            if rule.exact not in ("", EXACT, SAME):  # a check of the function's own
+                self.check_dtypes(result)
+            self.check_memory("first")
         if rule.resized_first:
+            self.check_order(self.out, result)
             in_place.resize_out(self.out, result)
         if rule.check is not None:
             rule.check(self.out, result)
@@ -92,16 +118,13 @@ class _Call:
             if rule.exact not in ("", EXACT):  # the function's own check; that of the operator comes after the graph
                 self.check_dtype(self.out, result.dtype)
             self.check_graph()
+            self.check_memory("first")
         if several:
             made = self.write_several(result)
         else:
-            self.check_dtype(self.out, result.dtype)
+            self.check_dtypes(result)
             made = self.write(self.out, result)
-        if self.autograd in ("derivative", "constant", "none") and self.has_tangent():
-            raise ProgramError(
-                "NotImplementedError",
-                f"Trying to use forward AD with {self.operator}_out that does not support it because it is an out= function",
-            )
+        self.check_tangent()
         return made
 
     # --- graphs and tangents ---
@@ -114,34 +137,116 @@ class _Call:
             operator = f"aten::{self.operator}"
             if self.has_tangent():
                 raise ProgramError("NotImplementedError", f"Trying to use forward AD with {operator} that does not support it.")
-            if state.enabled and any(t.requires_grad and t.is_leaf for t in self.outs):
-                raise no_graph(operator)
+            wanted = any(t.requires_grad for t in self.tracked)
+            for out in self.outs:
+                try:
+                    check_writable(out, wanted)
+                except ProgramError:
+                    raise no_graph(operator) from None
+
+    def check_tangent(self) -> None:
+        """Raise PyTorch's error for an operator that has written into `out` while a tangent is wanted."""
+        if self.autograd in ("derivative", "constant", "none") and self.has_tangent():
+            raise ProgramError(
+                "NotImplementedError",
+                f"Trying to use forward AD with {self.operator}_out that does not support it because it is an out= function",
+            )
 
     def has_tangent(self) -> bool:
         level = state.dual
         operands = () if self.autograd == "none" else self.operands
         return level is not None and any(level.tangent_of(t) is not None for t in (*operands, *self.outs))
 
+    # --- memory ---
+
+    def check_memory(self, moment: str, out: Tensor | None = None) -> None:
+        """If this is the moment for it, raise RuntimeError where elements of an `out` share memory, or some with an operand."""
+        if self.memory != moment and (self.memory, moment) != ("own", "resized"):
+            return
+        for tensor in self.outs if out is None else (out,):
+            check_memory(tensor)
+            if self.overlap and self.memory == moment:
+                for i, operand in enumerate(self.operands):
+                    check_overlap(tensor, operand, self.overlap == "any" and not (self.in_place and i == 0))
+            if self.elementwise and any(t is tensor for t in self.operands):
+                self.check_shape(tensor)
+
+    def check_shape(self, out: Tensor) -> None:
+        """Raise RuntimeError for the `out` of an elementwise function that is an operand too, and has not the shape of the result."""
+        try:
+            shape = np.broadcast_shapes(*(t.array.shape for t in self.operands))
+        except ValueError:
+            return
+        if shape != out.array.shape:
+            raise shape_error(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
+
+    def check_order(self, out: Tensor, result: Tensor) -> None:
+        """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
+        unchecked = self.memory in ("own", "unchecked")
+        for operand in self.operands:
+            a, b = out.array, operand.array
+            if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
+                continue
+            same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
+            if a.shape != result.array.shape or (unchecked and not same):
+                raise runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
+
     # --- the result ---
 
     def computed(self, implementation: Callable[..., Any]) -> Any:
-        """The result, with its history where that is copied. A missing kernel is named after the dtype of `out` has been checked."""
+        """The result, with its history where that is copied. Some errors come after checks of `out`."""
+        try:
+            return self.evaluated(implementation, self.values)
+        except ProgramError as error:
+            refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
+            late = error.code in _AFTER_MEMORY and not (self.rule.kernel_first and error.code is Code.NO_KERNEL)
+            late = late or error.kind.endswith("_LinAlgError")
+            if late and self.autograd != "composed" and self.operands and not refused_first:
+                if not self.rule.late:
+                    self.check_memory("first")
+                if error.code is not Code.BROADCAST:
+                    self.check_first()
+                    self.resize_unwritten(implementation, error)
+                if error.kind.endswith("_LinAlgError"):
+                    self.check_tangent()
+            raise
+
+    def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
+        """What the function gives for these arguments, without a history unless that is copied."""
         composed = self.autograd == "composed"
         level = None if composed else state.dual
         paused = level is not None and level.paused
         if level is not None:
             level.paused = True
         try:
-            with recording(state.enabled and composed):
-                return implementation(*self.values)
-        except ProgramError as error:
-            refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
-            if error.code in (Code.NO_KERNEL, Code.OUT_OF_RANGE) and not composed and self.operands and not refused_first:
-                self.check_first()
-            raise
+            with recording(state.enabled and (composed or self.rule.last_step)):
+                return implementation(*values)
         finally:
             if level is not None:
                 level.paused = paused
+
+    def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
+        """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
+        if self.rule.row_major or (error.code is not Code.NO_KERNEL and not self.elementwise and not self.in_place):
+            return
+
+        def double(value: Any) -> Any:
+            if isinstance(value, (tuple, list)):
+                return type(value)(map(double, value)) if type(value) in (tuple, list) else value
+            fits = type(value) is Tensor and value.dtype.torch_name == error.names[1]
+            return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64) if fits else value
+
+        try:
+            if self.elementwise:  # some take no floats
+                results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
+            elif self.in_place:
+                results = self.operands[0]
+            else:  # that in double precision
+                results = self.evaluated(implementation, [double(v) for v in self.values])
+        except (ProgramError, ValueError):
+            return
+        for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
+            in_place.resize_out(out, result, silent=self.rule.silent)
 
     # --- dtypes ---
 
@@ -149,7 +254,7 @@ class _Call:
         """Check the dtype of `out`, the first of several, while there is no result."""
         dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
         if self.outs and not self.rule.own_dtype:
-            self.check_dtype(self.outs[0], dtype)
+            self.check_dtype(self.outs[0], dtype, "values" if self.out is self.outs else "result")
 
     def check_dtype(self, out: Tensor, dtype: DType, field: Any = "result") -> None:
         """Raise RuntimeError for an `out` that does not take the `field` of the function's result, which has this dtype."""
@@ -163,19 +268,30 @@ class _Call:
             text = lower or text
         if text:
             names = {"result": dtype.torch_name, "out": out.dtype.torch_name, "result_c": dtype.c_name, "out_c": out.dtype.c_name}
+            names["operand"] = self.operands[0].dtype.torch_name if self.operands else ""
             raise ProgramError(self.rule.error, text.format(name=self.name, field=field, **names))
+
+    def check_dtypes(self, results: Any) -> None:
+        """Check the dtypes of `out`, or of its parts in the order of PyTorch's checks, against those of the results."""
+        if self.out is not self.outs:
+            return self.check_dtype(self.out, results.dtype)
+        parts = self.parts(results)
+        for field in self.rule.exact if isinstance(self.rule.exact, dict) else parts:
+            out, part = parts[field]
+            self.check_dtype(out, part.dtype, field)
+        return None
+
+    def parts(self, results: Any) -> dict[Any, tuple[Tensor, Tensor]]:
+        """What is written into, and the result, of each field."""
+        fields: Sequence[Any] = results.fields if isinstance(results, NamedResult) else range(len(results))
+        return dict(zip(fields, zip(self.outs, results, strict=True), strict=True))
 
     # --- writing ---
 
     def write_several(self, results: Any) -> Any:
-        """Write the parts of a result, once all dtypes have been checked. Raises TypeError for another number of tensors."""
-        if len(self.outs) != len(results):
-            raise ProgramError("TypeError", f"expected tuple of {len(results)} elements but got {len(self.outs)}")
-        fields: Sequence[Any] = results.fields if isinstance(results, NamedResult) else range(len(results))
-        parts = dict(zip(fields, zip(self.outs, results, strict=True), strict=True))
-        for field in self.rule.exact if isinstance(self.rule.exact, dict) else parts:
-            out, part = parts[field]
-            self.check_dtype(out, part.dtype, field)
+        """Write the parts of a result, once all dtypes have been checked."""
+        self.check_dtypes(results)
+        parts = self.parts(results)
         kind = named(f"{results.type_name}_out", *results.fields) if isinstance(results, NamedResult) else type(results)
         made = kind(self.write(out, part) for out, part in parts.values())
         return None if self.rule.nothing else made
@@ -185,19 +301,29 @@ class _Call:
         if self.autograd == "composed":
             in_place.resize_out(out, result, row_major=True)
             return in_place.copy_(out, result)
+        self.check_order(out, result)
         if self.rule.flat and out.array.size == result.array.size:
             result.array = result.array.reshape(out.array.shape)
+        if out.array.shape != result.array.shape and self.rule.counted:
+            bump(out)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
         in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
-        made = in_place.write_out(out, result)
+        self.check_memory("resized", out)
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
-            return in_place.apply(made, lambda before: self.with_fallback_node(made, (*self.operands, before)))
+            converted = dtypes.cast(result.array, out.dtype)
+            operands = (_last_operand(result),) if result.node is not None else self.operands
+            return in_place.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
+        made = in_place.write_out(out, result)
+        if self.memory == "unchecked" and shares_places(out.array) and not np.array_equal(out.array, result.array, equal_nan=True):
+            raise runtime_error("different numbers for elements of out that share memory are not part of gradcli")
+        made.counter().count += (self.rule.writes if isinstance(self.rule.writes, int) else self.rule.writes[self.written]) - 1
+        self.written += 1
         if result.requires_grad and not self.operands:  # a new tensor with requires_grad=True
             made.requires_grad = True
         return made
 
-    def with_fallback_node(self, out: Tensor, operands: Sequence[Tensor]) -> Tensor:
-        """What is in `out` now, with the node of PyTorch's operators without a formula: the backward pass raises RuntimeError."""
+    def with_fallback_node(self, result: Array, operands: Sequence[Tensor]) -> Tensor:
+        """The result, with the node of PyTorch's operators without a formula: the backward pass raises RuntimeError."""
         error = no_derivative(f"aten::{self.operator}")
 
         def refuse(*_: Any) -> Any:
@@ -206,5 +332,14 @@ class _Call:
         names = [f"operand{i}" for i in range(len(operands))]
         rules: Any = dict.fromkeys(names, Rule(refuse, ""))
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
-        op = Op("NotImplemented", lambda *_: out.array, " ".join(names), **kind, **rules)
+        op = Op("NotImplemented", lambda *_: result, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]
+
+
+def _last_operand(result: Tensor) -> Tensor:
+    """What the last step of a function, which made the result, was applied to, as graphs know it."""
+    assert result.node is not None
+    made = Tensor(result.array, result.dtype)
+    made.node, made.output_nr = result.node.edges[0]
+    made.requires_grad = made.node is not None
+    return made

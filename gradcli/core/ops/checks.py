@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -27,6 +28,15 @@ def with_method(input: Any, name: str) -> Tensor:
     if type(input) is not Tensor:
         raise no_attribute(input, name)
     return input
+
+
+def check_not_mapped(name: str) -> None:
+    """Raise PyTorch's RuntimeError within vmap for a function whose result has a size that depends on the elements."""
+    if state.mapped:
+        raise runtime_error(
+            f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. Please file "
+            "an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
 
 
 # --- dimensions and shapes ---

@@ -247,6 +247,17 @@ def calculated(a: Any, symbol: str, b: Any) -> Any:
     return _HOST_ARITHMETIC[symbol](a, b)
 
 
+def item(tensor: Tensor) -> Any:
+    """`tensor.item()`; not within vmap, where the number would be that of one sample."""
+    if state.mapped:
+        raise runtime_error(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
+            "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, "
+            "please file a bug report.",
+        )
+    return tensor.item()
+
+
 def truth(tensor: Tensor) -> bool:
     """`bool(tensor)`; PyTorch's errors for none or several elements."""
     if state.mapped:

@@ -7,9 +7,8 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.autograd import backward, hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.tensor.state import state
+from gradcli.core.ops import operators
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
 
 
 def _is_floating_point(input: Tensor) -> bool:
@@ -19,17 +18,6 @@ def _is_floating_point(input: Tensor) -> bool:
 def _tolist(input: Tensor) -> Any:
     limits.check_list(input.array.size)
     return input.tolist()
-
-
-def item(input: Tensor) -> Any:
-    """`tensor.item()`; not within vmap, where the number would be that of one sample."""
-    if state.mapped:
-        raise runtime_error(
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
-            "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, "
-            "please file a bug report.",
-        )
-    return input.item()
 
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -49,7 +37,7 @@ FUNCTIONS: tuple[Any, ...] = (
         function=False,
     ),
     Function("retain_grad", ("Tensor input", backward.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
-    Function("item", ("Tensor input", item), doc="The only element as a Python number.", function=False),
+    Function("item", ("Tensor input", operators.item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),
     Function("is_complex", ("Tensor input", lambda t: t.dtype.is_complex), doc="Whether the dtype is complex."),

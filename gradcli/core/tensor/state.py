@@ -68,6 +68,7 @@ class State:
         "saving_forbidden",
         "observed",
         "mapped",
+        "transforms",
         "retaining",
         "multithreading",
         "dual",
@@ -103,6 +104,8 @@ class State:
         self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number
         self.mapped = 0
+        #: the transforms of torch.func that are running, the innermost last: "vmap", "grad" or "jvp"
+        self.transforms: tuple[str, ...] = ()
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -130,6 +133,7 @@ class State:
             self.saving_forbidden,
             self.observed,
             self.mapped,
+            self.transforms,
             self.retaining,
             self.multithreading,
             self.dual,

@@ -64,7 +64,7 @@ class View:
     def __init__(self, base: Tensor, version: int, creation: str, source: str) -> None:
         self.base = base
         self.version = version
-        #: "default", "multi" (an output of split, unbind ...), "no_grad" or "inference"
+        #: "default", "multi" (an output of split, unbind ...), "function" (of a custom function), "no_grad" or "inference"
         self.creation = creation
         #: the operation's name without `Backward0`, for messages
         self.source = source

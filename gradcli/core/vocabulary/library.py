@@ -78,6 +78,7 @@ _MIXED = "gradcli.core.vocabulary.mixed_precision"
 _TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
 _FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
 _FUNC = "gradcli.core.transforms.torch_func"
+_FUNC_JACOBIANS = "gradcli.core.transforms.func_jacobians"
 _VMAP = "gradcli.core.transforms.vmap"
 _GRADCHECK = "gradcli.core.transforms.gradcheck"
 
@@ -100,9 +101,9 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.grad_and_value": (_FUNC, "GRAD_AND_VALUE"),
     "func.vjp": (_FUNC, "VJP"),
     "func.jvp": (_FUNC, "JVP"),
-    "func.jacrev": (_FUNC, "JACREV"),
-    "func.jacfwd": (_FUNC, "JACFWD"),
-    "func.hessian": (_FUNC, "HESSIAN"),
+    "func.jacrev": (_FUNC_JACOBIANS, "JACREV"),
+    "func.jacfwd": (_FUNC_JACOBIANS, "JACFWD"),
+    "func.hessian": (_FUNC_JACOBIANS, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
     "func.linearize": (_FUNC, "LINEARIZE"),
     "func.functionalize": (_FUNC, "FUNCTIONALIZE"),
@@ -243,7 +244,7 @@ _SINGLE = {
     **dict.fromkeys(("flatten", "fold", "instancenorm", "linear", "loss", "module", "normalization", "padding"), "nn.modules"),
     **dict.fromkeys(("pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling"), "nn.modules"),
     **dict.fromkeys(("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "nadam", "optimizer"), "optim"),
-    **dict.fromkeys(("radam", "rmsprop", "rprop", "sgd"), "optim"),
+    **dict.fromkeys(("radam", "rmsprop", "rprop", "sgd", "_adafactor", "_muon"), "optim"),
     "data_parallel": "nn.parallel",
 }
 _USUAL = {"nn.modules": "nn"} | {f"{above}.{name}": above.partition(".")[0] for name, above in _SINGLE.items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import check_dtype
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -41,6 +42,8 @@ def _set_printoptions(
 
 
 def _promote_types(type1: Any, type2: Any) -> DType:
+    check_dtype(type1, "promote_types", "type1")
+    check_dtype(type2, "promote_types", "type2", 2)
     return dtypes.promote(type1, type2)
 
 
@@ -49,8 +52,9 @@ def _result_type(tensor1: Any, tensor2: Any) -> DType:
 
 
 def _can_cast(from_: Any, to: Any) -> bool:
-    source, target = from_, to
-    return bool(source.category <= target.category)
+    check_dtype(from_, "can_cast", "from_")
+    check_dtype(to, "can_cast", "to", 2)
+    return bool(from_.category <= to.category)
 
 
 def _is_tensor(obj: Any) -> bool:

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.signature import Signature, language
+from gradcli.core.calling.type_errors import check_dtype
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import empty, leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
-from gradcli.core.tensor.device import kind_of
+from gradcli.core.tensor.device import kind_of, no_accelerator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -97,28 +98,33 @@ class Device(Scripted):
 CPU = Device("cpu")
 
 
-_NO_SUCH_DEVICE = (
-    "device() received an invalid combination of arguments - got ({}), but expected one of:\n * (torch.device device)\n"
-    " * (str type, int index = -1)\n"
-)
+def _named(device: str | int | Device) -> Device:
+    if isinstance(device, Device):
+        return device
+    if isinstance(device, int):
+        raise no_accelerator(device)
+    kind_of(device)
+    return Device(device)
+
+
+def _numbered(type: str, index: int | None) -> Device:
+    kind = kind_of(type)
+    if kind != type:
+        raise runtime_error(f"type (string) must not include an index because index was passed explicitly: {type}")
+    if index is not None and index < 0:
+        raise no_accelerator(index)
+    return Device(kind if index is None else f"{kind}:{index}")
+
+
+_DEVICE = Parser("device", [Signature("named device", _named), Signature("str type, int? index=-1", _numbered)])
 
 
 def _device(*args: Any, **kwargs: Any) -> Device:
-    given = [*args, *(kwargs.pop(name) for name in ("device", "type", "index") if name in kwargs)]
-    if not given or len(given) > 2 or kwargs:
-        got = ", ".join([*map(language.type_name, given), *(f"{name}={language.type_name(value)}" for name, value in kwargs.items())])
-        raise ProgramError("TypeError", _NO_SUCH_DEVICE.format(got))
-    named = str(given[0]) if isinstance(given[0], (str, Device)) else given[0]
-    if not isinstance(named, str):
-        check_device(named)
-    kind = kind_of(named)
-    if len(given) == 1:
-        return Device(named)
-    if type(given[1]) is not int:
-        raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {language.type_name(given[1])}")
-    if kind != named:
-        raise runtime_error(f"type (string) must not include an index because index was passed explicitly: {named}")
-    return Device(f"{kind}:{given[1]}")
+    signature, values = _DEVICE.find(args, kwargs)
+    if len(values) == 2 and len(args) < 2 and "index" not in kwargs:
+        values[1] = None
+    made: Device = signature.implementation(*values)
+    return made
 
 
 def _not_available() -> bool:
@@ -199,15 +205,18 @@ class TypeInfo(Scripted):
 
 
 def _finfo(dtype: Any = None) -> TypeInfo:
+    if dtype is not None:
+        check_dtype(dtype, "finfo", "type")
     wanted = dtypes.get_default() if dtype is None else dtype.real
     if not wanted.is_floating_point:
-        raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{shown(wanted)}'")
+        raise ProgramError("TypeError", "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
     return TypeInfo(wanted)
 
 
 def _iinfo(dtype: Any) -> TypeInfo:
+    check_dtype(dtype, "iinfo", "type")
     if dtype.is_floating_point:
-        raise ProgramError("TypeError", f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{shown(dtype)}'")
+        raise ProgramError("TypeError", "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
     return TypeInfo(dtype)
 
 

@@ -67,7 +67,12 @@ def functions_of(cls: UserClass) -> custom_function.Functions:
         return bound if type(bound) is BoundUserMethod else lambda *args, **kwargs: run(bound, args, kwargs)
 
     return custom_function.Functions(
-        cls.name, method("forward"), method("backward") or method("vjp"), method("setup_context"), method("jvp")
+        cls.name,
+        method("forward"),
+        method("backward") or method("vjp"),
+        method("setup_context"),
+        method("jvp"),
+        cls.find("vmap") is not MISSING or cls.find("generate_vmap_rule") is True,
     )
 
 

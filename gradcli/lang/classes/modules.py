@@ -15,7 +15,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import text_from
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run, special
 from gradcli.lang.values.user_classes import bind
-from gradcli.lang.values.value_classes import MISSING, BoundMethod
+from gradcli.lang.values.value_classes import MISSING
 
 
 class ModuleObject(HostedObject, Module):  # type: ignore[override]
@@ -44,8 +44,6 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
             super().initialise(args, kwargs)
 
     def native(self, name: str) -> Value:
-        if name == "forward":
-            return BoundMethod(self, name, self.MADE.forward)
         found = super().native(name)
         return self.attribute(name, MISSING) if found is MISSING and not name.startswith("__") else found
 

@@ -12,7 +12,9 @@ from gradcli.core.calling.script_types import Hooks
 from gradcli.core.functions import catalog
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.optim.lr_scheduler import LRScheduler
+from gradcli.core.optim.optimizer import Optimizer
+from gradcli.core.tensor.tensor import Tensor, Version
 from gradcli.errors import ProgramError
 from gradcli.lang.libraries.collections import Deque
 from gradcli.lang.python.object_protocol import Value
@@ -93,7 +95,13 @@ class _Copies:
                 return self.note(value, own({}))
         if isinstance(value, IteratorValue):
             raise ProgramError("TypeError", f"cannot pickle '{type_name(value)}' object")
-        if isinstance(value, Instance | Module | Mapping | Deque | Hooks):
+        if isinstance(value, Optimizer):
+            made = self.note(value, _bare(value))
+            made.start_afresh()
+            for name in ("defaults", "state", "param_groups"):
+                object.__setattr__(made, name, self.of(getattr(value, name)))
+            return made
+        if isinstance(value, Instance | Module | LRScheduler | Mapping | Deque | Hooks):
             made = self.note(value, _bare(value))
             for name, held in _fields(value):
                 object.__setattr__(made, name, self.of(held))
@@ -141,7 +149,7 @@ def _copy(x: Value) -> Value:
         limits.check_list(len(x))
         return x.copy()
     if kind is Tensor:
-        return x if not x.is_parameter else _shallow_tensor(x)
+        return _shallow_tensor(x)
     if isinstance(x, Mapping | Deque):
         return x.copy()
     if isinstance(x, Instance):
@@ -159,8 +167,13 @@ def _copy(x: Value) -> Value:
 
 
 def _shallow_tensor(tensor: Tensor) -> Tensor:
+    """A leaf in the memory of a tensor, with a version of its own: a parameter is made of its data, others are made and then set."""
     made = detach(tensor)
-    made.meta = {"parameter": True}
+    made.view, made.version = None, Version()
+    if tensor.is_parameter:
+        made.meta = {"parameter": True}
+    else:
+        made.version.count = 1
     made.requires_grad = tensor.requires_grad
     return made
 

@@ -143,7 +143,7 @@ NAMES: dict[str, str] = {
         "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch "
     ),
     "nn.utils.stateless": ("Any NamedMemberAccessor Tensor deprecated torch "),
-    "optim": ("Adafactor Muon SparseAdam swap_in_optimizer_params_and_state "),
+    "optim": ("SparseAdam swap_in_optimizer_params_and_state "),
     "optim.lr_scheduler": (
         "Any Counter EPOCH_DEPRECATION_WARNING Literal Optimizer Self SupportsFloat TYPE_CHECKING Tensor TypedDict annotations "
         "bisect_right cast inf override partial ref wraps "

@@ -230,20 +230,21 @@ def unbound(owner: Value, name: str) -> Value:
         return Builtin(name, dict_from_keys)
     if type(owner) is ScriptType and name in (static := _table(owner.instances or ScriptType, "SCRIPT_STATIC")):
         return static[name]
-    kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
+    kind = Tensor if owner is torch_types.TENSOR else owner.instances if type(owner) is ScriptType else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
     if method is None or kind is None:
         return MISSING
 
+    path = "torch._C.TensorBase" if kind is Tensor else owner.name
+
     def run(*args: Value, **kwargs: Value) -> Value:
         if not args:
-            raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
+            raise ProgramError("TypeError", f"unbound method {path.removeprefix('torch._C.')}.{name}() needs an argument")
         if not isinstance(args[0], kind):
-            text = f"descriptor '{name}' for '{owner.name}' objects doesn't apply to a '{type_name(args[0])}' object"
+            text = f"descriptor '{name}' for '{path}' objects doesn't apply to a '{type_name(args[0])}' object"
             raise ProgramError("TypeError", text, names=(type_name(args[0]),))
         return method(*args, **kwargs)
 
-    path = "torch._C.TensorBase" if kind is Tensor else owner.name
     return Builtin(name, run, f"<method '{name}' of '{path}' objects>")
 
 

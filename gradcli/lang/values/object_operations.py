@@ -132,7 +132,7 @@ def item_of(tensor: Tensor) -> Value:
     if tensor.array.size != 1:
         raise not_one_element()
     warnings.of_scalar(tensor.requires_grad)
-    return tensor.item()
+    return core.item(tensor)
 
 
 def real_number(number: Value, name: str) -> int | float:

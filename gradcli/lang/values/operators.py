@@ -108,6 +108,9 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
         if type(b) is Tensor or not _is_plain(a) or not _is_plain(b):
             if isinstance(a, list) and symbol == "+":
                 return numbers.augmented(OPS, _HOST_BINARY, symbol, a, b)
+            if hasattr(type(a), "special"):
+                found = special_methods.operate(symbol, a, b, in_place=True)
+                return binary(a, b) if found is MISSING else found
             return binary(a, b)
         return numbers.augmented(OPS, _HOST_BINARY, symbol, a, b)
 
@@ -162,7 +165,8 @@ def _instance_contains(container: Value, item: Value) -> bool:
     method = special_methods.special(container, "__contains__")
     if method is not None:
         return special_methods.truth(method(item))
-    if special_methods.special(container, "__iter__") is None and special_methods.special(container, "__getitem__") is None:
+    iterates = "__iter__" in getattr(type(container), "SCRIPT_METHODS", {}) or special_methods.special(container, "__iter__") is not None
+    if not iterates and special_methods.special(container, "__getitem__") is None:
         raise type_error("argument of type '{}' is not iterable", container)
     return any(comparing.same(OPS, element, item) for element in iterate(container))
 

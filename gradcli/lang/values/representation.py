@@ -11,6 +11,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Generated, Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
+from gradcli.core.functions._index import FUNCTIONS as TORCH_FUNCTIONS
 from gradcli.core.functions._index import METHODS
 from gradcli.core.functions.function import Function, PythonMethod
 from gradcli.core.functions.python_function import PythonFunction
@@ -153,7 +154,7 @@ def _is_python(value: Value) -> bool:
 def function_name(value: Value) -> str:
     """The `__name__` of a function: those of C++ in namespaces such as torch.linalg have the namespace in front."""
     namespace: str = getattr(value, "namespace", "torch")
-    name: str = value.name
+    name: str = value.name.rpartition(".")[2]
     if not isinstance(value, Function) or _is_python(value) or namespace in ("torch", "torch.nn.functional", "torch._C._nn"):
         return name
     start = f"{namespace.removeprefix('torch.')}_"
@@ -163,7 +164,8 @@ def function_name(value: Value) -> str:
 def _repr_torch_function(value: Value) -> str:
     if _is_python(value):
         return f"<function {value.name} at {address(value)}>"
-    if getattr(value, "namespace", "torch") == "torch":
+    namespace = getattr(value, "namespace", "torch")
+    if namespace == "torch" or (namespace == "torch.nn.functional" and value.name in TORCH_FUNCTIONS):
         return f"<built-in method {value.name} of type object at {address(value)}>"
     return f"<built-in function {function_name(value)}>"
 

@@ -59,8 +59,8 @@ LAYERS = (
     "F.batch_norm(x, None, None, bias=b, training=True, eps=0.1)",
     "F.batch_norm(images, None, None, two, two, training=True)",
     "F.batch_norm(images[0], None, None, two, training=True)",
-    "F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]))",
-    "F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]), a, b, eps=0.1)",
+    "F.batch_norm(x, x.new_tensor([1., 2., 3.]), x.new_tensor([1., 4., 2.]))",
+    "F.batch_norm(x, x.new_tensor([1., 2., 3.]), x.new_tensor([1., 4., 2.]), a, b, eps=0.1)",
     "F.batch_norm(images, tensor([1., 2.]), tensor([1., 4.]), two, two)",
 )
 

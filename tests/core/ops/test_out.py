@@ -36,7 +36,7 @@ print([(str(t), t.shape) for t in new] == [(str(t), t.shape) for t in expected])
 
 @pytest.mark.parametrize("name", [name for name in SUBJECTS if name not in LEFT_OUT])
 def test_the_result_is_written_and_the_tensor_returned(name: str) -> None:
-    for number in range(100):
+    for number in range(200):
         call = calls.make(SUBJECTS[name], number, 1)
         if "out=" in call.text:
             continue

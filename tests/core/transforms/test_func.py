@@ -11,7 +11,7 @@ from gradcli.core.autograd import backward
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.transforms import pytree, torch_func, vmap
+from gradcli.core.transforms import func_jacobians, pytree, torch_func, vmap
 from gradcli.errors import ProgramError
 
 
@@ -46,12 +46,12 @@ def test_perturbations_are_not_confused() -> None:
 
 def test_matrices_agree() -> None:
     x = tensor([0.5, -1.0, 2.0])
-    back = torch_func.jacrev(lambda t: t * t * t)(x)
+    back = func_jacobians.jacrev(lambda t: t * t * t)(x)
     assert np.allclose(back.array, np.diag(3 * x.array**2))
-    assert np.allclose(torch_func.jacfwd(lambda t: t * t * t)(x).array, back.array)
+    assert np.allclose(func_jacobians.jacfwd(lambda t: t * t * t)(x).array, back.array)
     columns = [torch_func.jvp(lambda t: t * t * t, (x,), (tensor(e),))[1].array for e in np.eye(3)]
     assert np.allclose(np.stack(columns, 1), back.array)
-    assert np.allclose(torch_func.jacrev(torch_func.jacrev(cube))(x).array, torch_func.hessian(cube)(x).array)
+    assert np.allclose(func_jacobians.jacrev(func_jacobians.jacrev(cube))(x).array, func_jacobians.hessian(cube)(x).array)
 
 
 def test_per_sample_gradients() -> None:
