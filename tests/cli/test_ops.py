@@ -11,7 +11,7 @@ import pytest
 SOFTMAX = """\
   exp(input) divided by its sum along dim.
   family    softmax
-  also      torch.special.softmax, Tensor.softmax
+  also      Tensor.softmax
 """
 
 

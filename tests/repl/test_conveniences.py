@@ -27,7 +27,7 @@ def test_last_values_in_a_saved_script(typist: Typist, tmp_path: Path, capsys: p
     ("text", "signature"),
     [
         ("mean(", "mean(input, *, dtype=None, out=None)"),
-        ("z = torch.softmax(width, di", "softmax(input, dim, dtype=None)"),
+        ("z = torch.softmax(width, di", "softmax(input, dim, dtype=None, *, out=None)"),
         ("width.sum(", "sum(*, dtype=None)"),
         ("f(1, [2, (3)", "f(a, b)"),
         ("f(1, mean(width), ", "f(a, b)"),
