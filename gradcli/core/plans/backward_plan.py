@@ -18,7 +18,6 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.kernels import summation
 from gradcli.core.plans.folded_node import gradients, is_quiet
 from gradcli.core.plans.plan import Back, Plan, packed
-from gradcli.core.tensor.node import Edge
 from gradcli.core.tensor.tensor import Tensor
 
 #: fewer elements are summed in another order
@@ -112,15 +111,13 @@ class BackwardPlan:
             except Exception:  # the ordinary way raises it with its place
                 return None
         leaves = [values[i] for i in plan.outer]
-        edges: list[Edge] = []
         exposed: list[Any] | None = None
         for leaf in leaves:
             if leaf.node is not None or leaf.view is not None:
                 return None
-            sink = leaf.sink()
-            if sink.hooks is not None:
+            sink = None if leaf.accumulator is None else leaf.accumulator()
+            if sink is not None and sink.hooks is not None:
                 return None
-            edges.append((sink, 0))
             grad = leaf.grad
             if grad is None and leaf.meta is None:
                 continue
@@ -152,7 +149,10 @@ class BackwardPlan:
         del found, value, known  # so that a leaf may take an array without a copy
         for place in self._order:
             accumulate(leaves[place], totals[place], False)
-        made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
+        if plan.frees:
+            made[-1].node = plan.freed_node(made, leaves)
+        else:
+            made[-1].node = plan.node(made, values, [(leaf.sink(), 0) for leaf in leaves], slots)
         made[-1].requires_grad = True
         return made
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 #: weak, since the node keeps the FoldedNode
 Part = tuple["ref[PartNode] | None", "ref[Tensor] | None", Version | None]
 
-#: what a folded node keeps: the plan, the outer edges, the tensors that are kept with their versions, the slots that backward needs
-#: (None after they have been freed), the version counter of the output, if the output is kept, and the results before the last one
-Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None, Sequence[Part]]
+#: what a folded node keeps: the plan, the outer edges, or the leaves that they lead to, the tensors that are kept with their versions,
+#: the slots that backward needs (None after they have been freed), the version counter of the output, if the output is kept, and the
+#: results before the last one
+Run = tuple["Plan", Sequence[Edge | Tensor], list[Tensor], list[int], list[Any] | None, Version | None, Sequence[Part]]
 
 
 class Lazy(OpNode):
@@ -112,8 +113,12 @@ class FoldedNode(Lazy):
 
     def outward(self) -> list[Edge]:
         """The edges that lead out of the plan, one for each gradient that leaves it."""
-        plan, edges = self.run[:2]
+        plan, edges = self.run[0], self._edges()
         return edges if plan.outward is None else [edges[i] for i in plan.outward]
+
+    def _edges(self) -> list[Edge]:
+        """The outer edges."""
+        return [one if type(one) is tuple else (one.sink(), 0) for one in self.run[1]]  # type: ignore[union-attr]
 
     # --- backward ---
 
@@ -153,7 +158,8 @@ class FoldedNode(Lazy):
 
     def unfold(self) -> None:
         """Make the nodes, oldest first; this one becomes the last of them."""
-        plan, edges, leaves, versions, kept, counter, parts = self.run
+        plan, _, leaves, versions, kept, counter, parts = self.run
+        edges = self._edges()
         self.__class__ = OpNode  # type: ignore[assignment]
         tensors: dict[int, Tensor] = {}
         expected: dict[int, int] = {}

@@ -274,12 +274,12 @@ class Plan:
         )
         return node
 
-    def freed_node(self, made: list[Tensor], edges: list[Edge]) -> FoldedNode:
-        """The node of the results after a walk that has freed what it kept."""
+    def freed_node(self, made: list[Tensor], leaves: list[Tensor]) -> FoldedNode:
+        """The node of the results after a walk to these leaves that has freed what it kept."""
         node = self._node()
         node.freed = True
         parts = [(_part_node(node, one, tensor), None, None) for one, tensor in zip(self.named, made, strict=False)] if self.named else ()
-        node.run = (self, edges, [], [], None, None, parts)
+        node.run = (self, leaves, [], [], None, None, parts)
         return node
 
     def _node(self, origin: Any = None) -> FoldedNode:

@@ -36,16 +36,25 @@ def call(node: Call, context: Context) -> Run:
             return _chain(parts, context)
     elif function.id == "super" and not node.args and not node.keywords:
         return _super(node, context)
-    plain = not node.keywords and Starred not in map(type, node.args)
     if isinstance(function, Attribute):
-        owner = context.expression(function.value)
-        if plain:
-            return _method_plain(node, function, context.attribute(function.name), owner, context.expressions(node.args))
-        return _method(node, function, context.attribute(function.name), owner, arguments(node.args, node.keywords, context))
+        return method(node, function, context.expression(function.value), context)
+    plain = _is_plain(node)
     run_function = context.expression(function)
     if plain:
         return _call_plain(node, run_function, context.expressions(node.args))
     return _call_general(node, run_function, arguments(node.args, node.keywords, context))
+
+
+def method(node: Call, function: Attribute, owner: Run, context: Context) -> Run:
+    """A call of a method of what `owner` gives."""
+    name = context.attribute(function.name)
+    if _is_plain(node):
+        return _method_plain(node, function, name, owner, context.expressions(node.args))
+    return _method(node, function, name, owner, arguments(node.args, node.keywords, context))
+
+
+def _is_plain(node: Call) -> bool:
+    return not node.keywords and Starred not in map(type, node.args)
 
 
 def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.lang.interpreter import compile_context
+from gradcli.lang.interpreter.compile_calls import method
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key
 from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
@@ -77,9 +78,23 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
             runs.append(_assignments(together, ending, context))  # type: ignore[arg-type]
             at += len(ending)
         else:
-            runs.append(context.statement(statements[at]))
+            runs.append(_statement(statements[at], context))
         at += count
     return runs
+
+
+def _statement(statement: Stmt, context: Context) -> Run:
+    """The closure of a statement. That of `EXPRESSION.backward()` takes a plan of both."""
+    run = context.statement(statement)
+    call = statement.value if type(statement) is ExprStmt else None
+    if type(call) is not Call or type(call.function) is not Attribute or call.function.name != "backward" or call.args or call.keywords:
+        return run
+    both = repeated_walk(call.function.value, method(call, call.function, lambda value: value, context), run, context)
+
+    def statement_run(frame: Frame) -> None:
+        both(frame)
+
+    return statement_run
 
 
 def _ending(statements: tuple[Stmt, ...], count: int) -> tuple[Stmt, ...]:
