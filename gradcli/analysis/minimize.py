@@ -119,8 +119,11 @@ def _same(before: Array, after: Array) -> bool:
 
 def _square(gradient: Array) -> float:
     """The sum of the squares, in float64."""
-    if gradient.ndim == 0 and gradient.dtype.kind == "f":
-        return float(gradient.item() * gradient.item())
+    if gradient.size < _PAIRWISE and gradient.dtype.kind == "f":
+        total = 0.0
+        for number in gradient.ravel().tolist():
+            total += number * number
+        return total
     return float(np.square(gradient.astype(np.float64)).sum())
 
 
