@@ -100,6 +100,10 @@ class Bindings:
         """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
         return self._interpreter.evaluate(parser.parse_expression(source))
 
+    def evaluate_and_walk(self, source: Source, walk: Callable[[Any], object]) -> Any:
+        """As `evaluate`. `walk` walks back from the value, where no plan adds the gradients of one number to the leaves."""
+        return self._interpreter.walked(parser.parse_expression(source), walk, again=False)()
+
     def tensor(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place. Raises what `evaluate` raises."""
         span = input_values.whole(source)
@@ -124,7 +128,7 @@ class Bindings:
         expression = parser.parse_expression(source)
         span = input_values.whole(source)
         interpreter = self._interpreter
-        evaluate = interpreter.walked(expression, lambda value: walk(input_values.as_tensor(value, span), span))
+        evaluate = interpreter.walked(expression, lambda value: walk(input_values.as_tensor(value, span), span), again=True)
 
         def walked() -> Tensor:
             self._compute_anew()

@@ -59,6 +59,11 @@ def gradients(out: Tensor, weights: Tensor | None, variables: Mapping[str, Tenso
     except GradcliError as error:
         locate_error(error, out, span, weights)
         raise
+    return arrived(variables)
+
+
+def arrived(variables: Mapping[str, Tensor]) -> Gradients:
+    """The gradients that the variables have."""
     return {name: None if variable.grad is None else np.asarray(variable.grad.array) for name, variable in variables.items()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from gradcli.limits import Limits
 from gradcli.results.values import Evaluation, TensorValue, Value
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
-from gradcli.session.gradients import gradient_table, gradients, locate_error
+from gradcli.session.gradients import arrived, gradient_table, gradients, locate_error
 from gradcli.session.input_values import Files, Numbers
 from gradcli.session.repairing import repairing
 from gradcli.session.result_values import result_value, tensor_value
@@ -258,7 +258,14 @@ class Session:
         `vector` are weights, numbers or the text of an expression; None is for a result that is one number. The value has no
         text. Raises what `evaluate` raises.
         """
-        value = self._names.evaluate(source)
+        span = input_values.whole(source)
+
+        def walk(value: Any) -> Gradients:
+            return gradients(input_values.as_tensor(value, span), None, self._names.chosen(names), span)
+
+        alone = gradient and vector is None and not (jacobian or hessian)
+        alone = alone and all(variable.grad is None for variable in self._names.variables.values())
+        value = self._names.evaluate_and_walk(source, walk) if alone else self._names.evaluate(source)
         if type(value) is Tensor:
             node = value.grad_fn
             found: Value = TensorValue(np.asarray(value.array), value.dtype.name)
@@ -268,7 +275,8 @@ class Session:
         grad_fn = None if node is None else node.type_name
         if not (gradient or jacobian or hessian):
             return found, grad_fn, None, None, None
-        span = input_values.whole(source)
+        if alone:
+            return found, grad_fn, arrived(self._names.chosen(names)), None, None
         out = input_values.as_tensor(value, span)
         weights = None
         if gradient and vector is not None:

@@ -87,6 +87,12 @@ REQUESTS: list[Any] = [
     {"expr": SQUARE, "vars": {"x": [1, 2]}, "dtype": "float64", "want": ["value", "jacobian", "grad_fn"]},
     {"expr": SQUARE, "vars": {"x": "randn(2)"}, "seed": 3},
     {"script": f"x = torch.tensor([1., 2.])\n{SQUARE}", "expr": SQUARE},
+    *({"expr": SQUARE, "vars": {"x": [2, 3]}, **more} for more in ({}, {"wrt": ["q"]}, {"script": "(x * 2).sum().backward()"})),
+    {"script": "w = torch.ones(2, requires_grad=True)\n(w * 3).sum().backward()", "expr": "(w * x).sum()", "vars": {"x": [2, 3]}},
+    {"script": "x.register_hook(lambda g: print(g))", "expr": SQUARE, "vars": {"x": [2, 3]}},
+    {"expr": "x**2 + 1", "vars": {"x": [2, 3]}},
+    {"expr": "(x**2).sum().detach() * 2 + 1", "vars": {"x": [2, 3]}},
+    {"expr": "(x * y).sum() / y.sum()", "vars": {"x": [2, 3], "y": "randn(2)"}, "wrt": ["y"]},
     {"expr": "x", "vars": {"x": True}},
     {"expr": "x", "vars": {"x": 1}, "want": ["value"]},
     {"expr": "x", "vars": {"x": 1.0}, "want": ["value", "grad"]},
@@ -172,6 +178,8 @@ def test_the_requests_are_diverse() -> None:
 def test_company_changes_no_answer() -> None:
     rng = random.Random(20)
     companies = [rng.choices(LINES, k=30) for _ in range(60)]
+    companies += [rng.choices(rng.sample(LINES, k=2), k=9) for _ in range(60)]  # known expressions
+    companies += [[line] * 5 for line in LINES]
     found = answered([*([line] for line in LINES), *companies])
     expected = {line: answer for line, (answer,) in zip(LINES, found, strict=False)}
     together = found[len(LINES) :]

@@ -10,7 +10,7 @@ from gradcli.lang.interpreter import compile_calls, compile_context, compile_dis
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run, Tables
 from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
-from gradcli.lang.values.execution import counting
+from gradcli.lang.values.execution import counting, execution
 from gradcli.limits import lasting
 
 
@@ -91,14 +91,16 @@ _KEPT = 256
 _cache: dict[Any, tuple[Any, bool]] = {}
 
 
-def _compiled(node: nodes.Expr | nodes.Program, one_off: bool, make: Callable[[Tables], Any]) -> Any:
-    """What `make` has made with the tables; what is asked for again is made once more, with those for what is evaluated again."""
+def _compiled(
+    node: nodes.Expr | nodes.Program, one_off: bool, make: Callable[[Tables], Any], walk: bool = False, again: bool = False
+) -> Any:
+    """What `make` has made with the tables; what is asked for again is made once more, with those for what is evaluated `again`."""
     mode = compile_context.plans
-    key = (node, one_off, counting(), mode)
+    key = (node, one_off, counting(), mode, walk)
     known = _cache.get(key)
     if known is not None and known[1]:
         return known[0]
-    again = known is not None
+    again = again or known is not None
     if known is None and len(_cache) >= _KEPT:
         del _cache[next(iter(_cache))]
     made = lasting(lambda: make(_tables_for(node, mode, again)))
@@ -125,21 +127,28 @@ def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
     return _compiled(node, one_off, make)  # type: ignore[no-any-return]
 
 
-def compile_walk(node: nodes.Expr, walk: Callable[[Any], object], one_off: bool) -> Run:
-    """The closure that evaluates an expression again and again, calls `walk`, which walks back from the value, and gives the value."""
-    context = Context(_tables(compile_context.plans, False).again(), analyse(node, (node,)), one_off, counting())
-    evaluate = context.expression(node)
+def compile_walk(node: nodes.Expr, one_off: bool, again: bool) -> Run:
+    """The closure that evaluates an expression, calls `execution.walk`, which walks back from the value, and gives the value.
 
-    def ordinary(frame: Frame) -> Any:
-        value = evaluate(frame)
-        walk(value)
-        return value
+    `again`: it is made to be called again and again.
+    """
 
-    if compile_context.plans == "off":
-        return ordinary
-    from gradcli.lang.interpreter.compile_repeated import repeated_walk
+    def make(tables: Tables) -> Run:
+        context = Context(tables, analyse(node, (node,)), one_off, counting())
+        evaluate = context.expression(node)
 
-    return repeated_walk(node, walk, ordinary, context)
+        def ordinary(frame: Frame) -> Any:
+            value = evaluate(frame)
+            execution.walk(value)  # type: ignore[misc]
+            return value
+
+        if tables.block is None:
+            return ordinary
+        from gradcli.lang.interpreter.compile_repeated import repeated_walk
+
+        return repeated_walk(node, lambda value: execution.walk(value), ordinary, context)  # type: ignore[misc]
+
+    return _compiled(node, one_off, make, walk=True, again=again)  # type: ignore[no-any-return]
 
 
 def compile_program(program: nodes.Program, one_off: bool) -> tuple[tuple[nodes.Stmt, Run], ...]:

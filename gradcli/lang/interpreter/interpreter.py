@@ -204,10 +204,19 @@ class Interpreter:
         """The value of an expression."""
         return self.within(lambda: compile_expression(expression, self._one_off)(self._globals))
 
-    def walked(self, expression: Expr, walk: Callable[[Value], object]) -> Callable[[], Value]:
-        """A function that evaluates an expression, calls `walk`, which walks back from the value, and gives the value."""
-        run = compile_walk(expression, walk, self._one_off)
-        return lambda: self.within(lambda: run(self._globals))
+    def walked(self, expression: Expr, walk: Callable[[Value], object], again: bool) -> Callable[[], Value]:
+        """A function that evaluates an expression, calls `walk`, which walks back from the value, and gives the value.
+
+        `walk` is not called where a plan does what it has to do: add the gradients of a value of one element to the leaves. `again`: the
+        function is called again and again.
+        """
+        run = compile_walk(expression, self._one_off, again)
+
+        def work() -> Value:
+            execution.walk = walk
+            return run(self._globals)
+
+        return lambda: self.within(work)
 
     def forget_files(self) -> None:
         """From now on programs save and load no files."""
@@ -286,7 +295,7 @@ class Interpreter:
         gc.set_threshold(*limits.COLLECT)
         state.origin = None
         execution.write = self._write
-        execution.display = None
+        execution.display = execution.walk = None
         execution.depth = 0
         execution.max_depth = bounds.calls
         execution.steps, execution.max_steps = self._steps, bounds.steps

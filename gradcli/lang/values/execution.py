@@ -107,7 +107,7 @@ class Execution:
 
     __slots__ = (
         *("addresses", "choices", "deadline", "depth", "display", "filters", "handling", "loggers", "max_depth", "max_steps", "outside"),
-        *("steps", "write", "written"),
+        *("steps", "walk", "write", "written"),
     )
 
     def __init__(self) -> None:
@@ -120,6 +120,8 @@ class Execution:
         self.max_steps: float = math.inf
         #: on time.monotonic's clock
         self.deadline: float = math.inf
+        #: walks back from the value of an expression that is evaluated for its gradients
+        self.walk: Callable[[Value], object] | None = None
         #: bytes of output so far
         self.written = 0
         self.addresses = Addresses()
@@ -148,6 +150,7 @@ class Execution:
             self.max_steps,
             self.outside,
             self.steps,
+            self.walk,
             self.write,
             self.written,
         ) = values
