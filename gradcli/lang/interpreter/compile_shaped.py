@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from gradcli.lang.syntax.templates import Template
 
 #: a shape has plans when it is seen so often
-_OFTEN = 16
+_OFTEN = 8
 #: at most so many shapes are counted, or have plans
 _MOST = 512
+#: at most so many kinds of numbers of one template have their leaves kept
+_KINDS = 16
 #: after so many expressions in a row without such a plan only one in `_SELDOM` is looked at
 _MISSES, _SELDOM = 512, 16
 
@@ -96,7 +98,7 @@ class _Made:
         """Leaves with the shape of those of the expression."""
         key = (*map(type, numbers), *[numbers[i] for i in self._others])
         if key not in self._leaves:
-            if len(self._leaves) >= _OFTEN:
+            if len(self._leaves) >= _KINDS:
                 self._leaves.clear()
             self._leaves[key] = leaves_of(node, modules=False)
         return self._leaves[key]

@@ -18,7 +18,7 @@ from gradcli.lang.syntax.nodes import Expr, Node
 from gradcli.source import Source
 
 #: a pattern has a template when it is seen so often
-_OFTEN = 16
+_OFTEN = 8
 #: at most so many patterns are counted or have templates
 _MOST = 512
 #: after so many texts in a row without template only one in `_SELDOM` is looked at
