@@ -77,6 +77,8 @@ class _Made:
     def __init__(self, template: Template) -> None:
         assert template.value is not None
         leaves = leaves_of(template.value, modules=False)
+        #: whether the expression that the template was made of can have a plan; else where the numbers of others stand is not known
+        self._has_leaves = leaves is not None
         #: leaves that the template takes for constants
         self.constants: list[float] = []
         #: for each number that is a leaf its index among the numbers of the line and these constants, and its sign
@@ -100,7 +102,7 @@ class _Made:
         if key not in self._leaves:
             if len(self._leaves) >= _KINDS:
                 self._leaves.clear()
-            self._leaves[key] = leaves_of(node, modules=False)
+            self._leaves[key] = leaves_of(node, modules=False) if self._has_leaves else None
         return self._leaves[key]
 
 

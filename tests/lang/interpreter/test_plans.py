@@ -750,6 +750,12 @@ def test_which_lines_that_differ_in_numbers_have_a_plan(form: str, folded: bool,
     assert node.origin.span.source.text.count("\n", 0, node.origin.start) == SETUP.count("\n") + len(lines) - 1
 
 
+def test_lines_whose_first_cannot_have_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "try:\n    y = (x[{}] * {} - 1.5).sum()\n    kept.append(y)\nexcept IndexError as error:\n    print(error)\n"
+    text = SETUP + "kept = []\n" + "".join(line.format(0.5 if i < 12 else 0, i) for i in range(60))
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+
+
 def test_few_shapes_are_kept_and_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_shaped, "shapes", compile_shaped.Shapes())
     run("".join(f"a{i} = (x * 2 + 1).sum()\nb{i} = (x * a{i} + 1).sum()\n" for i in range(600)), monkeypatch)
