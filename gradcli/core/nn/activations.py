@@ -139,6 +139,7 @@ class PReLU(FunctionModule, place="activation"):
     FUNCTION = "nn.functional.prelu"
     ARGUMENTS = {"num_parameters": 1, "init": 0.25, "device": None, "dtype": None}
     PARAMETERS = "weight"
+    METHODS = "reset_parameters"
     SHOWN = "num_parameters"
 
     def keep(self, given: dict[str, Any]) -> None:
