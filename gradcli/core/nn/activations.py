@@ -65,6 +65,13 @@ class WithoutSettings(Activation):
         Module.__init__(self)
 
 
+class Unshown(Activation):
+    """An activation whose repr does not show its settings."""
+
+    def extra_repr(self) -> str:
+        return ""
+
+
 CLASSES = ClassTable(
     row(
         Activation,
@@ -74,12 +81,11 @@ CLASSES = ClassTable(
             "SELU": "F.selu",
             "SiLU": "F.silu",
             "Mish": "F.mish",
-            "Hardsigmoid": "F.hardsigmoid",
-            "Hardswish": "F.hardswish",
         },
         ARGUMENTS={"inplace": False},
         ASSIGNED="inplace",
     ),
+    row(Unshown, {"Hardsigmoid": "F.hardsigmoid", "Hardswish": "F.hardswish"}, ARGUMENTS={"inplace": False}, ASSIGNED="inplace"),
     row(
         Activation,
         {"LeakyReLU": "F.leaky_relu"},

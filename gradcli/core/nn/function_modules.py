@@ -13,6 +13,7 @@ from gradcli.core.calling.declared_arguments import DeclaredArguments, DeclaredC
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import refill
+from gradcli.core.tensor.device import check as check_device
 
 
 class FunctionModule(DeclaredArguments, Module):
@@ -46,7 +47,10 @@ class FunctionModule(DeclaredArguments, Module):
 
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        self.keep(self.bind(args, kwargs))
+        given = self.bind(args, kwargs)
+        if given.get("device") is not None:
+            check_device(given["device"])
+        self.keep(given)
 
     def keep(self, given: dict[str, Any]) -> None:
         """Keep the arguments of `__init__`, given by name, as fields of the same names."""
@@ -64,7 +68,7 @@ class FunctionModule(DeclaredArguments, Module):
         Module.__init__(made)
         dtype = next((tensor.dtype for _, tensor in self.own_state(saved=False) if tensor.dtype.is_floating_point), None)
         has_bias = {"bias": self.attribute("bias", None) is not None} if "bias" in self.PARAMETERS.split() else {}
-        made.keep(self.ARGUMENTS | {name: vars(self)[name] for name in self._settings} | has_bias | {"dtype": dtype})
+        made.keep({**self.ARGUMENTS, **{name: vars(self)[name] for name in self._settings}, **has_bias, "dtype": dtype})
         for table in tables:
             for name, tensor in vars(made)[table].items():
                 if tensor is not None:

@@ -198,8 +198,7 @@ class Module(Scripted):
         """The text between the parentheses of the repr."""
         fields = vars(self)
         if self.EXTRA:
-            held = {name: self.own_parameters.get(name) is not None for name in self.PARAMETERS.split()}
-            return self.EXTRA.format_map(fields | held)
+            return self.EXTRA.format_map(_Shown(self))
         return ", ".join(f"{name}={fields[name]}" for name in self.SHOWN.split())
 
     def lines(self) -> list[str]:
@@ -316,7 +315,7 @@ class Module(Scripted):
             self.own_parameters[name] = None
         elif tables and name in self.own_buffers and (value is None or type(value) is Tensor):
             self.own_buffers[name] = value
-            if is_buffer(value):
+            if value is not None and is_buffer(value):
                 (self.unsaved.discard if value.property_of("persistent") else self.unsaved.add)(name)
         elif tables and name in self.children_by_name:
             if value is not None:
@@ -762,6 +761,16 @@ class Module(Scripted):
         **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
         "__call__": Routine(lambda self, *args, **kwargs: self(*args, **kwargs), "Module.__call__"),
     }
+
+
+class _Shown(dict[str, Any]):
+    """The fields of a module by name; of a parameter, whether there is one."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(vars(module))
+
+    def __missing__(self, name: str) -> bool:
+        return self["own_parameters"][name] is not None
 
 
 def indented(text: str) -> str:

@@ -198,6 +198,7 @@ class ASGD(Optimizer, place="asgd"):
         "differentiable": False,
         "capturable": False,
     }
+    CAPTURED = ("params, mus, etas,", "params, mus, etas,")
     OPTIONS = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     CHECKED = "lr weight_decay"
 

@@ -57,6 +57,8 @@ class Optimizer(DeclaredArguments):
     #: whether the update treats each element by itself, with no state but STATE and the count of steps
     ELEMENTWISE = False
 
+    #: what PyTorch's error for `capturable` names besides the steps, without `foreach` and with it
+    CAPTURED = ("params", "params")
     #: whether PyTorch's error for `capturable` lists XLA, without `foreach` and with it
     ON_XLA = (True, False)
 
@@ -248,8 +250,9 @@ class Optimizer(DeclaredArguments):
             if not self.state[param]:
                 self.start(group, param, self.state[param])
         if params:
-            devices = ["cuda", "xpu", "hpu", "privateuseone"] + ["xla"] * self.ON_XLA[bool(group.get("foreach"))]
-            text = f"If capturable=True, params and state_steps must be on supported devices: {devices}."
+            foreach = bool(group.get("foreach"))
+            devices = ["cuda", "xpu", "hpu", "privateuseone"] + ["xla"] * self.ON_XLA[foreach]
+            text = f"If capturable=True, {self.CAPTURED[foreach]} and state_steps must be on supported devices: {devices}."
             raise ProgramError("AssertionError", text)
 
     def _advance_row(self, group: Group, row: Row) -> tuple[Kernel, float]:
@@ -420,7 +423,8 @@ def _adapted(value: Any, param: Tensor | None) -> Any:
 
 def _declare(made: type[Optimizer], place: str) -> None:
     """Make the type of an optimiser; PyTorch has the class in torch.optim.PLACE."""
-    script_type(made, "torch.optim" if place.startswith("_") else f"torch.optim.{place}").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+    kind = script_type(made, "torch.optim" if place.startswith("_") else f"torch.optim.{place}")
+    kind.construct = DeclaredConstructor(made, made.SCRIPT_NAME)
 
 
 def called(closure: Any) -> Any:

@@ -19,6 +19,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import floating, refill, uniform_parameter
 from gradcli.core.nn.recurrent.packing import PackedSequence, integers, steps_of
 from gradcli.core.ops.layers import recurrent
+from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -69,6 +70,8 @@ class RNNBase(Module, place="rnn"):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        if device is not None:
+            check_device(device)
         wanted = floating(dtype)
         _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
         if type(mode) is not str or mode not in _MODES:
