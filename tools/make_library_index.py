@@ -47,7 +47,7 @@ CLASSES = {
     "torch.nn.parameter": ("nn", "nn.parameter"),
     "torch.optim.lr_scheduler": ("optim.lr_scheduler",),
     "torch.optim.swa_utils": ("optim.swa_utils",),
-    "torch.optim.": ("optim",),
+    "torch.optim": ("optim",),
     "torch.utils.data.": ("utils.data",),
     "torch.distributions.": ("distributions",),
 }

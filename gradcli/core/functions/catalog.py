@@ -126,6 +126,7 @@ FAMILIES = (
     "layers.attention",
     "layers.embedding_bag",
     "layers.fold",
+    "layers.grid_sampling",
     "create.window_functions",
 )
 

@@ -65,6 +65,13 @@ class WithoutSettings(Activation):
         Module.__init__(self)
 
 
+class Unshown(Activation):
+    """An activation whose repr does not show its settings."""
+
+    def extra_repr(self) -> str:
+        return ""
+
+
 CLASSES = ClassTable(
     row(
         Activation,
@@ -74,12 +81,11 @@ CLASSES = ClassTable(
             "SELU": "F.selu",
             "SiLU": "F.silu",
             "Mish": "F.mish",
-            "Hardsigmoid": "F.hardsigmoid",
-            "Hardswish": "F.hardswish",
         },
         ARGUMENTS={"inplace": False},
         ASSIGNED="inplace",
     ),
+    row(Unshown, {"Hardsigmoid": "F.hardsigmoid", "Hardswish": "F.hardswish"}, ARGUMENTS={"inplace": False}, ASSIGNED="inplace"),
     row(
         Activation,
         {"LeakyReLU": "F.leaky_relu"},
@@ -139,6 +145,7 @@ class PReLU(FunctionModule, place="activation"):
     FUNCTION = "nn.functional.prelu"
     ARGUMENTS = {"num_parameters": 1, "init": 0.25, "device": None, "dtype": None}
     PARAMETERS = "weight"
+    METHODS = "reset_parameters"
     SHOWN = "num_parameters"
 
     def keep(self, given: dict[str, Any]) -> None:

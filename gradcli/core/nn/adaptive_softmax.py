@@ -50,7 +50,7 @@ class AdaptiveLogSoftmaxWithLoss(FunctionModule, place="adaptive"):
         "device": None,
         "dtype": None,
     }
-    METHODS = "log_prob predict"
+    METHODS = "log_prob predict reset_parameters"
     SCRIPT_ATTRIBUTES = FunctionModule.SCRIPT_ATTRIBUTES | {
         "head": lambda module: module.children_by_name["head"],
         "tail": lambda module: module.children_by_name["tail"],
@@ -58,6 +58,12 @@ class AdaptiveLogSoftmaxWithLoss(FunctionModule, place="adaptive"):
     }
     cutoffs: list[int]
     n_classes: int
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters of the head and of the tail anew."""
+        for _, module in self.walk():
+            if isinstance(module, Linear):
+                module.reset_parameters()
 
     def keep(self, given: dict[str, Any]) -> None:
         if isinstance(given["cutoffs"], range):

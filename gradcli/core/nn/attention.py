@@ -24,7 +24,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -43,6 +43,10 @@ def _parameter(name: str) -> Callable[[Any], Any]:
     return lambda module: module.own_parameters[name]
 
 
+_NO_MASK = (
+    "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to "
+    "create this mask."
+)
 _PARAMETERS = "in_proj_weight q_proj_weight k_proj_weight v_proj_weight in_proj_bias bias_k bias_v"
 
 
@@ -149,9 +153,12 @@ class MultiheadAttention(FunctionModule, place="activation"):
         if rank == 2:
             query, key, value = _each_once(query, key, value, lambda x: _call("unsqueeze", x, 1))
             key_padding_mask = None if key_padding_mask is None else _call("unsqueeze", key_padding_mask, 0)
+        if is_causal and attn_mask is None:
+            raise runtime_error(_NO_MASK)
+        causal = bool(is_causal and key_padding_mask is None and not need_weights)  # the mask is not looked at then
         self._check(query, key, value)
-        mask = self._mask(query, key, attn_mask, key_padding_mask)
-        out, weights = self._attend(self._projected(query, key, value), mask, bool(need_weights))
+        mask = self._mask(query, key, None if causal else attn_mask, key_padding_mask)
+        out, weights = self._attend(self._projected(query, key, value), mask, bool(need_weights), causal)
         if rank == 2:
             out = _call("squeeze", out, 1)
         elif self.batch_first:
@@ -223,7 +230,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         given = (query, key, value)
         return [linear(x, w, b) for x, w, b in zip(given, weights, biases, strict=True)]
 
-    def _attend(self, projected: list[Any], mask: Any, need_weights: bool) -> tuple[Any, Any]:
+    def _attend(self, projected: list[Any], mask: Any, need_weights: bool, causal: bool) -> tuple[Any, Any]:
         q, k, v = projected
         rows, batch, size = q.array.shape
         heads, width = self.num_heads, self.head_dim
@@ -245,7 +252,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 mask = _call("unsqueeze", mask, 0) if alone else _view(mask, batch, heads, -1, columns)
             q, k, v = (_view(x, batch, heads, n, width) for x, n in ((q, rows), (k, columns), (v, columns)))
             run = catalog.function("nn.functional.scaled_dot_product_attention")
-            out = run(q, k, v, mask, dropout, False)
+            out = run(q, k, v, mask, dropout, causal)
             out = _view(_compact(_call("permute", out, (2, 0, 1, 3))), batch * rows, size)
             return _view(last(out), rows, batch, size), None
         scaled, turned = q * math.sqrt(1.0 / float(width)), _call("transpose", k, -2, -1)

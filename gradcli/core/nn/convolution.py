@@ -31,6 +31,7 @@ class Convolution(FunctionModule):
     PLACE = "conv"
     SETTINGS = "in_channels out_channels kernel_size stride padding dilation transposed output_padding groups padding_mode"
     PARAMETERS = "weight bias"
+    METHODS = "reset_parameters"
     TRANSPOSED = False
     in_channels: int
     out_channels: int

@@ -114,7 +114,7 @@ class Embedding(VectorTable, place="sparse"):
     """A table of vectors, which begin normal."""
 
     SCRIPT_STATIC = {"from_pretrained": Routine(_embedding, "Embedding.from_pretrained", hide_first=True)}
-    METHODS = "from_pretrained"
+    METHODS = "from_pretrained reset_parameters"
 
     FUNCTION = "nn.functional.embedding"
     PADDING = "Padding_idx"
@@ -150,7 +150,7 @@ class EmbeddingBag(VectorTable, place="sparse"):
     """Sums, means or maxima of rows of a table, which begin normal."""
 
     SCRIPT_STATIC = {"from_pretrained": Routine(_bag, "EmbeddingBag.from_pretrained", hide_first=True)}
-    METHODS = "from_pretrained"
+    METHODS = "from_pretrained reset_parameters"
     FUNCTION = "nn.functional.embedding_bag"
     ARGUMENTS = {
         "num_embeddings": REQUIRED,

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from gradcli.core.calling.declared_arguments import DeclaredArguments, DeclaredConstructor
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.parameter import refill
+from gradcli.core.tensor.device import check as check_device
 
 
 class FunctionModule(DeclaredArguments, Module):
@@ -45,13 +47,32 @@ class FunctionModule(DeclaredArguments, Module):
 
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        self.keep(self.bind(args, kwargs))
+        given = self.bind(args, kwargs)
+        if given.get("device") is not None:
+            check_device(given["device"])
+        self.keep(given)
 
     def keep(self, given: dict[str, Any]) -> None:
         """Keep the arguments of `__init__`, given by name, as fields of the same names."""
         fields = vars(self)
         for name in self._settings:
             fields[name] = given[name]
+
+    def reset_parameters(self) -> None:
+        """Write initial values into parameters and buffers, drawn as `__init__` draws them."""
+        self.reset(("own_parameters", "own_buffers"))
+
+    def reset(self, tables: tuple[str, ...]) -> None:
+        """Write initial values into the members of some tables of this module."""
+        made: FunctionModule = object.__new__(getattr(self, "MADE", type(self)))
+        Module.__init__(made)
+        dtype = next((tensor.dtype for _, tensor in self.own_state(saved=False) if tensor.dtype.is_floating_point), None)
+        has_bias = {"bias": self.attribute("bias", None) is not None} if "bias" in self.PARAMETERS.split() else {}
+        made.keep({**self.ARGUMENTS, **{name: vars(self)[name] for name in self._settings}, **has_bias, "dtype": dtype})
+        for table in tables:
+            for name, tensor in vars(made)[table].items():
+                if tensor is not None:
+                    refill(vars(self)[table][name], tensor)
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, in the order of the arguments."""

@@ -95,7 +95,7 @@ class LazyModule(FunctionModule):
 
     BECOMES: type[FunctionModule]
     INFERRED: str
-    METHODS = "has_uninitialized_params"
+    METHODS = "has_uninitialized_params reset_parameters"
     #: classes of programs do not derive from lazy modules
     BASE_OF = ""
 
@@ -111,6 +111,9 @@ class LazyModule(FunctionModule):
             for name, tensor in table.items():
                 if tensor is not None and tensor.array.ndim:
                     table[name] = kind(tensor.dtype)
+
+    def reset_parameters(self) -> None:
+        """Nothing: the first call draws the parameters."""
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""

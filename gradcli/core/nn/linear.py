@@ -31,6 +31,7 @@ class Linear(FunctionModule, place="linear"):
 
     FUNCTION = "nn.functional.linear"
     PURE = True
+    METHODS = "reset_parameters"
     ARGUMENTS = {"in_features": REQUIRED, "out_features": REQUIRED, "bias": True, "device": None, "dtype": None}
     PARAMETERS = "weight bias"
     EXTRA = "in_features={in_features}, out_features={out_features}, bias={bias}"
@@ -59,6 +60,7 @@ class Bilinear(FunctionModule, place="linear"):
     """`F.bilinear`; weight and bias begin uniform within 1 / sqrt(in1_features)."""
 
     FUNCTION = "nn.functional.bilinear"
+    METHODS = "reset_parameters"
     ARGUMENTS = {
         "in1_features": REQUIRED,
         "in2_features": REQUIRED,

@@ -49,7 +49,14 @@ class PairLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """A loss of an anchor, a positive and a negative example."""
+    """A loss of an anchor, a positive and a negative example. ValueError for a margin that is not above 0."""
+
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        margin = given["margin"]
+        if margin <= 0:
+            text = f"{self.SCRIPT_TYPE.name}: expected margin to be greater than 0, got {formatted(margin)} instead"
+            raise ProgramError("ValueError", text)
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:  # type: ignore[override]
         return self.call(anchor, positive, negative)
@@ -184,12 +191,8 @@ class TripletMarginWithDistanceLoss(TripletLoss, place="loss"):
     KEYWORD_ONLY = "distance_function margin swap reduction"
 
     def keep(self, given: dict[str, Any]) -> None:
-        distance, margin = given["distance_function"], given["margin"]
+        distance = given["distance_function"]
         super().keep(given | {"distance_function": PairwiseDistance() if distance is None else distance})
-        if margin <= 0:
-            raise ProgramError(
-                "ValueError", f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {formatted(margin)} instead"
-            )
         distance = self.settings()["distance_function"]
         if isinstance(distance, Module):
             self.children_by_name["distance_function"] = distance

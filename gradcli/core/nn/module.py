@@ -7,16 +7,16 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from gradcli import limits
-from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_forward, before_forward, saving
-from gradcli.core.nn.parameter import as_parameter
+from gradcli.core.nn.parameter import as_parameter, is_buffer
 from gradcli.core.ops.checks import in_format
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
@@ -122,6 +122,8 @@ class Module(Scripted):
     #: the repr's text between the parentheses in place of SHOWN, as a format string of fields; `{bias}` of a parameter says
     #: whether there is one
     EXTRA = ""
+    #: the class of PyTorch that has `forward`, where it is a base class; errors of calls name it
+    FORWARD_NAME = ""
     #: whether `forward` only computes: from its arguments, parameters, settings and submodules, whatever mode the module is in
     PURE = False
     #: the steps that a call counts, besides those of submodules
@@ -146,7 +148,8 @@ class Module(Scripted):
             further = {name: Routine(getattr(cls, name), f"{cls.__name__}.{name}") for name in cls.METHODS.split()}
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | further
         if place:
-            called = {name: Routine(getattr(cls, name), f"{cls.__name__}.{name}") for name in ("forward", "extra_repr")}
+            owner = cls.FORWARD_NAME or cls.__name__
+            called = {name: Routine(getattr(cls, name), f"{owner}.{name}") for name in ("forward", "extra_repr")}
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | called
             script_type(cls, f"torch.nn.modules.{place}", exact)
 
@@ -178,7 +181,7 @@ class Module(Scripted):
         kind = type(self)
         routine = Module._forwards.get(kind)
         if routine is None:
-            routine = Module._forwards[kind] = Routine(kind.forward, f"{self.SCRIPT_NAME}.forward")
+            routine = Module._forwards[kind] = Routine(kind.forward, f"{self.FORWARD_NAME or self.SCRIPT_NAME}.forward")
         for hook in self.before or ():
             args, kwargs = hook(self, args, kwargs)
         passage = None if self.backward_hooks is None else Passage(self, self.backward_hooks)
@@ -195,7 +198,7 @@ class Module(Scripted):
         """The text between the parentheses of the repr."""
         fields = vars(self)
         if self.EXTRA:
-            return self.EXTRA.format_map(fields | {name: self.own_parameters[name] is not None for name in self.PARAMETERS.split()})
+            return self.EXTRA.format_map(_Shown(self))
         return ", ".join(f"{name}={fields[name]}" for name in self.SHOWN.split())
 
     def lines(self) -> list[str]:
@@ -312,12 +315,16 @@ class Module(Scripted):
             self.own_parameters[name] = None
         elif tables and name in self.own_buffers and (value is None or type(value) is Tensor):
             self.own_buffers[name] = value
+            if value is not None and is_buffer(value):
+                (self.unsaved.discard if value.property_of("persistent") else self.unsaved.add)(name)
         elif tables and name in self.children_by_name:
             if value is not None:
                 raise _wrong_kind(value, "child module", name, "torch.nn.Module")
             self.children_by_name[name] = value
         elif tables and name in self.own_buffers:
             raise _wrong_kind(value, "buffer", name, "torch.nn.Buffer, torch.Tensor")
+        elif is_buffer(value):
+            self.register_buffer(name, value, value.property_of("persistent"))
         elif name in self.SCRIPT_ATTRIBUTES and name in vars(self):
             setattr(self, name, value)
         else:
@@ -487,6 +494,18 @@ class Module(Scripted):
             raise ProgramError("AttributeError", text)
         return found
 
+    def cast(self, dst_type: Any) -> Module:
+        """Cast all parameters and buffers to a dtype, or to that of a legacy tensor type. ValueError for an unknown name."""
+        method = catalog.method("type")
+        for *_, tensor in list(self.named_state()):
+            for held in (tensor, tensor.grad):
+                if held is not None:
+                    made = method.method(held, (dst_type,), {})
+                    if held.requires_grad and not made.dtype.is_differentiable:
+                        raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
+                    held.array, held.dtype, held.accumulator = made.array, made.dtype, None
+        return self
+
     def cpu(self) -> Module:
         """The module itself: all tensors are on the cpu."""
         return self
@@ -624,7 +643,7 @@ class Module(Scripted):
     def requires_grad_(self, requires_grad: Any = True) -> Module:
         """Set `requires_grad` of all parameters."""
         for _, parameter in self.walk_parameters():
-            set_requires_grad(parameter, requires_grad)
+            catalog.method("requires_grad_").method(parameter, (requires_grad,), {})
         return self
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Module:
@@ -734,6 +753,7 @@ class Module(Scripted):
             )
         },
         "register_module": Routine(add_module, "Module.register_module"),
+        "type": Routine(cast, "Module.type"),
         "_get_name": Routine(shown_name, "Module._get_name"),
         "__getattr__": Routine(attribute, "Module.__getattr__"),
         "__setattr__": Routine(assign, "Module.__setattr__"),
@@ -741,6 +761,16 @@ class Module(Scripted):
         **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
         "__call__": Routine(lambda self, *args, **kwargs: self(*args, **kwargs), "Module.__call__"),
     }
+
+
+class _Shown(dict[str, Any]):
+    """The fields of a module by name; of a parameter, whether there is one."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(vars(module))
+
+    def __missing__(self, name: str) -> bool:
+        return self["own_parameters"][name] is not None
 
 
 def indented(text: str) -> str:

@@ -33,7 +33,8 @@ class Norm(FunctionModule):
 class BatchNorm1d(Norm, place="batchnorm", exact=True):
     """Mean 0 and variance 1 for each channel, over the batch in training mode, else with running figures."""
 
-    INIT_NAME = "_BatchNorm"
+    INIT_NAME = FORWARD_NAME = "_BatchNorm"
+    METHODS = "reset_parameters reset_running_stats"
     ARGUMENTS = {
         "num_features": REQUIRED,
         "eps": 1e-5,
@@ -69,6 +70,10 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             for buffer in buffers:
                 buffer.counter().count = 1  # its first numbers have been written
             self.own_buffers = dict(zip(self.BUFFERS.split(), buffers, strict=True))
+
+    def reset_running_stats(self) -> None:
+        """Set the running figures to those of a new module."""
+        self.reset(("own_buffers",))
 
     def check_dimensions(self, input: Any) -> None:
         """ValueError for an input of another number of dimensions; AttributeError for anything but a tensor."""
@@ -106,7 +111,7 @@ class BatchNorm3d(BatchNorm1d, place="batchnorm"):
 class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
     """Mean 0 and variance 1 for each channel of each image; the input may also be one image without a batch."""
 
-    INIT_NAME = "_InstanceNorm"
+    INIT_NAME = FORWARD_NAME = "_InstanceNorm"
     ARGUMENTS = {**BatchNorm1d.ARGUMENTS, "affine": False, "track_running_stats": False}
 
     def forward(self, input: Any) -> Any:
@@ -149,6 +154,7 @@ class GroupNorm(Norm, place="normalization"):
     """`F.group_norm`."""
 
     FUNCTION = "nn.functional.group_norm"
+    METHODS = "reset_parameters"
     ARGUMENTS = {
         "num_groups": REQUIRED,
         "num_channels": REQUIRED,
@@ -178,6 +184,7 @@ class GroupNorm(Norm, place="normalization"):
 class ShapeNorm(Norm):
     """A normalisation over the last dimensions, whose sizes are `normalized_shape`."""
 
+    METHODS = "reset_parameters"
     normalized_shape: tuple[int, ...]
     eps: Any
 

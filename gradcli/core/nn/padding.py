@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import shape_error
 
 
 class Border(FunctionModule):
@@ -28,6 +31,7 @@ class Border(FunctionModule):
 class ConstantBorder(Border):
     """A border of one value."""
 
+    FORWARD_NAME = "_ConstantPadNd"
     ARGUMENTS = {"padding": REQUIRED, "value": REQUIRED}
     SETTINGS = "padding value"
     EXTRA = "padding={padding}, value={value}"
@@ -52,6 +56,21 @@ class ZeroBorder(ConstantBorder):
         super().keep(given | {"value": 0.0})
 
 
+class CircularBorder(Border):
+    """A border that continues the data from the other end."""
+
+    FORWARD_NAME = "_CircularPadNd"
+    MODE = "circular"
+
+    def forward(self, input: Any) -> Any:
+        if type(input) is not Tensor:
+            raise no_attribute(input, "dim")
+        if input.array.ndim not in (self.RANK + 1, self.RANK + 2):
+            text = f"expected {self.RANK + 1}D or {self.RANK + 2}D input (got {input.array.ndim}D input)"
+            raise shape_error(text, "ValueError")
+        return super().forward(input)
+
+
 CLASSES = ClassTable(
     row(ConstantBorder, {"ConstantPad1d": "F.pad", "ConstantPad2d": "F.pad", "ConstantPad3d": "F.pad"}),
     row(ZeroBorder, {"ZeroPad1d": "F.pad", "ZeroPad2d": "F.pad", "ZeroPad3d": "F.pad"}),
@@ -59,18 +78,19 @@ CLASSES = ClassTable(
         Border,
         {"ReflectionPad1d": "F.pad", "ReflectionPad2d": "F.pad", "ReflectionPad3d": "F.pad"},
         MODE="reflect",
+        FORWARD_NAME="_ReflectionPadNd",
         DOC="A border that reflects {rank}D data.",
     ),
     row(
         Border,
         {"ReplicationPad1d": "F.pad", "ReplicationPad2d": "F.pad", "ReplicationPad3d": "F.pad"},
         MODE="replicate",
+        FORWARD_NAME="_ReplicationPadNd",
         DOC="A border that repeats the outermost elements of {rank}D data.",
     ),
     row(
-        Border,
+        CircularBorder,
         {"CircularPad1d": "F.pad", "CircularPad2d": "F.pad", "CircularPad3d": "F.pad"},
-        MODE="circular",
         DOC="A border that continues {rank}D data from the other end.",
     ),
 )

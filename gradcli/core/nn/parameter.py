@@ -13,12 +13,12 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
@@ -50,7 +50,31 @@ def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
 Parameter = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)
 
 
+def _buffer(data: Any = None, *, persistent: Any = True) -> Tensor:
+    made = _parameter(data, False) if data is None or type(data) is not Tensor else detach(data)
+    made.meta = {"buffer": True, "persistent": persistent}
+    made.requires_grad = data is not None and data.requires_grad
+    return made
+
+
+def is_buffer(value: object) -> bool:
+    """Whether a value is a tensor that a module registers as a buffer when it is assigned."""
+    return type(value) is Tensor and bool(value.property_of("buffer"))
+
+
+Buffer = ScriptType("Buffer", "torch.nn.parameter", _buffer, is_buffer)
+
+
 # --- initial parameters ---
+
+
+def refill(tensor: Tensor, initial: Tensor) -> None:
+    """Write initial values into a tensor, outside the graph. NotImplementedError for one of another shape than it began with."""
+    if tensor.array.shape != initial.array.shape:
+        raise ProgramError("NotImplementedError", "reset_parameters of a module whose parameters have other shapes is not part of gradcli")
+    blocks.settle()
+    tensor.array[...] = dtypes.cast(initial.array, tensor.dtype)
+    tensor.counter().count += initial.counter().count
 
 
 def floating(dtype: Any) -> DType:
@@ -90,5 +114,5 @@ def kaiming_parameter(size: tuple[int, ...], fan_in: int, dtype: DType) -> Tenso
     """A weight drawn as by kaiming_uniform_ with a = sqrt(5): uniform within 1 / sqrt(fan_in), but for rounding."""
     if 0 in size:
         warnings.emit("Initializing zero-element tensors is a no-op")
-        return new_parameter(np.zeros(size, dtype.np), dtype)
+        return new_parameter(np.zeros(size, dtype.np), dtype, 0)
     return uniform_parameter(size, math.sqrt(3.0) * (math.sqrt(2.0 / (1 + math.sqrt(5) ** 2)) / math.sqrt(fan_in)), dtype)

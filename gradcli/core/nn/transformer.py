@@ -100,9 +100,9 @@ class Layer(FunctionModule):
         norm, drop = self.children_by_name[f"norm{number}"], self.children_by_name[f"dropout{number}"]
         return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
 
-    def _attended(self, name: str, x: Any, other: Any, mask: Any, padding: Any) -> Any:
+    def _attended(self, name: str, x: Any, other: Any, mask: Any, padding: Any, causal: Any) -> Any:
         held = self.children_by_name[name]
-        return held(x, other, other, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
+        return held(x, other, other, attn_mask=mask, key_padding_mask=padding, is_causal=causal, need_weights=False)[0]
 
     def _mapped(self, x: Any) -> Any:
         held = self.children_by_name
@@ -116,7 +116,7 @@ class TransformerEncoderLayer(Layer, place="transformer"):
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = False) -> Any:
         mask, padding = canonical_masks(src, src_mask, "src_mask", src_key_padding_mask, "src_key_padding_mask")
-        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding))
+        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding, is_causal))
         return self._around(2, x, self._mapped)
 
 
@@ -136,8 +136,10 @@ class TransformerDecoderLayer(Layer, place="transformer"):
         tgt_is_causal: Any = False,
         memory_is_causal: Any = False,
     ) -> Any:
-        x = self._around(1, tgt, lambda x: self._attended("self_attn", x, x, tgt_mask, tgt_key_padding_mask))
-        x = self._around(2, x, lambda x: self._attended("multihead_attn", x, memory, memory_mask, memory_key_padding_mask))
+        own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
+        others = memory_mask, memory_key_padding_mask, memory_is_causal
+        x = self._around(1, tgt, lambda x: self._attended("self_attn", x, x, *own))
+        x = self._around(2, x, lambda x: self._attended("multihead_attn", x, memory, *others))
         return self._around(3, x, self._mapped)
 
 
@@ -155,6 +157,15 @@ class Stack(FunctionModule):
             self.fields["norm"] = None
         else:
             self.children_by_name["norm"] = given["norm"]
+
+    def _causal(self, x: Tensor, mask: Tensor | None, given: Any) -> bool:
+        """Whether layers take their mask as causal: as given, else where it hides later places and no others."""
+        if given is not None or mask is None:
+            return given is True
+        attention = self.children_by_name["layers"][0].first if x.array.ndim == 3 and len(self.children_by_name["layers"]) else None
+        size = x.array.shape[1 if attention is not None and attention.batch_first else 0]
+        kind = mask.array.dtype
+        return mask.array.shape == (size, size) and bool((mask.array == np.triu(np.full((size, size), -np.inf).astype(kind), 1)).all())
 
     def _through(self, x: Any, *rest: Any) -> Any:
         for layer in self.children_by_name["layers"]:
@@ -175,19 +186,20 @@ class TransformerEncoder(Stack, place="transformer"):
             warnings.emit(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
 
     def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
-        return self._through(src, *canonical_masks(src, mask, "mask", src_key_padding_mask, "src_key_padding_mask"))
+        masks = canonical_masks(src, mask, "mask", src_key_padding_mask, "src_key_padding_mask")
+        return self._through(src, *masks, self._causal(src, masks[0], is_causal))
 
 
 def _not_nested(layer: Module) -> str:
     """Why PyTorch does not use nested tensors for a layer, which it warns of."""
     if not isinstance(layer, TransformerEncoderLayer):
-        return "encoder_layer was not an TransformerEncoderLayer"
+        return "encoder_layer was not TransformerEncoderLayer"
     attention = layer.first
     reasons = {
-        " encoder_layer.norm_first was True": layer.norm_first,
+        "encoder_layer.norm_first was True": layer.norm_first,
         "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
         "encoder_layer.self_attn was passed bias=False": attention.own_parameters["in_proj_bias"] is None,
-        " encoder_layer.activation_relu_or_gelu was not True": layer.activation not in (_RELU, _GELU),
+        "encoder_layer.activation_relu_or_gelu was not True": layer.activation not in (_RELU, _GELU),
         "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
@@ -209,7 +221,8 @@ class TransformerDecoder(Stack, place="transformer"):
         tgt_is_causal: Any = None,
         memory_is_causal: Any = False,
     ) -> Any:
-        return self._through(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        masks = tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask
+        return self._through(tgt, memory, *masks, self._causal(tgt, tgt_mask, tgt_is_causal), memory_is_causal)
 
 
 def _mask(sz: Any, device: Any = None, dtype: Any = None) -> Tensor:
@@ -283,6 +296,6 @@ class Transformer(FunctionModule, place="transformer"):
             raise runtime_error("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise runtime_error("the feature number of src and tgt must be equal to d_model")
-        memory = self.children_by_name["encoder"](src, src_mask, src_key_padding_mask)
+        memory = self.children_by_name["encoder"](src, src_mask, src_key_padding_mask, src_is_causal)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        return self.children_by_name["decoder"](tgt, memory, *masks)
+        return self.children_by_name["decoder"](tgt, memory, *masks, tgt_is_causal, memory_is_causal)

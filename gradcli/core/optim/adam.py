@@ -148,6 +148,7 @@ class NAdam(Optimizer, place="nadam"):
         "differentiable": False,
     }
     KEYWORD_ONLY = "foreach maximize capturable differentiable"
+    CAPTURED = ("params, mu_products", "params, mu_products,")
     OPTIONS = "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"
     CHECKED = "lr eps betas weight_decay momentum_decay"
     STATE = "exp_avg exp_avg_sq"

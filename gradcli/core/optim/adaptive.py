@@ -36,6 +36,7 @@ class Adadelta(Optimizer, place="adadelta"):
     OPTIONS = "lr rho eps weight_decay maximize capturable foreach differentiable"
     CHECKED = "lr rho eps weight_decay"
     STATE = "square_avg acc_delta"
+    ON_XLA = (False, False)
 
     def kernel(self, group: Group) -> Kernel:
         rho, lr = checks.number(group["rho"]), checks.number(group["lr"])
@@ -111,6 +112,7 @@ class RMSprop(Optimizer, place="rmsprop"):
     }
     OPTIONS = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
     CHECKED = "lr eps momentum weight_decay alpha"
+    ON_XLA = (True, True)
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         state["square_avg"] = zeros_like(param)
@@ -159,6 +161,7 @@ class Rprop(Optimizer, place="rprop"):
     KEYWORD_ONLY = "capturable foreach maximize differentiable"
     OPTIONS = "lr etas step_sizes foreach maximize differentiable capturable"
     CHECKED = "lr etas"
+    ON_XLA = (True, True)
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         state["prev"] = zeros_like(param)
@@ -195,6 +198,7 @@ class ASGD(Optimizer, place="asgd"):
         "differentiable": False,
         "capturable": False,
     }
+    CAPTURED = ("params, mus, etas,", "params, mus, etas,")
     OPTIONS = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     CHECKED = "lr weight_decay"
 

@@ -19,6 +19,7 @@ class Combined(LRScheduler, known=False):
     """A schedule whose state holds the states of its parts."""
 
     schedulers: list[LRScheduler]
+    within_step = True  # PyTorch has no rates of a combined schedule to warn of
 
     def state_dict(self) -> dict[str, Any]:
         """The fields of the schedule and the state of each part."""
@@ -41,6 +42,7 @@ class SequentialLR(Combined):
 
     ARGUMENTS = {"optimizer": REQUIRED, "schedulers": REQUIRED, "milestones": REQUIRED, "last_epoch": -1}
     STATE = "_milestones=milestones last_epoch _last_lr=last_rates"
+    SCRIPT_ATTRIBUTES = Attributes.read("optimizer last_epoch")
 
     def begin(self, given: dict[str, Any]) -> None:
         schedulers, milestones = given["schedulers"], given["milestones"]
@@ -68,7 +70,7 @@ class SequentialLR(Combined):
         self.schedulers[0].step()
         self.last_rates = self.schedulers[0].get_last_lr()
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Go to the next epoch."""
         self.last_epoch += 1
         number = bisect_right(self.milestones, self.last_epoch)
@@ -97,7 +99,7 @@ class ChainedScheduler(Combined):
         self.schedulers = list(schedulers)
         self.last_rates = self.present()
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Let every schedule step."""
         for scheduler in self.schedulers:
             scheduler.step()

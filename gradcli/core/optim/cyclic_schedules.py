@@ -204,13 +204,13 @@ class OneCycleLR(MomentumCycle):
         self.strategy = strategy
         self.cycle_momentum = given["cycle_momentum"]
         self.phases = _phases(total, rise, given["three_phase"])
-        self.check_momentum(optimizer)
         groups = optimizer.param_groups
         for group, most in zip(groups, each_group("max_lr", given["max_lr"], groups), strict=True):
             if begins:
                 group["initial_lr"] = most / given["div_factor"]
                 group["max_lr"] = most
                 group["min_lr"] = group["initial_lr"] / given["final_div_factor"]
+        self.check_momentum(optimizer)
         if self.cycle_momentum and begins:
             most = each_group("max_momentum", given["max_momentum"], groups)
             self.begin_momentum(groups, most, each_group("base_momentum", given["base_momentum"], groups))

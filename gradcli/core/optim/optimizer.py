@@ -57,6 +57,11 @@ class Optimizer(DeclaredArguments):
     #: whether the update treats each element by itself, with no state but STATE and the count of steps
     ELEMENTWISE = False
 
+    #: what PyTorch's error for `capturable` names besides the steps, without `foreach` and with it
+    CAPTURED = ("params", "params")
+    #: whether PyTorch's error for `capturable` lists XLA, without `foreach` and with it
+    ON_XLA = (True, False)
+
     #: classes of programs may derive from optimisers
     BASE_OF = "optimizers"
 
@@ -140,6 +145,12 @@ class Optimizer(DeclaredArguments):
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information"
             )
+        if any(("param_names" in param_group) != ("param_names" in group) for group in self.param_groups):
+            raise ProgramError(
+                "ValueError",
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if 'param_names' in param_group else 'without'} names to the optimizer",
+            )
         if any(id(p) in chosen for group in self.param_groups for p in group["params"]):
             raise ProgramError("ValueError", "some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
@@ -198,6 +209,8 @@ class Optimizer(DeclaredArguments):
         """Update every parameter of a group that has a gradient."""
         if not self.OPTIONS:
             raise ProgramError("NotImplementedError", "")
+        if group.get("capturable") and not group.get("fused"):
+            self._refuse_capturable(group)
         maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
         decoupled, counts = group.get("decoupled_weight_decay"), self.COUNTS_STEPS
         move: Kernel | None = None
@@ -229,6 +242,18 @@ class Optimizer(DeclaredArguments):
             written(param, state)
         if row is not None:
             row.spread()
+
+    def _refuse_capturable(self, group: Group) -> None:
+        """AssertionError if a parameter has a gradient, since there is no accelerator; PyTorch has made the state then."""
+        params = [param for param in group["params"] if param.grad is not None]
+        for param in params:
+            if not self.state[param]:
+                self.start(group, param, self.state[param])
+        if params:
+            foreach = bool(group.get("foreach"))
+            devices = ["cuda", "xpu", "hpu", "privateuseone"] + ["xla"] * self.ON_XLA[foreach]
+            text = f"If capturable=True, {self.CAPTURED[foreach]} and state_steps must be on supported devices: {devices}."
+            raise ProgramError("AssertionError", text)
 
     def _advance_row(self, group: Group, row: Row) -> tuple[Kernel, float]:
         """The update, and the number of the step, counted for each parameter of a row: for the first before the options are read."""
@@ -398,7 +423,8 @@ def _adapted(value: Any, param: Tensor | None) -> Any:
 
 def _declare(made: type[Optimizer], place: str) -> None:
     """Make the type of an optimiser; PyTorch has the class in torch.optim.PLACE."""
-    script_type(made, f"torch.optim.{place}").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+    kind = script_type(made, "torch.optim" if place.startswith("_") else f"torch.optim.{place}")
+    kind.construct = DeclaredConstructor(made, made.SCRIPT_NAME)
 
 
 def called(closure: Any) -> Any:

@@ -10,6 +10,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.nn.module import Module
+from gradcli.core.random import generator
 from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import text_from
@@ -40,6 +41,11 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
     def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
         if self.MADE is Module:
             Routine(Module.__init__, f"{self.cls.name}.__init__")(self, *args, **kwargs)
+        elif "reset_parameters" in self.MADE.SCRIPT_METHODS and self.overrides("reset_parameters"):
+            state = generator.default.get_state()
+            super().initialise(args, kwargs)
+            generator.default.set_state(state)  # PyTorch leaves the drawing to this method
+            run(bind(self.cls.find("reset_parameters"), self, self.cls), ())
         else:
             super().initialise(args, kwargs)
 

@@ -37,13 +37,13 @@ NAMES: dict[str, str] = {
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
         "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
         "native_dropout native_group_norm native_layer_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
-        "parse_schema parse_type_comment pca_lowrank pdist per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+        "parse_schema parse_type_comment pca_lowrank per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
         "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
         "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
         "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
         "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
         "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 "
-        "resize_as_sparse_ return_types row_indices_copy rrelu rrelu_ saddmm save segment_reduce serialization set_autocast_cache_enabled "
+        "resize_as_sparse_ return_types row_indices_copy saddmm save segment_reduce serialization set_autocast_cache_enabled "
         "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
         "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
         "set_num_interop_threads set_warn_always signal slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
@@ -113,22 +113,21 @@ NAMES: dict[str, str] = {
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
     "linalg": ("LinAlgError common_notes "),
     "nn": (
-        "Buffer Container CrossMapLRN2d LinearCrossEntropyOptions NLLLoss2d RNNCellBase SyncBatchNorm attention common_types "
-        "factory_kwargs grad intrinsic modules qat quantizable quantized "
+        "Container CrossMapLRN2d LinearCrossEntropyOptions NLLLoss2d RNNCellBase SyncBatchNorm attention common_types factory_kwargs grad "
+        "intrinsic qat quantizable quantized "
     ),
     "nn.functional": (
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
         "Optional ScalingType SwizzleType TYPE_CHECKING Tensor adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
-        "adaptive_max_pool3d_with_indices affine_grid assert_int_or_pair boolean_dispatch conv_tbc grad grid_sample grouped_mm "
-        "multi_head_attention_forward pdist reproducibility_notes rrelu_ scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes "
-        "torch "
+        "adaptive_max_pool3d_with_indices assert_int_or_pair boolean_dispatch conv_tbc grad grouped_mm multi_head_attention_forward "
+        "reproducibility_notes scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch "
     ),
     "nn.init": ("Callable Literal ParamSpec Tensor TypeVar torch "),
     "nn.parallel": (
-        "DistributedDataParallel DistributedDataParallelCPU comm data_parallel deprecated distributed gather parallel_apply replicate "
-        "scatter scatter_gather "
+        "DistributedDataParallel DistributedDataParallelCPU comm deprecated distributed gather parallel_apply replicate scatter "
+        "scatter_gather "
     ),
-    "nn.parameter": ("Any Buffer OrderedDict UninitializedTensorMixin is_lazy torch "),
+    "nn.parameter": ("Any OrderedDict UninitializedTensorMixin is_lazy torch "),
     "nn.utils": (
         "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters fuse_conv_bn_eval "
         "fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights fusion init memory_format "

@@ -14,6 +14,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import MISSING
 
 
 def _transposed(name: str) -> Callable[[Tensor], Value]:
@@ -39,6 +40,10 @@ def _part(name: str) -> Callable[[Tensor], Value]:
 def _volatile(tensor: Tensor) -> bool:
     warnings.emit("volatile was removed (Variable.volatile is always False)")
     return False
+
+
+def _persistent(tensor: Tensor) -> Value:
+    return tensor.property_of("persistent") if tensor.property_of("buffer") else MISSING
 
 
 def _base(tensor: Tensor) -> Tensor | None:
@@ -70,6 +75,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "H": _transposed("H"),
     "mT": _transposed("mT"),
     "mH": _transposed("mH"),
+    "persistent": _persistent,
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
     "_version": tensor_state.read_version,

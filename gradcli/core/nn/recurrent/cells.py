@@ -22,6 +22,7 @@ class Cell(FunctionModule):
 
     ARGUMENTS = {"input_size": REQUIRED, "hidden_size": REQUIRED, "bias": True, "device": None, "dtype": None}
     PARAMETERS = "weight_ih weight_hh bias_ih bias_hh"
+    METHODS = "reset_parameters"
     GATES = 1
     hidden_size: int
 

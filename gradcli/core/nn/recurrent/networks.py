@@ -16,9 +16,11 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.module import Module
-from gradcli.core.nn.parameter import floating, uniform_parameter
+from gradcli.core.nn.parameter import floating, refill, uniform_parameter
 from gradcli.core.nn.recurrent.packing import PackedSequence, integers, steps_of
 from gradcli.core.ops.layers import recurrent
+from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -49,9 +51,9 @@ class RNNBase(Module, place="rnn"):
     """A recurrent network; `mode` says of which kind."""
 
     INIT_NAME = "RNNBase"
-    METHODS = "flatten_parameters"
+    METHODS = "flatten_parameters reset_parameters"
     SETTINGS = "mode input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | {name: _parameter(name) for name in _NAMES}
+    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | {name: _parameter(name) for name in _NAMES} | {"all_weights": lambda m: m.all_weights()}
 
     def __init__(
         self,
@@ -68,6 +70,8 @@ class RNNBase(Module, place="rnn"):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        if device is not None:
+            check_device(device)
         wanted = floating(dtype)
         _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
         if type(mode) is not str or mode not in _MODES:
@@ -81,11 +85,24 @@ class RNNBase(Module, place="rnn"):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        bound = 1.0 / math.sqrt(hidden_size)
         limits.check_work(num_layers * 1_000_000)  # drawing the parameters of a layer takes about as long
         for name, shape in self._shapes():
             limits.check_elements(math.prod(shape), wanted.itemsize)
-            self.own_parameters[name] = uniform_parameter(shape, bound, wanted)
+            self.own_parameters[name] = self._drawn(shape, wanted)
+
+    def _drawn(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
+        return uniform_parameter(shape, 1.0 / math.sqrt(self.hidden_size), dtype)
+
+    def reset_parameters(self) -> None:
+        """Write initial values into the parameters, drawn as `__init__` draws them."""
+        for parameter in self.own_parameters.values():
+            if parameter is not None:
+                refill(parameter, self._drawn(parameter.array.shape, parameter.dtype))
+
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction."""
+        ends = dict.fromkeys(name.partition("_l")[2] for name, _ in self._shapes())
+        return [[self.own_parameters[name] for name, _ in self._shapes() if name.partition("_l")[2] == end] for end in ends]
 
     def _shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the parameters, layer by layer, the forward direction first."""

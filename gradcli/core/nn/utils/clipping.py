@@ -75,7 +75,10 @@ def clip_grads_with_norm_(parameters: Any, max_norm: Any, total_norm: Any, forea
 @Routine
 def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """Scale gradients so that their norm together is `max_norm` at most; returns the norm before."""
-    gradients = _gradients(parameters)
+    given = _given(parameters)
+    if not given and language.type_name(parameters) == "generator":
+        warnings.emit("`parameters` is an empty generator, no gradient clipping will occur.")
+    gradients = _gradients(given)
     total = total_norm(gradients, _float(norm_type), bool(error_if_nonfinite))
     _scaled(gradients, max_norm, total)
     return total
@@ -93,8 +96,14 @@ def clip_grad_norm(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_i
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
     """Clamp gradients to the range from minus to plus a value."""
     bound = _float(clip_value)
+    gradients = _gradients(parameters)
+    if not gradients:
+        raise runtime_error(
+            "Expected !nested_tensorlist[0].empty() to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     with recording(False):
-        for gradient in _gradients(parameters):
+        for gradient in gradients:
             limits.evaluation.tick()
             catalog.method("clamp_").method(gradient, (-bound, bound), {})
 

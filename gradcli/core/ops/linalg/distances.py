@@ -71,6 +71,25 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
     return np.asarray(parts.sum(-2)).astype(x1.dtype)
 
 
+def _pairs(x: Array) -> tuple[Array, Array]:
+    """The numbers of the rows of each pair, the smaller one first."""
+    return np.triu_indices(len(x), 1)
+
+
+def _of_pairs(x: Array, p: float) -> Array:
+    first, second = _pairs(x)
+    return _distances(x[first][:, None], x[second][:, None], p).reshape(-1)
+
+
+def _of_pairs_back(grad: Array, x: Array, distance: Array, p: float) -> Array:
+    first, second = _pairs(x)
+    parts = _distances_back(grad[:, None, None], x[first][:, None], x[second][:, None], distance[:, None, None], p)[:, 0]
+    made = np.zeros(x.shape, x.dtype)
+    np.add.at(made, first, parts)
+    np.subtract.at(made, second, parts)
+    return made
+
+
 _NONE = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented."))
 CDIST_BACK = Op(
     "CdistBackwardBackward0",
@@ -107,6 +126,42 @@ CDIST = Op(
     ),
     x2=Rule(_x2_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
 )
+
+
+_NO_PAIRS = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_pdist_backward' is not implemented."))
+PDIST_BACK = Op(
+    "PdistBackwardBackward0", _of_pairs_back, "grad input distance", "p", saved="", grad=_NO_PAIRS, input=_NO_PAIRS, distance=_NO_PAIRS
+)
+PDIST = Op(
+    "PdistBackward0",
+    _of_pairs,
+    "input",
+    "p",
+    jvp=without_jvp("_pdist_forward"),
+    saved="p result self",
+    input=Rule(
+        lambda xp, grad, input, out, p: xp.call(PDIST_BACK, grad, input, out, p),
+        "i, j = torch.triu_indices(len(input), len(input), 1); d = input[i] - input[j]; r = d.abs() / out.unsqueeze(-1); "
+        "g = (p != 0) * (grad.unsqueeze(-1) * d.sign() * r**(p - 1)).where(d != 0, 0); "
+        "torch.zeros_like(input).index_add(0, i, g).index_add(0, j, -g)",
+        "0 where the distance is 0",
+    ),
+)
+
+
+def pdist(input: Tensor, p: float) -> Any:
+    """The distance of order p of every row from every later one. Raises RuntimeError or NotImplementedError for what does not fit."""
+    if input.array.ndim != 2:
+        raise shape_error(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
+    if not input.dtype.is_floating_point:
+        raise runtime_error("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise runtime_error("pdist only supports non-negative p values")
+    count = len(input.array)
+    if count > 1 and input.array.shape[1]:
+        refuse_half("pdist", input.dtype)
+    limits.check_elements(count * count * max(input.array.shape[1], 1), input.array.itemsize)
+    return PDIST(input, float(p))
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -207,6 +262,15 @@ FUNCTIONS: tuple[Function, ...] = (
         samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),
         method=False,
         python="cdist",
+    ),
+    Function(
+        "pdist",
+        ("Tensor input, float p=2", pdist),
+        doc="The distance of order p of every row from every later one.",
+        ops=(PDIST,),
+        samples=(Sample(f"F.pdist({_M})"), Sample(f"F.pdist({_M}, p=3)")),
+        method=False,
+        aliases=("nn.functional.pdist",),
     ),
     Function(
         "pairwise_distance",

@@ -17,6 +17,7 @@ from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import common_shape, require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.loss.loss_reduction import (
@@ -47,9 +48,11 @@ def _weighted(values: Any, weight: Array | None) -> Any:
     return values if weight is None else values * weight
 
 
-def _bce(x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
+def _bce(x: Array, target: Array, weight: Array | None, reduction: str, dtype: DType) -> Any:
     values = (target - 1) * np.maximum(elementary.log1p(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
-    return reduced_array(_weighted(values, weight), reduction)
+    if weight is not None:
+        values = dtypes.cast(dtypes.cast(values, dtype) * weight, dtype)
+    return reduced_array(values, reduction)
 
 
 def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
@@ -112,11 +115,11 @@ BCE = Op(
     "BinaryCrossEntropyBackward0",
     _bce,
     "input target",
-    "weight reduction",
+    "weight reduction dtype",
     layout="preserved",
     saved="self target! weight reduction",
     input=Rule(
-        lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs),
+        lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs[:2]),
         _BCE,
         "at 0 and 1 the denominator is 1e-12",
     ),
@@ -128,20 +131,33 @@ BCE = Op(
 
 
 def _log_sigmoid(x: Array) -> Any:
+    x = x.astype(np.float32) if x.dtype == np.float16 else x  # half precision is rounded once
     return np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x)))
 
 
-def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str, dtype: DType) -> Any:
-    def kept(values: Any) -> Any:
-        """What PyTorch keeps of a step."""
-        return dtypes.round_bfloat16(values) if dtype is dtypes.bfloat16 else values
-
-    log = kept(_log_sigmoid(x))
+def _bce_logits(
+    x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str, kinds: tuple[DType, DType, DType]
+) -> Any:
+    """`kinds` are the dtypes of input, target and `pos_weight`: PyTorch writes each step into the result of an earlier one."""
+    kind, of_target, of_weight = kinds
+    log = dtypes.cast(_log_sigmoid(x), kind)
     if pos_weight is not None:
-        log = kept(kept(kept(kept(pos_weight - 1) * target) + 1) * log)
-    values = np.asarray(kept(kept(kept(1 - target) * x) - log), np.result_type(x, target))
+        mixed = dtypes.promote(of_weight, of_target)
+        factor = dtypes.cast(dtypes.cast(dtypes.cast(pos_weight - 1, of_weight) * target, mixed) + 1, mixed)
+        log = dtypes.cast(factor * log, kind)
+    values = dtypes.cast(dtypes.cast(dtypes.cast(1 - target, of_target) * x, of_target) - log, of_target)
     # the first operation of PyTorch's is `1 - target`, into whose result the others write
-    return reduced_array(memory_format.like_operands(kept(_weighted(values, weight)), (memory_format.NUMBER, target)), reduction)
+    weighted = dtypes.cast(_weighted(values, weight), of_target)
+    return reduced_array(memory_format.like_operands(weighted, (memory_format.NUMBER, target)), reduction)
+
+
+class OfTarget(Op):
+    """A loss in the dtype of its target."""
+
+    __slots__ = ()
+
+    def _wrap(self, result: Any, inputs: Any) -> Tensor:
+        return super()._wrap(result, inputs[1:])
 
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
@@ -173,11 +189,11 @@ def _logits_target_slope(
     return slope
 
 
-BCE_LOGITS = Op(
+BCE_LOGITS = OfTarget(
     "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits,
     "input target",
-    "weight pos_weight reduction dtype",
+    "weight pos_weight reduction kinds",
     saved="self target! weight pos_weight reduction",
     input=Rule(
         _logits_slope,
@@ -231,7 +247,7 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, redu
     if weight is not None:
         check_into(input.array, weight.array)
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
-    return BCE(input, target, factor, reduction)
+    return BCE(input, target, factor, reduction, input.dtype)
 
 
 _BINARY_CROSS_ENTROPY = kernel("binary_cross_entropy", "Tensor input, Tensor target, Tensor? weight, str reduction", _of_probabilities)
@@ -262,6 +278,10 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     require_floating("log_sigmoid_cpu", input.dtype)
     if pos_weight is not None:
         check_into(input.array, np.broadcast_to(False, common_shape([pos_weight.array.shape, target.array.shape])))
+    if pos_weight is not None and pos_weight.dtype is dtypes.bool_:
+        raise no_difference(pos_weight, 1)
+    if target.dtype is dtypes.bool_:
+        raise no_difference(target, target)
     check_into(target.array, input.array)
     if not target.dtype.is_floating_point:
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
@@ -270,7 +290,8 @@ def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weigh
     if moves(weight, pos_weight):
         raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     factor = None if weight is None else weight.array
-    return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction, target.dtype)
+    kinds = input.dtype, target.dtype, target.dtype if pos_weight is None else pos_weight.dtype
+    return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction, kinds)
 
 
 FUNCTIONS: tuple[Function, ...] = (

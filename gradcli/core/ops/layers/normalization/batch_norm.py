@@ -16,7 +16,7 @@ from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, check_mixed, moments
+from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, check_mixed, moments, widened
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
@@ -26,9 +26,17 @@ from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
+
+_NOT_BATCHED = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not batched.\n"
+    "If you are using a module and do not need eval mode, please set `track_running_stats` to be False."
+    "If you are using a prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your "
+    "module to work with vmap"
+)
 
 
 def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -178,7 +186,9 @@ def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, input: Any, eps: f
 #: for formulas: the dimensions over which a channel is normalised, and the shape in which one value for each channel broadcasts
 _DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
 _SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
-_BIAS = Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "grad.sum([k for k in range(grad.dim()) if k != 1])")
+_BIAS = Rule(
+    lambda xp, grad, dtype: xp.sum(widened(xp, grad, dtype), _channels(grad)[0]), "grad.sum([k for k in range(grad.dim()) if k != 1])"
+)
 _STANDARDISED = _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL
 _ALONG = _DIM + CENTRED + "({} * c / std).sum(dim)"
 _SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? {} eps train=True"
@@ -229,7 +239,10 @@ BATCH_NORM = Op(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
         _STANDARDISED,
     ),
-    weight=Rule(lambda xp, grad, input, eps, dtype: xp.call(WEIGHT_GRADIENT, grad, input, eps, dtype), _ALONG.format("grad")),
+    weight=Rule(
+        lambda xp, grad, input, eps, dtype: xp.call(WEIGHT_GRADIENT, *(widened(xp, x, dtype) for x in (grad, input)), eps, dtype),
+        _ALONG.format("grad"),
+    ),
     bias=_BIAS,
 )
 
@@ -243,7 +256,7 @@ def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
     return mean.reshape(shape), np.asarray(1 / np.sqrt(var + var.dtype.type(eps))).reshape(shape)
 
 
-def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float) -> Array:
+def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float, dtype: DType) -> Array:
     rows = _in_rows(x) and mean.flags.c_contiguous and var.flags.c_contiguous
 
     def run(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array) -> Array:
@@ -260,7 +273,8 @@ def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array
     return memory_format.of_images(made, input) if xp is numeric else made
 
 
-def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
+def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Any:
+    grad, input = (widened(xp, x, dtype) for x in (grad, input))
     mean, rstd = _fixed(input, running_mean, running_var, eps)
     normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
     return xp.sum(grad * normal, _channels(input)[0])
@@ -270,7 +284,7 @@ BATCH_NORM_FIXED = Op(
     "NativeBatchNormBackward0",
     _batch_norm_fixed,
     "input weight bias",
-    "running_mean running_var eps",
+    "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
     jvp="transpose",
     input=Rule(_fixed_rule, _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
@@ -365,12 +379,16 @@ def _batch_norm(
             raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")
     if moves(input, weight, bias) and moves(running_mean, running_var):
         raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
+    dtype = given[0].dtype if given else input.dtype  # of the statistics that are kept
     if training:
         if running_mean is not None and running_var is not None:
+            if state.mapped and running_mean.view is None:  # neither is a slice of a batch
+                raise runtime_error(_NOT_BATCHED)
             _follow(input.array, running_mean, running_var, momentum)
-        return BATCH_NORM(input, weight, bias, eps, input.dtype)
+        return BATCH_NORM(input, weight, bias, eps, dtype)
     assert running_mean is not None and running_var is not None
-    return BATCH_NORM_FIXED(input, weight, bias, *(memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var)), eps)
+    figures = (memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var))
+    return BATCH_NORM_FIXED(input, weight, bias, *figures, eps, dtype)
 
 
 # --- instances ---

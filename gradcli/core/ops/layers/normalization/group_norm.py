@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, layer_norm, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
-from gradcli.core.ops.layers.normalization.moments import check_mixed, moments
+from gradcli.core.ops.layers.normalization.moments import check_mixed, moments, widened
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.operators import calculated, ordered
 from gradcli.core.ops.rules import not_differentiable
@@ -204,10 +204,10 @@ GROUP_NORM = Op(
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
     input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
     weight=Rule(
-        lambda xp, grad, input, group, eps, dtype: _weight_rule(xp, grad, input, group, eps, dtype),
+        lambda xp, grad, input, group, eps, dtype: _weight_rule(xp, *(widened(xp, x, dtype) for x in (grad, input)), group, eps, dtype),
         "(grad * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL,
     ),
-    bias=Rule(_by_channel, "grad" + _BY_CHANNEL),
+    bias=Rule(lambda xp, grad, weight, dtype: _by_channel(xp, widened(xp, grad, dtype), weight), "grad" + _BY_CHANNEL),
 )
 
 
@@ -231,9 +231,10 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
                 f"{[0] if weight is None else list(weight.array.shape)} and input of shape {shape}",
             )
     require_floating("GroupNormKernelImpl", input.dtype)
-    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
+    given = [tensor for tensor in (weight, bias) if tensor is not None]
+    check_mixed(input, *given)
     weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
-    return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, input.dtype)
+    return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, given[0].dtype if given else input.dtype)
 
 
 def _functional_group_norm(

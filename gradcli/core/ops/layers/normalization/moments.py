@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -54,6 +55,11 @@ def scaled(x: Any, weight: Any, bias: Any) -> Any:
 CENTRED = "c = input - input.mean(dim, True); std = (input.var(dim, correction=0, keepdim=True) + eps).sqrt(); "
 #: for formulas: the gradient of the input, from g, the gradient of c / std
 NORMAL = "x = c / std; (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std"
+
+
+def widened(xp: Any, x: Any, dtype: DType) -> Any:
+    """An input or a gradient of half precision in the dtype of the parameters, in which the gradients of those are computed."""
+    return x if x.dtype in (dtype, dtype.np) else xp.cast(x, dtype)
 
 
 def check_mixed(input: Tensor, *parameters: Tensor) -> None:
