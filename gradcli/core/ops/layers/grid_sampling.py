@@ -24,7 +24,7 @@ from gradcli.core.ops.shape.transpose import TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.tensor.text import formatted, shown
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _MODES = ("bilinear", "nearest", "bicubic")
@@ -46,6 +46,12 @@ def _spread(grad: Array, input: Array, grid: Array, *settings: Any) -> Array:
 
 def _slopes(grad: Array, input: Array, grid: Array, *settings: Any) -> Array:
     return grid_sampling.slopes(grad, input, grid, Settings(*settings))
+
+
+def _unless_nearest(xp: Any, op: Op, *args: Any) -> Any:
+    """A derivative of the gradient of the grid, which depends on nothing where the nearest element is read."""
+    *operands, attrs = args
+    return None if attrs[0] == 1 else xp.call(op, *operands, *attrs)
 
 
 def _records(rank: int) -> tuple[Op, Op, Op]:
@@ -82,15 +88,15 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         _ATTRS,
         saved="",
         grad_output=Rule(
-            lambda xp, grad, grad_output, input, grid, attrs: xp.call(along, grad, grad_output, input, grid, *attrs),
+            lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along, grad, grad_output, input, grid, attrs),
             "the derivative of F.grid_sample in the direction grad of the grid",
         ),
         input=Rule(
-            lambda xp, grad, grad_output, input, grid, attrs: xp.call(along_input, grad, grad_output, input, grid, *attrs),
+            lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along_input, grad, grad_output, input, grid, attrs),
             "the derivative of the gradient of the image in the direction grad of the grid",
         ),
         grid=Rule(
-            lambda xp, grad, grad_output, input, grid, attrs: xp.call(along_grid, grad, grad_output, input, grid, *attrs),
+            lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along_grid, grad, grad_output, input, grid, attrs),
             "the derivative of the gradient of the grid in the direction grad of the grid",
         ),
     )
@@ -157,7 +163,7 @@ _GRID_SAMPLER = kernel(
 
 
 def _chosen(what: str, value: Any, known: Sequence[str]) -> int:
-    if value in known:
+    if isinstance(value, str) and value in known:
         return known.index(value)
     names = ", ".join(f"'{name}'" for name in known[:-1]) + ("," if what == "padding_mode" else "") + f" or '{known[-1]}'"
     raise ProgramError("ValueError", f"nn.functional.grid_sample(): expected {what} to be {names}, but got: '{formatted(value)}'")
@@ -238,12 +244,12 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
     rank = language.length(size) - 2
     if rank not in (2, 3):
         raise shape_error(
-            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {shown(size)}.",
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {formatted(size)}.",
             "NotImplementedError",
         )
     if theta.array.shape[1:] != (rank, rank + 1):
         raise shape_error(
-            f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size {shown(size)}. Got {theta.shape!r}.",
+            f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size {formatted(size)}. Got {theta.shape!r}.",
             "ValueError",
         )
     if align_corners and min(size[2:]) == 1:
@@ -252,7 +258,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
             "use case of affine_grid. See the documentation of affine_grid for details."
         )
     elif min(size) <= 0:
-        raise shape_error(f"Expected non-zero, positive output size. Got {shown(size)}", "ValueError")
+        raise shape_error(f"Expected non-zero, positive output size. Got {formatted(size)}", "ValueError")
     return _AFFINE_GRID(theta, size, align_corners)
 
 

@@ -23,7 +23,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -161,7 +161,7 @@ def pdist(input: Tensor, p: float) -> Any:
     if count > 1 and input.array.shape[1]:
         refuse_half("pdist", input.dtype)
     limits.check_elements(count * count * max(input.array.shape[1], 1), input.array.itemsize)
-    return PDIST(input, float(p))
+    return PDIST(contiguous(input), float(p))
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
