@@ -269,4 +269,8 @@ class SavedTensor(Scripted):
 
 def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:
     """What `_raw_saved_NAME` reads of a node: the tensors it keeps or would keep, under PyTorch's names."""
-    return {name: (_KINDS[place.kind], place.at) for name, place in places(node.op).items() if place.is_tensor}
+    return {
+        name: (_KINDS[place.kind], place.at)
+        for name, place in places(node.op).items()
+        if place.is_tensor and not (place.kind == "data" and isinstance(node.attrs[place.at], (int, float, complex)))
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -357,8 +358,8 @@ def short_name(grad_fn: str) -> str:
 
 
 def message_name(grad_fn: str) -> str:
-    """The name as error messages give it: `Exp` for `ExpBackward0`, `Pow1` for `PowBackward1`."""
-    return "".join(grad_fn.removesuffix("0").rsplit("Backward", 1))
+    """The name as error messages give it: `Exp` for `ExpBackward0`, `Pow1` for `PowBackward1`; other names are whole."""
+    return re.sub(r"Backward(?:0$|(?=[1-9]*$))", "", grad_fn)
 
 
 _FOUND = (

@@ -14,6 +14,7 @@ from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_classes import (
+    CallableObject,
     ClassMethod,
     Native,
     Property,
@@ -70,7 +71,7 @@ def make_class(
     made.mro = _linearise(made)
     _count(len(made.mro))
     made.native = _native(made)
-    made.host = _host(made.native)
+    made.host = _host(made.native, made.find("__call__") is not MISSING)
     _note_abstract(made)
     made.host.prepare_class(made)
     prepare = made.trait("prepare")
@@ -143,11 +144,11 @@ def _native(made: UserClass) -> Native:
     return first
 
 
-def _host(native: Native) -> type[Instance]:
+def _host(native: Native, calls: bool) -> type[Instance]:
     if type(native) is ScriptType:
         module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]
         return import_module(module).host_of(native)  # type: ignore[no-any-return]
-    return ErrorObject if type(native) is ExceptionType else UserObject
+    return ErrorObject if type(native) is ExceptionType else CallableObject if calls else UserObject
 
 
 # --- what follows from the body ---------------------------------------------------------------------

@@ -60,4 +60,8 @@ def node_attribute(node: Node, name: str) -> Value:
 def node_names(node: Node) -> list[str]:
     """The names that can be read from a node."""
     names = [*_GETTERS, *_METHODS, *(_SAVED + name for name in node.saved_names)]
+    if isinstance(node, OpNode):
+        from gradcli.core.autograd import packed_tensors
+
+        names += [_RAW + name for name in packed_tensors.raw_names(node)]
     return [*names, "variable"] if isinstance(node, AccumulateGrad) else names

@@ -112,6 +112,15 @@ class UserObject(Instance):
     __slots__ = ("__weakref__", "cls", "fields")
 
 
+class CallableObject(UserObject):
+    """An instance of a class with `__call__`: what takes functions, such as hooks, takes it too."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        return run(self.cls.find("__call__"), (self, *args), kwargs)
+
+
 class BoundUserMethod:
     """A function of a class, bound to an instance or, for a class method, to the class."""
 
@@ -223,7 +232,7 @@ class Super:
         self.owner = owner
 
 
-register(UserClass, UserObject, BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Super)
+register(UserClass, UserObject, CallableObject, BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Super)
 
 
 def may_be_base(base: Value) -> bool:

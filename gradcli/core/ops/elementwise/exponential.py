@@ -111,17 +111,21 @@ def _logit(x: Any, eps: float | None) -> Any:
 
 
 def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
-    if eps is not None and eps < 0 and type(input) is Tensor:
+    recorded = type(input) is Tensor and state.enabled
+    if eps is not None and eps < 0 and recorded:
         held = (xp.plain(input) >= eps) & (xp.plain(input) <= 1 - eps)
         return xp.where(held, grad / (input * scalars.from_number(xp, 1, input)), 0.0)
     given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
     low = max(given, 0.0)
     plain = xp.plain(input)
-    inside = memory_format.like_operands((plain >= low) & (plain <= 1 - low), (plain,))
+    inside = (plain >= low) & (plain <= 1 - low)
+    if not recorded:  # the scalar code of PyTorch's kernel looks for numbers outside, which nan is not
+        inside = np.where(elementary.in_vectors(plain, 128), inside, ~((plain < low) | (plain > 1 - low)))
+    inside = memory_format.like_operands(inside, (plain,))
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
     outside = math.nan if given < 0 else 0.0
     slope = input * scalars.from_number(xp, 1, input)
-    if type(input) is not Tensor or not state.enabled:  # the scalar code of PyTorch's kernel takes -0 for 0
+    if not recorded:  # the scalar code of PyTorch's kernel takes -0 for 0
         slope = xp.where(elementary.in_vectors(plain, 128), slope, xp.abs(slope))
     return xp.where(inside, grad / slope, outside)
 

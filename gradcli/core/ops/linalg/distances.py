@@ -23,7 +23,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
+from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -239,7 +239,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
         raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
     if eps < 0:
         raise runtime_error(f"eps must be non-negative, got: {eps:g}")
-    a, b = broadcast_tensors((x1, x2))
+    a, b = broadcast_tensors([x if x.dtype.is_floating_point else to_dtype(x, dtype) for x in (x1, x2)])
     first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
     return sum_mean.sum(first * second, (dim,))
 

@@ -37,13 +37,14 @@ def _cat(arrays: Sequence[Array], dim: int) -> Array:
 
 
 def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: Any, sizes: Any) -> list[Any]:
+    # hooks of the node see the part of a tensor without gradient too
     parts: list[Any] = []
     at = 0
     for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
         if shape == (0,):
             parts.append(xp.zeros(shape, dtype))
         else:
-            parts.append(None if shape is None else xp.call(SLICE, grad, dim, at, at + size, 1))
+            parts.append(xp.call(SLICE, grad, dim, at, at + size, 1))
         at += size
     return parts
 
@@ -71,7 +72,7 @@ def _stack(arrays: Sequence[Array], dim: int) -> Array:
 
 
 def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
-    return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
+    return [xp.call(SELECT, grad, dim, i) for i in range(len(tensors_shape))]
 
 
 STACK: Op = Op(
