@@ -16,6 +16,7 @@ from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import Saved, modified_error
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
@@ -61,12 +62,14 @@ class FunctionNode(Node, Scripted):
     """The node of a custom function, and the ctx of its forward and backward."""
 
     __slots__ = (
+        "connected",
         "dirty",
         "fields",
         "freed",
         "functions",
         "given",
         "kept",
+        "kept_for_jvp",
         "materialize",
         "needs_input_grad",
         "non_differentiable",
@@ -89,6 +92,10 @@ class FunctionNode(Node, Scripted):
         self.non_differentiable: tuple[Tensor, ...] = ()
         #: what `save_for_backward` got, each tensor with the version that it had
         self.kept: tuple[tuple[Any, int], ...] | None = None
+        #: what `save_for_forward` got; None again when `apply` has ended
+        self.kept_for_jvp: tuple[Any, ...] | None = None
+        #: whether forward has ended, so that backward may read what it saved
+        self.connected = False
         self.freed = False
         #: how many outputs forward has, and the places of the tensors among them
         self.results = 0
@@ -110,12 +117,12 @@ class FunctionNode(Node, Scripted):
     # --- ctx ---
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, or None, for `saved_tensors`. TypeError for other values."""
-        for at, one in enumerate(tensors):
-            if one is not None and type(one) is not Tensor:
-                kind = language.type_name(one)
-                raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
-        self.kept = tuple([(one, 0 if one is None else one.counter().count) for one in tensors])
+        """Keep tensors, or None, for `saved_tensors`. Where there is a gradient, `apply` raises TypeError for other values."""
+        self.kept = tuple([(one, one.counter().count if type(one) is Tensor else 0) for one in tensors])
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for `saved_tensors` in the function's `jvp`."""
+        self.kept_for_jvp = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs forward has written to."""
@@ -134,6 +141,10 @@ class FunctionNode(Node, Scripted):
         """What `save_for_backward` got. Raises RuntimeError when it was freed, or was written to meanwhile."""
         if self.freed:
             raise freed_error()
+        if self.kept_for_jvp is not None:
+            return self.kept_for_jvp
+        if not self.connected:
+            return ()
         return tuple([self._unpacked(one, expected) for one, expected in self.kept or ()])
 
     def _unpacked(self, one: Any, expected: int) -> Any:
@@ -169,9 +180,8 @@ class FunctionNode(Node, Scripted):
     SCRIPT_METHODS = {
         **{
             function.__name__: Routine(function, f"FunctionCtx.{function.__name__}")
-            for function in (save_for_backward, mark_dirty, mark_non_differentiable, set_materialize_grads)
+            for function in (save_for_backward, save_for_forward, mark_dirty, mark_non_differentiable, set_materialize_grads)
         },
-        "save_for_forward": Routine(save_for_backward, "FunctionCtx.save_for_forward"),
         "__getattr__": Routine(read, "__getattr__"),
         "__setattr__": Routine(write, "__setattr__"),
         "__delattr__": Routine(forget, "__delattr__"),
@@ -269,6 +279,7 @@ def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any]
             _disconnect(made, tensors)
         if dual is not None:
             _push_tangents(dual, ctx, args, made)
+        ctx.kept_for_jvp, ctx.connected = None, True
     finally:
         if dual is not None:
             dual.paused = False
@@ -362,6 +373,10 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
             one.node, one.output_nr, one.requires_grad = ctx, number, True
     kept = ctx.kept
     if kept is not None:
+        for at, (one, _) in enumerate(kept):
+            if one is not None and type(one) is not Tensor:
+                kind = language.type_name(one)
+                raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
         ctx.kept = tuple([(_kept_output(one, tensors), expected) for one, expected in kept])
 
 
@@ -389,7 +404,27 @@ class _Once(Scripted):
 
     def __call__(self, ctx: Any, *grads: Any) -> Any:
         with recording(False):
-            return self.function(ctx, *grads)
+            found = self.function(ctx, *grads)
+        if not state.enabled or not any(type(grad) is Tensor and grad.requires_grad for grad in grads):
+            return found
+        made = [_refused(one) if type(one) is Tensor else one for one in (found if isinstance(found, tuple) else (found,))]
+        return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def _refused(gradient: Tensor) -> Tensor:
+    """The gradient as the result of a node that raises; its input is a leaf, as in PyTorch."""
+    leaf = Tensor(gradient.array, gradient.dtype)
+    leaf.requires_grad = True
+    return _TWICE(leaf)  # type: ignore[no-any-return]
+
+
+def _no_second(grad: Any) -> Any:
+    raise runtime_error("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+_TWICE = Op(
+    "Error", lambda a: a, "input", full_name="torch::autograd::Error", saved="", input=Rule(_no_second, "not differentiable"), complex=True
+)
 
 
 def once_differentiable(fn: Any) -> _Once:

@@ -20,7 +20,6 @@ from gradcli.core.graph.write_checks import (
     check_memory,
     check_order,
     check_overlap,
-    check_same_parts,
     check_writable,
     expanded,
     resized,
@@ -405,7 +404,6 @@ def refresh_view(tensor: Tensor) -> None:
     if view.creation != "default" and (base.requires_grad or tensor.node is not None):
         deed = "its base or another view of its base has been modified inplace"
         raise runtime_error(why_not(tensor, deed, deed))
-    check_same_parts(tensor, base)
     view.version = tensor.version.count
     where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
     if not base.requires_grad:
@@ -414,8 +412,11 @@ def refresh_view(tensor: Tensor) -> None:
             _rebase(tensor, OpNode(strided.AS_STRIDED, (NO_EDGE,), tensor.array.shape, tensor.dtype, Plan(strided.AS_STRIDED, 0), where))
         return
     probe = Tensor(tensor.array, tensor.dtype)
+    op = strided.AS_STRIDED
+    if tensor.dtype.is_complex is not base.dtype.is_complex:
+        op = strided.COMPLEX_PAIRS if tensor.dtype.is_complex else strided.REAL_PARTS
     with recording(True):
-        strided.AS_STRIDED.record(probe, (base,), where)
+        op.record(probe, (base,), where)
     assert probe.node is not None
     _rebase(tensor, probe.node)
 
@@ -423,13 +424,14 @@ def refresh_view(tensor: Tensor) -> None:
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
-    __slots__ = ("inner", "part", "whole", "freed")
+    __slots__ = ("inner", "part", "part_dtype", "whole", "freed")
 
     def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
         # the first edge is the base before the write, the others are those of the operation but for its first
         super().__init__((base_edge, *inner.edges[1:]), base.array.shape, base.dtype)
         self.inner = inner
         self.part = strided.geometry(written.array, base.array)
+        self.part_dtype = written.dtype
         self.whole = strided.own_geometry(base.array)
         self.freed = False
 
@@ -452,12 +454,14 @@ class CopySlices(Node):
             return [None] * len(self.edges)
         # the operation's own first edge is the written view; without one its rule for it was never kept
         first = wanted[0] and self.inner.edges[0][0] is not None
-        opened = None if traced else strided.laid_open(grad, self.part, self.whole)
+        opened = None if traced else strided.laid_open(grad, self.part, self.whole, self.part_dtype.np)
         if opened is not None:
             whole, window = opened
             inner = self.inner.gradients([window.copy()], False, [first, *wanted[1:]])
             window[...] = inner[0] if first and inner[0] is not None else 0
             return [whole, *inner[1:]]
+        if self.part_dtype.is_complex is not self.dtype.is_complex:
+            raise strided.parts_error()
         if not traced:
             # elements of the view share a place: add up what arrives for them
             inner = self.inner.gradients([strided.gather(grad, self.part, self.whole)], False, [first, *wanted[1:]])

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import owner
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 #: shape, strides in elements, offset in elements
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -86,11 +86,20 @@ def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array,
     return memory, _window(memory, (base[0], base[1], 0)), _window(memory, view)
 
 
-def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
-    """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory."""
+def laid_open(grad: Array, view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array] | None:
+    """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory.
+
+    `dtype` is the view's: real for a part of complex numbers, complex for pairs of real ones.
+    """
     if not separate(view):
         return None
-    _, whole, part = _laid_out(base, view, grad.dtype)
+    if (dtype.kind == "c") is (grad.dtype.kind == "c"):
+        _, whole, part = _laid_out(base, view, grad.dtype)
+    else:
+        room = max(extent(*base[:2]) * grad.itemsize, (extent(*view[:2]) + view[2]) * dtype.itemsize, 1)
+        memory = np.zeros(-(-room // 16), np.complex128)
+        whole = _window(memory.view(grad.dtype), (base[0], base[1], 0))
+        part = _window(memory.view(dtype), view)
     whole[...] = grad
     return whole, part
 
@@ -189,3 +198,37 @@ STRIDED_SCATTER: Op = Op(
     ),
     complex=True,
 )
+
+
+def parts_error() -> ProgramError:
+    """The error for views between real and complex numbers that were written to, where gradients of their gradients are asked for."""
+    return runtime_error(
+        "the gradient of a write to a view between real and complex numbers is not part of gradcli where it is recorded itself, "
+        "or elements of the view share memory"
+    )
+
+
+def _parts_back(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any, input_shape: Any, input_dtype: Any) -> Any:
+    zeros = np.zeros(input_shape, input_dtype.np)
+    opened = None if grad is not xp.plain(grad) else laid_open(zeros, (size, stride, offset), (input_shape, input_stride, 0), grad.dtype)
+    if opened is None:
+        raise parts_error()
+    opened[1][...] = grad
+    return opened[0]
+
+
+def _of_parts(name: str) -> Op:
+    """The record of a view of other numbers than the base has."""
+    return Op(
+        name,
+        lambda a, size, stride, offset, input_stride: a,
+        "input",
+        "size stride offset input_stride",
+        saved="size storage_offset=offset stride",
+        input=Rule(_parts_back, "zeros_like(input) with grad at the view's elements"),
+        complex=True,
+    )
+
+
+#: real parts of complex numbers, and pairs of real numbers as complex ones
+REAL_PARTS, COMPLEX_PAIRS = _of_parts("AsStridedBackward0"), _of_parts("ViewAsComplexBackward0")

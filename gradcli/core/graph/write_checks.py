@@ -71,15 +71,8 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
             raise runtime_error(why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
             raise leaf_error("a view of a leaf Variable")
-        check_same_parts(tensor, view.base)
     if tensor.requires_grad and (tensor.node is None or (view is not None and view.version == UNASKED)):
         raise leaf_error("a leaf Variable")
-
-
-def check_same_parts(tensor: Tensor, base: Tensor) -> None:
-    """Raise RuntimeError for a write, with gradients, to a real view of a complex tensor, or the other way round."""
-    if tensor.dtype.is_complex is not base.dtype.is_complex:
-        raise runtime_error("an in-place operation on a view between real and complex numbers, with gradients, is not part of gradcli")
 
 
 def bump(tensor: Tensor) -> None:

@@ -229,9 +229,14 @@ def jacobian(
         )
     forward = strategy == "forward-mode"
     if forward:
-        _check_forward(create_graph, strict, vectorize)
+        _check_forward(create_graph, strict)
     with recording(True):
         several, given = _tuple_of(inputs, "inputs", "jacobian")
+        if forward and not vectorize:
+            raise ProgramError(
+                "NotImplementedError",
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.",
+            )
         points = _stand_ins(given, create_graph)
         many, outputs = _tuple_of(call(func, points), _OUTPUTS, "jacobian")
         if strict:
@@ -244,6 +249,9 @@ def jacobian(
         graph = bool(create_graph)
         blocks = []
         for i, output in enumerate(outputs):
+            if not vectorize and output.dtype.is_complex and output.requires_grad and output.array.size:
+                # PyTorch differentiates each element without a vector
+                raise runtime_error(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
             check = partial(_check_row, i, graph) if strict else None
             blocks.append(jacobians.jacobian(output, points, create_graph=graph, check=check))
     if not blocks:
@@ -254,7 +262,7 @@ def jacobian(
     return tuple(rows) if many else rows[0]
 
 
-def _check_forward(create_graph: Any, strict: Any, vectorize: Any) -> None:
+def _check_forward(create_graph: Any, strict: Any) -> None:
     """What PyTorch's forward mode refuses. The numbers are the same in both modes, so one mechanism serves."""
     if create_graph:
         raise ProgramError(
@@ -266,11 +274,6 @@ def _check_forward(create_graph: Any, strict: Any, vectorize: Any) -> None:
         raise runtime_error(
             'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
             'Please either set `strict=False` or `strategy="reverse-mode"`.',
-        )
-    if not vectorize:
-        raise ProgramError(
-            "NotImplementedError",
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.",
         )
 
 

@@ -26,6 +26,8 @@ UnpackedDualTensor = named_tuple(
 )
 UNPACKED_DUAL_TENSOR = UnpackedDualTensor.SCRIPT_TYPE
 
+_NESTED = "Nested forward mode AD is not supported at the moment"
+
 #: the view of a dual tensor that has no tangent
 PRIMAL = Op("Identity", lambda a: a.view(np.ndarray), "input", view=True, input=Rule(lambda grad: grad, "grad"))
 
@@ -35,10 +37,16 @@ def _level(level: Any) -> int:
     return (-1 if state.dual is None else 0) if level is None else level
 
 
+def check_nesting() -> None:
+    """Raise RuntimeError for forward mode of torch.func in a level that the program has opened itself."""
+    if state.dual is not None and "jvp" not in state.transforms:
+        raise runtime_error(_NESTED)
+
+
 def enter_dual_level() -> int:
     """Open a level; returns its number."""
     if state.dual is not None:
-        raise runtime_error("Nested forward mode AD is not supported at the moment")
+        raise runtime_error(_NESTED)
     state.dual = ForwardADLevel()
     return 0
 

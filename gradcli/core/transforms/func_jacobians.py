@@ -15,7 +15,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.random import generator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
-from gradcli.core.transforms import jacobians
+from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.pytree import flatten, rebuild
 from gradcli.core.transforms.torch_func import (
     JVP_TEXT,
@@ -142,6 +142,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any
         for point in points:
             if type(point) is not Tensor:
                 raise no_attribute(point, "numel")
+        forward_ad.check_nesting()
         few = 0 < sum(point.array.size for point in points) <= _DIRECTIONS
         if few and state.dual is None:
             return _forward_jacobian(func, argnums, has_aux, args)

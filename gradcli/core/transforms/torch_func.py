@@ -286,6 +286,7 @@ def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tens
 def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux: Any = False) -> Any:
     """`(f(*primals), J u)` for the direction u, `tangents`: in forward mode, inside another jvp by backward passes."""
     leaves, spec, directions = _tangents(primals, tangents)
+    forward_ad.check_nesting()
     compute = forward_products if state.dual is None else _backward_products
     output, out_spec, products, aux = compute(func, spec, leaves, directions, has_aux)
     if strict and any(product is None for product in products):

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
+from gradcli.core.graph import in_place
 from gradcli.core.ops import operators as core
+from gradcli.core.ops.index.indexing import value_tensor
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
@@ -83,7 +85,17 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
 }
 
 
+def _set_part(name: str) -> Callable[[Tensor, Value], None]:
+    def write(tensor: Tensor, value: Value) -> None:
+        part = catalog.function(name)(tensor)
+        in_place.copy_(part, value_tensor(part, value))
+
+    return write
+
+
 SETTERS: dict[str, Callable[[Tensor, Value], None]] = {
+    "real": _set_part("real"),
+    "imag": _set_part("imag"),
     "data": core.set_data,
     "grad": tensor_state.write_grad,
     "grad_dtype": tensor_state.write_grad_dtype,

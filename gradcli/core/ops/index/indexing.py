@@ -196,7 +196,7 @@ def _no_dimensions() -> ProgramError:
 # --- assignment ---
 
 
-def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
+def value_tensor(tensor: Tensor, value: Any) -> Tensor:
     """An assigned value as a tensor of the dtype that it is written to. Raises TypeError and ValueError."""
     if type(value) is Tensor:
         return value
@@ -228,7 +228,7 @@ def _copy_to(target: Tensor, value: Tensor) -> None:
 
 def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     """`tensor[index] = value`."""
-    value = _value_tensor(tensor, value)
+    value = value_tensor(tensor, value)
     if index is False:
         return
     if index is None or index is True:
