@@ -99,6 +99,10 @@ class _Call:
             rule.prepare(self.values, self.out)
         if not rule.late:
             self.check_graph()
+        if rule.steps is not None:
+            made = self.evaluated(rule.steps, [*self.values, self.out])
+            self.check_tangent()
+            return made
         if rule.first:
             self.check_first()
             if self.in_place and self.memory == "resized":  # the shape is known too

@@ -23,11 +23,11 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
     BMM,
     MV,
+    check_addmv,
     check_batch_sizes,
     check_batches,
     check_product,
     check_ranks,
-    check_vector_dtypes,
     exact_out,
     gradient_of_left,
     gradient_of_right,
@@ -253,12 +253,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`, which is to be `written` to the input or not."""
-    if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
-    rows, columns = mat.array.shape
-    if columns != vec.array.size or input.array.size not in (rows, 1):
-        raise shape_error(f"size mismatch, got input ({size(input, 0)}), mat ({rows}x{columns}), vec ({vec.array.size})")
-    check_vector_dtypes(input, mat, vec)
+    check_addmv(input, mat, vec)
+    rows = len(mat.array)
     if written:
         _check_written(input, vec.dtype, rows)
     if mat.array.size:

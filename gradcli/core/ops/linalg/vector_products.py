@@ -8,10 +8,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
@@ -27,27 +30,63 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
+def _row_and_column(input: Tensor, vec2: Tensor) -> tuple[Tensor, Tensor]:
+    """The vectors whose product as broadcast is their outer product."""
     for name, t in (("self", input), ("vec2", vec2)):
         if t.array.ndim != 1:
             raise shape_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)
+    return reshape(input, (input.array.size, 1)), vec2
 
 
-def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product; the tensor of lower rank gets leading dimensions of size 1."""
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
+    return add_multiply.mul(*_row_and_column(input, vec2))
+
+
+def _outer_into(input: Tensor, vec2: Tensor, out: Tensor) -> Tensor:
+    return catalog.function("mul")(*_row_and_column(input, vec2), out=out)  # type: ignore[no-any-return]
+
+
+def _ger_into(input: Tensor, vec2: Tensor, out: Tensor) -> Tensor:
+    warnings.emit(
+        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
+    )
+    return _outer_into(input, vec2, out)
+
+
+def _spread(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    """Views whose product as broadcast has the elements of the Kronecker product, and its shape."""
     rank = max(input.array.ndim, other.array.ndim)
     left = (1,) * (rank - input.array.ndim) + input.array.shape
     right = (1,) * (rank - other.array.ndim) + other.array.shape
     limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
     a = UNSAFE_VIEW(input, tuple(s for n in left for s in (n, 1)))
     b = UNSAFE_VIEW(other, tuple(s for n in right for s in (1, n)))
-    shape = tuple(n * m for n, m in zip(left, right, strict=True))
+    return a, b, tuple(n * m for n, m in zip(left, right, strict=True))
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product; the tensor of lower rank gets leading dimensions of size 1."""
+    a, b, shape = _spread(input, other)
     made = add_multiply.mul(a, b)
     check_view(made.array, shape)
     return UNSAFE_VIEW(made, shape)  # type: ignore[no-any-return]
+
+
+def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    """`kron` with `out`, which is resized first; the product is written into a view of it."""
+    a, b, shape = _spread(input, other)
+    before = Tensor(out.array, out.dtype)
+    in_place.resize_to(out, shape)
+    if out.array is not before.array:  # the operands keep their memory here
+        for operand in (a, b):
+            check_overlap(before, operand)
+    pairs = tuple(n for pair in zip(a.array.shape[::2], b.array.shape[1::2], strict=True) for n in pair)
+    check_view(out.array, pairs)
+    catalog.function("mul")(a, b, out=UNSAFE_VIEW(out, pairs))
+    return out
 
 
 # --- cross product ---
@@ -122,18 +161,6 @@ def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
 
 
-def _warn_of_ger(values: list[Any], out: Tensor) -> None:
-    warnings.emit(
-        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
-    )
-
-
-def _make_contiguous(values: list[Any], out: Tensor) -> None:
-    """Where there is an `out` it is what `kron` takes a view of, so that factors of any strides will do."""
-    values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
-
-
 def _find_dim(values: list[Any], out: Tensor) -> None:
     """Give `torch.cross` its dimension, without the warning. Raises RuntimeError where none is of size 3."""
     if values[2] is None:
@@ -157,21 +184,21 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True, memory="first", overlap="any"),
+        out=Out(autograd="composed", steps=_outer_into),
     ),
     Function(
         "ger",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements; use outer.",
         samples=(Sample("ger(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True, memory="first", overlap="any", prepare=_warn_of_ger),
+        out=Out(autograd="composed", steps=_ger_into),
     ),
     Function(
         "kron",
         ("Tensor input, Tensor other", kron),
         doc="The Kronecker product.",
         samples=(Sample("kron(x, y)", np.kron, x=TALL, y=SQUARE_2),),
-        out=Out(operator="mul", late=True, resized_first=True, writes=0, overlap="partial", prepare=_make_contiguous),
+        out=Out(autograd="composed", steps=_kron_into),
     ),
     LinalgFunction(
         "cross",
