@@ -54,7 +54,8 @@ class Out:
         writes: int | tuple[int, ...] = 1,
         prepare: Callable[[list[Any], Any], None] | None = None,
         check: Callable[[Any, Any], None] | None = None,
-        steps: Callable[..., Tensor] | None = None,
+        steps: Callable[..., Any] | None = None,
+        instead: dict[int, Any] | None = None,
     ) -> None:
         #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
         self.exact = exact
@@ -104,6 +105,8 @@ class Out:
         self.check = check
         #: all that the call does, given the arguments and `out`, where PyTorch composes the function of others that write into `out`
         self.steps = steps
+        #: values of arguments, by position, that kernels do not refuse, and with which the results have the same shapes
+        self.instead = instead or {}
 
 
 #: What a function declares: whether it takes `out`, or how, or a function of the arguments that tells how.

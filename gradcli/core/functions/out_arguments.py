@@ -62,6 +62,15 @@ def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out)
 _AFTER_MEMORY = (Code.BROADCAST, Code.NO_KERNEL, Code.OUT_OF_RANGE, Code.AFTER_CHECKS, Code.RESULT_DTYPE)
 
 
+#: errors of kernels, which PyTorch's structured functions run when `out` has been checked and resized
+_BY_KERNEL = (Code.DTYPES_DIFFER, Code.NUMBER_TOO_LARGE)
+
+
+def _is_singular(error: ProgramError) -> bool:
+    """Whether a library could not compute with the numbers that it got."""
+    return error.code is Code.SINGULAR or error.kind.endswith("_LinAlgError")
+
+
 class _Call:
     """A call that writes into `out`."""
 
@@ -203,16 +212,17 @@ class _Call:
             return self.evaluated(implementation, self.values)
         except ProgramError as error:
             refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
-            late = error.code in _AFTER_MEMORY and not (self.rule.kernel_first and error.code is Code.NO_KERNEL)
-            late = late or error.kind.endswith("_LinAlgError")
+            singular = _is_singular(error)
+            late = error.code in _AFTER_MEMORY or singular or (error.code in _BY_KERNEL and self.rule.exact == EXACT)
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
                 if error.code is not Code.BROADCAST:
-                    self.check_first()
+                    if not (self.rule.kernel_first and error.code is Code.NO_KERNEL):
+                        self.check_first()
                     self.resize_unwritten(implementation, error)
-                if error.kind.endswith("_LinAlgError"):
-                    self.check_tangent()
+                if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
+                    self.check_tangent()  # the error is that of a function around the operator
             raise
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -231,22 +241,32 @@ class _Call:
 
     def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
         """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
-        if self.rule.row_major or (error.code is not Code.NO_KERNEL and not self.elementwise and not self.in_place):
+        rule, singular = self.rule, _is_singular(error)
+        by_kernel = singular or error.code in (*_BY_KERNEL, Code.NO_KERNEL, Code.AFTER_CHECKS)
+        # PyTorch copies results into an `out` that does not fit ("unfit") before it looks for errors of the library
+        if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or self.elementwise or self.in_place):
             return
 
-        def double(value: Any) -> Any:
+        def regular(value: Any) -> Any:
+            """A tensor of the same shape that has a result."""
             if isinstance(value, (tuple, list)):
-                return type(value)(map(double, value)) if type(value) in (tuple, list) else value
-            fits = type(value) is Tensor and value.dtype.torch_name == error.names[1]
-            return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64) if fits else value
+                return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
+            if type(value) is not Tensor or (error.code is Code.NO_KERNEL and value.dtype.torch_name != error.names[1]):
+                return value
+            if error.code in (Code.NO_KERNEL, *_BY_KERNEL):
+                return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64)
+            identity = np.zeros_like(value.array)
+            identity[...] = np.eye(*identity.shape[-2:]) if identity.ndim > 1 else 1
+            return Tensor(identity, value.dtype)
 
         try:
             if self.elementwise:  # some take no floats
                 results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
             elif self.in_place:
                 results = self.operands[0]
-            else:  # that in double precision
-                results = self.evaluated(implementation, [double(v) for v in self.values])
+            else:
+                values = [rule.instead.get(i, value) for i, value in enumerate(self.values)]
+                results = self.evaluated(implementation, [regular(v) for v in values])
         except (ProgramError, ValueError):
             return
         for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
@@ -311,6 +331,8 @@ class _Call:
         if out.array.shape != result.array.shape and self.rule.counted:
             bump(out)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
+        if self.rule.row_major == "unfit" and not unfit:
+            out.array = out.array.reshape(0)  # it gets the result's strides in any case
         in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
         self.check_memory("resized", out)
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):

@@ -17,6 +17,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out, OutRule
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, products
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.elementwise import scalars
@@ -413,7 +414,12 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (batch1 @ batch2).sum(0).",
         ADDBMM,
         Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),
-        out=Out("self and mat2 must have the same dtype, but got {out} and {result}", silent=True, memory="own"),
+        out=Out(
+            "self and mat2 must have the same dtype, but got {out} and {result}",
+            silent=True,
+            memory="own",
+            check=lambda out, _: check_memory(out),  # the tensor is copied into `out` first
+        ),
     ),
     _declared(
         "baddbmm",

@@ -12,6 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import CONJ, adjoint
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
@@ -228,6 +229,10 @@ def _check_values_out(values: list[Any], out: Tensor) -> None:
     """What `eigvals` looks at before it computes: the shape, the dtype, and whether `out` takes complex numbers."""
     A: Tensor = values[0]
     if state.dual is not None:  # a tangent is refused first
+        return
+    try:
+        check_writable(out, A.requires_grad)
+    except ProgramError:  # which is refused first too
         return
     check_squares("linalg.eigvals", A)
     if not A.dtype.is_differentiable:

@@ -359,6 +359,12 @@ def _check_system(name: str, A: Tensor, b: Tensor) -> bool:
     return vector
 
 
+def _pinv_out(*values: Any) -> Out:
+    """With tensors as tolerances, or none, the function has a formula for its derivative; with others it is composed."""
+    by_tensors = len(values) > 3 and not any(type(v) is float for v in values)
+    return Out(lower=CASTABLE, first=True, autograd="derivative" if by_tensors else "composed")
+
+
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
         "pinv",
@@ -372,7 +378,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=WIDE),
             Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=WIDE),
         ),
-        out=Out(lower=CASTABLE, first=True, late=True),
+        out=_pinv_out,
     ),
     Function("pinverse", ("Tensor input, float rcond=1e-15", _pinv_of_rcond), doc="The Moore-Penrose inverse."),
     LinalgFunction(

@@ -156,9 +156,13 @@ def _into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
 _ONE_SPLIT = 20_000
 
 
-def _chained(matrices: list[Tensor]) -> tuple[Tensor, Tensor]:
+def _sides(matrices: list[Tensor]) -> list[int]:
+    """The number of rows of each matrix of a chain, and of the columns of the last."""
+    return [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
+
+
+def _chained(matrices: list[Tensor], sizes: list[int]) -> tuple[Tensor, Tensor]:
     """The factors of the last product of a chain of matrices, in the order that takes the fewest multiplications."""
-    sizes = [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
     n = len(matrices)
     if n == 2:
         return matrices[0], matrices[1]
@@ -229,19 +233,19 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     Raises RuntimeError for fewer tensors, for other ranks or dtypes, and for sizes that do not fit.
     """
     ready, shape = _chain(tensors)
-    return VIEW(mm(*_chained(ready)), shape)  # type: ignore[no-any-return]
+    return VIEW(mm(*_chained(ready, _sides(ready))), shape)  # type: ignore[no-any-return]
 
 
 def _chain_into(tensors: Sequence[Tensor], out: Tensor) -> Tensor:
     """`multi_dot` with `out`, which is resized before the products; the last one is written into a view of it."""
     ready, shape = _chain(tensors)
-    dtype, sides = ready[0].dtype, (ready[0].array.shape[0], ready[-1].array.shape[1])
+    dtype, sides = ready[0].dtype, _sides(ready)
     if dtype is not out.dtype:
         raise runtime_error(f"multi_dot(): expected out tensor to have dtype {dtype.c_name} but got {out.dtype.c_name}")
     limits.check_elements(math.prod(shape), dtype.itemsize)
     in_place.resize_to(out, shape)
-    view = VIEW(out, sides)
-    catalog.function("mm")(*_chained(ready), out=view)
+    view = VIEW(out, (sides[0], sides[-1]))
+    catalog.function("mm")(*_chained(ready, sides), out=view)
     return out
 
 

@@ -234,8 +234,11 @@ def exact_out(name: str) -> Callable[..., Out]:
 
     def rule(*values: Any) -> Out:
         if any(type(v) is DType for v in values):
+            check_no_tangent(f"aten::{name}", *values)
             raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
-        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any")
+        if name != "bmm":
+            return Out(EXACT, memory="own", overlap="any")
+        return Out(EXACT, memory="unchecked", overlap="any", dtype=values[1].dtype)
 
     return rule
 

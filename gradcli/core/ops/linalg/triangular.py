@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,13 +150,26 @@ def check_system(name: str, b: Tensor, A: Tensor) -> None:
     limits.check_work(20.0 * n * b.array.size)
 
 
-def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
-    """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
+def _check_old_system(input: Tensor, A: Tensor) -> None:
     for name, t in (("b", input), ("A", A)):
         if t.array.ndim < 2:
             text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
             raise shape_error(text)
     check_system("triangular_solve", input, A)
+
+
+def _check_before_warning(values: list[Any], outs: Sequence[Tensor]) -> None:
+    """Raise the errors of tensors, and of their dtypes, that come before PyTorch's warning."""
+    input, A = values[:2]
+    wrong = next((out.dtype for out in outs if out.dtype is not input.dtype), None)
+    if wrong is not None and not (state.enabled and any(t.requires_grad for t in (input, A, *outs))):
+        _check_old_system(input, A)
+        raise runtime_error(EXACT.format(result_c=input.dtype.c_name, out_c=wrong.c_name))
+
+
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
+    _check_old_system(input, A)
     warnings.emit(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\nX = "
@@ -192,6 +206,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("y.triangular_solve(x, False, True, True)[0]", None, x=SQUARE, y=WIDE),
             Sample("triangular_solve(y, x)[1] ** 2", lambda x, y: x**2, x=SQUARE, y=WIDE),
         ),
-        out=Out(EXACT),
+        out=Out(EXACT, prepare=_check_before_warning),
     ),
 )
