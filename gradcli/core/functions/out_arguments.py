@@ -196,12 +196,15 @@ class _Call:
     def check_order(self, out: Tensor, result: Tensor) -> None:
         """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
         unchecked = self.memory in ("own", "unchecked")
+        # a library computes in the memory of an `out` that has its layout, column by column, and what it inverts is no part of it
+        library = self.rule.row_major == "unfit" or "linalg_" in self.operator
+        library = library and out.array.strides == result.array.strides and not result.array.flags.c_contiguous
         for operand in self.operands:
             a, b = out.array, operand.array
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
             same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
-            if a.shape != result.array.shape or (unchecked and not same):
+            if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
                 raise runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
 
     # --- the result ---
@@ -260,17 +263,22 @@ class _Call:
             return Tensor(identity, value.dtype)
 
         try:
-            if self.elementwise:  # some take no floats
+            if self.elementwise and not rule.instead:  # some take no floats
                 results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
-            elif self.in_place:
-                results = self.operands[0]
             else:
                 values = [rule.instead.get(i, value) for i, value in enumerate(self.values)]
                 results = self.evaluated(implementation, [regular(v) for v in values])
-        except (ProgramError, ValueError):
-            return
-        for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
-            in_place.resize_out(out, result, silent=self.rule.silent)
+        except (ProgramError, ValueError) as other:
+            if not self.in_place:
+                if rule.instead and getattr(other, "code", None) is Code.NO_KERNEL and error.code is not Code.NO_KERNEL:
+                    self.resize_unwritten(implementation, other)  # type: ignore[arg-type]
+                return
+            results = self.operands[0]
+        wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
+        for field, out, result in self.parts(results):
+            if not wide and rule.exact:
+                self.check_dtype(out, result.dtype, field)
+            in_place.resize_out(out, result, silent=rule.silent)
 
     # --- dtypes ---
 
@@ -297,27 +305,31 @@ class _Call:
 
     def check_dtypes(self, results: Any) -> None:
         """Check the dtypes of `out`, or of its parts in the order of PyTorch's checks, against those of the results."""
-        if self.out is not self.outs:
-            return self.check_dtype(self.out, results.dtype)
-        parts = self.parts(results)
-        for field in self.rule.exact if isinstance(self.rule.exact, dict) else parts:
-            out, part = parts[field]
+        exact = self.rule.exact
+        structured = self.out is self.outs and not self.rule.counted and EXACT in (exact.values() if isinstance(exact, dict) else (exact,))
+        for field, out, part in self.parts(results):
             self.check_dtype(out, part.dtype, field)
-        return None
+            if structured:
+                if out.array.shape != part.array.shape and any(out is operand for operand in self.operands):
+                    raise runtime_error("an out that is an operand of another shape than the result is not part of gradcli")
+                self.check_order(out, part)
+                in_place.resize_out(out, part, silent=self.rule.silent)
 
-    def parts(self, results: Any) -> dict[Any, tuple[Tensor, Tensor]]:
-        """What is written into, and the result, of each field."""
+    def parts(self, results: Any) -> list[tuple[Any, Tensor, Tensor]]:
+        """Each field, with what is written into and the result, in the order of PyTorch's checks."""
+        if self.out is not self.outs:
+            return [("result", self.out, results)]
         fields: Sequence[Any] = results.fields if isinstance(results, NamedResult) else range(len(results))
-        return dict(zip(fields, zip(self.outs, results, strict=True), strict=True))
+        parts = {field: (field, out, result) for field, out, result in zip(fields, self.outs, results, strict=True)}
+        return [parts[field] for field in self.rule.exact] if isinstance(self.rule.exact, dict) else list(parts.values())
 
     # --- writing ---
 
     def write_several(self, results: Any) -> Any:
         """Write the parts of a result, once all dtypes have been checked."""
         self.check_dtypes(results)
-        parts = self.parts(results)
         kind = named(f"{results.type_name}_out", *results.fields) if isinstance(results, NamedResult) else type(results)
-        made = kind(self.write(out, part) for out, part in parts.values())
+        made = kind(self.write(out, part) for out, part in zip(self.outs, results, strict=True))
         return None if self.rule.nothing else made
 
     def write(self, out: Tensor, result: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -292,9 +292,10 @@ def _check_factors(dtype: DType, **factors: Any) -> None:
     """Raise RuntimeError for a factor that does not go with the dtype."""
     for name, value in factors.items():
         if type(value) is bool and dtype is not dtypes.bool_:
-            raise runtime_error(f"Boolean {name} only supported for Boolean results.")
+            raise runtime_error(f"Boolean {name} only supported for Boolean results.", Code.AFTER_CHECKS)
         if type(value) is float and not dtype.is_differentiable:
-            raise runtime_error(f"For integral input tensors, argument {name} must not be a floating point number.")
+            text = f"For integral input tensors, argument {name} must not be a floating point number."
+            raise runtime_error(text, Code.AFTER_CHECKS)
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
@@ -377,6 +378,10 @@ def _with_out_dtype(name: str, tensors: str) -> Overload:
     return with_out_dtype(name, tensors, f", {_FACTORS}")
 
 
+def _addr_out(*values: Any) -> Out:
+    return Out(memory="first", overlap="partial", instead={i: 1 for i, value in enumerate(values) if type(value) is not Tensor})
+
+
 _MATRICES, _BATCHES = "Tensor mat1, Tensor mat2", "Tensor batch1, Tensor batch2"
 FUNCTIONS: tuple[Function, ...] = (
     _declared(
@@ -405,7 +410,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * outer(vec1, vec2).",
         ADDR,
         Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),
-        out=Out(memory="first", overlap="partial"),
+        out=_addr_out,
     ),
     _declared(
         "addbmm",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,12 @@ def eigvals(A: Tensor) -> Tensor:
     return EIG(A)[0]  # type: ignore[no-any-return]
 
 
+def _check_shape(values: list[Any], outs: Sequence[Tensor]) -> None:
+    """Where there is an `out`, `eig` looks at the shape before it asks for the complex dtype."""
+    if not (state.enabled and any(t.requires_grad for t in (values[0], *outs))):  # which is refused first
+        check_squares("linalg.eig", values[0])
+
+
 def _check_values_out(values: list[Any], out: Tensor) -> None:
     """What `eigvals` looks at before it computes: the shape, the dtype, and whether `out` takes complex numbers."""
     A: Tensor = values[0]
@@ -273,7 +280,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.eig(x)[0].abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),
             Sample("torch.linalg.eig(x)[1].abs()", None, x=SQUARE),
         ),
-        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit"),
+        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit", prepare=_check_shape),
     ),
     LinalgFunction(
         "eigvals",

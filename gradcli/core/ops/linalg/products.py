@@ -232,13 +232,15 @@ def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
 def exact_out(name: str) -> Callable[..., Out]:
     """How `name` takes `out`, which PyTorch does not implement together with a dtype of the result."""
 
+    def refuse(*_: Any) -> Tensor:
+        raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
+
     def rule(*values: Any) -> Out:
         if any(type(v) is DType for v in values):
-            check_no_tangent(f"aten::{name}", *values)
-            raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
-        if name != "bmm":
-            return Out(EXACT, memory="own", overlap="any")
-        return Out(EXACT, memory="unchecked", overlap="any", dtype=values[1].dtype)
+            return Out(operator=name, autograd="fallback", steps=refuse)
+        # batches have the dtype of the last factor
+        last = next(v.dtype for v in reversed(values) if type(v) is Tensor) if "bmm" in name else None
+        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any", dtype=last)
 
     return rule
 

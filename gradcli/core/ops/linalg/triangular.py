@@ -13,6 +13,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, substitution
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -194,7 +195,13 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=SQUARE, y=WIDE),),
-        out=Out("expected scalar type {result} but found {out}", kernel_first=True, overlap="partial"),
+        out=Out(
+            "expected scalar type {result} but found {out}",
+            kernel_first=True,
+            memory="unchecked",
+            overlap="partial",
+            check=lambda out, _: check_memory(out),
+        ),
     ),
     Function(
         "triangular_solve",
