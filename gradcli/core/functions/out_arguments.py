@@ -198,7 +198,7 @@ class _Call:
         unchecked = self.memory in ("own", "unchecked")
         # a library computes in the memory of an `out` that has its layout, column by column, and what it inverts is no part of it
         library = self.rule.row_major == "unfit" or "linalg_" in self.operator
-        library = library and out.array.strides == result.array.strides and not result.array.flags.c_contiguous
+        library = library and all(x.array.ndim > 1 and x.array.swapaxes(-1, -2).flags.c_contiguous for x in (out, result))
         for operand in self.operands:
             a, b = out.array, operand.array
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
@@ -250,17 +250,18 @@ class _Call:
         if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or self.elementwise or self.in_place):
             return
 
+        wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
+
         def regular(value: Any) -> Any:
             """A tensor of the same shape that has a result."""
             if isinstance(value, (tuple, list)):
                 return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
             if type(value) is not Tensor or (error.code is Code.NO_KERNEL and value.dtype.torch_name != error.names[1]):
                 return value
-            if error.code in (Code.NO_KERNEL, *_BY_KERNEL):
-                return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64)
-            identity = np.zeros_like(value.array)
-            identity[...] = np.eye(*identity.shape[-2:]) if identity.ndim > 1 else 1
-            return Tensor(identity, value.dtype)
+            array = dtypes.cast(value.array, dtypes.float64) if wide else np.array(value.array)
+            if not wide or "linalg_" in self.operator:
+                array[...] = np.eye(*array.shape[-2:]) if array.ndim > 1 else 1
+            return Tensor(array, dtypes.float64 if wide else value.dtype)
 
         try:
             if self.elementwise and not rule.instead:  # some take no floats
@@ -274,11 +275,12 @@ class _Call:
                     self.resize_unwritten(implementation, other)  # type: ignore[arg-type]
                 return
             results = self.operands[0]
-        wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
         for field, out, result in self.parts(results):
-            if not wide and rule.exact:
-                self.check_dtype(out, result.dtype, field)
+            if rule.exact and (not wide or self.out is self.outs):
+                self.check_dtype(out, self.operands[0].dtype if wide and result.dtype is dtypes.float64 else result.dtype, field)
             in_place.resize_out(out, result, silent=rule.silent)
+            if self.overlap:
+                self.check_memory("resized", out)
 
     # --- dtypes ---
 

@@ -229,6 +229,7 @@ def eigvals(A: Tensor) -> Tensor:
 def _check_shape(values: list[Any], outs: Sequence[Tensor]) -> None:
     """Where there is an `out`, `eig` looks at the shape before it asks for the complex dtype."""
     if not (state.enabled and any(t.requires_grad for t in (values[0], *outs))):  # which is refused first
+        _check_finite(values[0])
         check_squares("linalg.eig", values[0])
 
 

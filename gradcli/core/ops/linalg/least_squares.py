@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, wrap_dim
+from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size, wrap_dim
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -156,11 +156,12 @@ _RANK = "torch.linalg.matrix_rank"
 def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool, out: Tensor) -> Tensor:
     """`matrix_rank` with `out`, which is resized before anything is computed, and again where the tolerances broadcast."""
     if rtol is None and type(atol) is float:
+        size(input, -2)
         _check_epsilon(input)
-        wrap_dim(-2, input.array.ndim)
     check_matrices(_RANK, input, "input")
     in_place.resize_to(out, input.array.shape[:-2])
     if rtol is None:
+        size(input, -2)  # that of `out`, where it is the input
         _check_epsilon(input)
     check_castable(_RANK, dtypes.int64, out)
     for key, value in (("atol", atol), ("rtol", rtol)):
@@ -362,7 +363,7 @@ def _check_system(name: str, A: Tensor, b: Tensor) -> bool:
 def _pinv_out(*values: Any) -> Out:
     """With tensors as tolerances, or none, the function has a formula for its derivative; with others it is composed."""
     by_tensors = len(values) > 3 and not any(type(v) is float for v in values)
-    return Out(lower=CASTABLE, first=True, autograd="derivative" if by_tensors else "composed")
+    return Out(lower=CASTABLE, first=True, row_major="always", autograd="derivative" if by_tensors else "composed")
 
 
 FUNCTIONS: tuple[Function, ...] = (

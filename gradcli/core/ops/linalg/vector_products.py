@@ -16,7 +16,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats
@@ -24,8 +24,9 @@ from gradcli.core.ops.linalg.products import vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, infer_size, reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -80,12 +81,17 @@ def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
     a, b, shape = _spread(input, other)
     before = Tensor(out.array, out.dtype)
     in_place.resize_to(out, shape)
-    if out.array is not before.array:  # the operands keep their memory here
-        for operand in (a, b):
-            check_overlap(before, operand)
     pairs = tuple(n for pair in zip(a.array.shape[::2], b.array.shape[1::2], strict=True) for n in pair)
     check_view(out.array, pairs)
-    catalog.function("mul")(a, b, out=UNSAFE_VIEW(out, pairs))
+    moved = None if state.dual is None else state.dual.tangent_of(out)
+    if moved is not None:  # which PyTorch does not resize
+        infer_size(pairs, moved.array.size)
+    if out.array is not before.array and not (state.enabled and any(t.requires_grad for t in (a, b, out))):
+        for operand in (a, b):  # which keep their memory here
+            check_overlap(before, operand)
+    view = UNSAFE_VIEW(out, pairs)
+    view.array = out.array.reshape(pairs)
+    catalog.function("mul")(a, b, out=view)
     return out
 
 
@@ -121,8 +127,10 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     if a.shape[at] != 3 or b.shape[at] != 3:
         raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
-    if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
+    if input.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
+    if other.dtype is not input.dtype:
+        raise scalar_type_error(input.dtype, other.dtype)
     if a.shape != b.shape:
         broadcast_tensors((input, other))  # PyTorch's error, if they do not; its kernel broadcasts without nodes
     return CROSS(input, other, dim)  # type: ignore[no-any-return]
@@ -150,32 +158,36 @@ def _first_of_size_3(input: Tensor) -> int:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """The dot products along a dimension. Raises RuntimeError for integers and for two dtypes."""
+    _check_same_floats(x, y)
+    if x.array.ndim == y.array.ndim == 1:
+        return vdot(x, y)
+    return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
+
+
+def _check_same_floats(x: Tensor, y: Tensor) -> None:
     check_floats("linalg.vecdot", x, low=True, complex=True)
     if x.dtype is not y.dtype:
         raise runtime_error(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "
             f"{y.dtype.torch_name} instead"
         )
+
+
+def _vecdot_into(x: Tensor, y: Tensor, dim: int, out: Tensor) -> Tensor:
+    check_floats("linalg.vecdot", x, low=True, complex=True)
+    if out.dtype is not x.dtype:
+        raise runtime_error(f"linalg.vecdot: Expected out of dtype{x.dtype.torch_name} but found {out.dtype.torch_name}")
+    _check_same_floats(x, y)
     if x.array.ndim == y.array.ndim == 1:
-        return vdot(x, y)
-    return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
+        in_place.resize_to(out, ())
+        return catalog.function("vdot")(x, y, out=out)  # type: ignore[no-any-return]
+    return catalog.function("sum")(add_multiply.mul(conj(x), y), (dim,), out=out)  # type: ignore[no-any-return]
 
 
 def _find_dim(values: list[Any], out: Tensor) -> None:
     """Give `torch.cross` its dimension, without the warning. Raises RuntimeError where none is of size 3."""
     if values[2] is None:
         values[2] = _first_of_size_3(values[0])
-
-
-def _vecdot_out(x: Tensor, y: Tensor, dim: int) -> Out:
-    operator = "vdot" if x.array.ndim == y.array.ndim == 1 else "sum"
-    return Out(
-        "linalg.vecdot: Expected out of dtype{result} but found {out}",
-        operator=operator,
-        first=x.dtype.is_differentiable,
-        late=True,
-        memory="unchecked",
-    )
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -220,6 +232,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor x, Tensor y, *, int dim=-1", vecdot),
         doc="Sums of products along a dimension.",
         samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=WIDE, y=WIDE_2),),
-        out=_vecdot_out,
+        out=Out(autograd="composed", steps=_vecdot_into),
     ),
 )
