@@ -225,7 +225,9 @@ class _Call:
                         self.check_first()
                     self.resize_unwritten(implementation, error)
                 if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
-                    self.check_tangent()  # the error is that of a function around the operator
+                    for out in self.outs:  # the error is that of a function around the operator, which has written
+                        bump(out)
+                    self.check_tangent()
             raise
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -271,14 +273,17 @@ class _Call:
                 results = self.evaluated(implementation, [regular(v) for v in values])
         except (ProgramError, ValueError) as other:
             if not self.in_place:
-                if rule.instead and getattr(other, "code", None) is Code.NO_KERNEL and error.code is not Code.NO_KERNEL:
+                found = other.code if isinstance(other, ProgramError) else None
+                if (error.code, found) in ((Code.AFTER_CHECKS, Code.NO_KERNEL), (Code.NO_KERNEL, Code.DTYPES_DIFFER)):
                     self.resize_unwritten(implementation, other)  # type: ignore[arg-type]
                 return
             results = self.operands[0]
         for field, out, result in self.parts(results):
             if rule.exact and (not wide or self.out is self.outs):
                 self.check_dtype(out, self.operands[0].dtype if wide and result.dtype is dtypes.float64 else result.dtype, field)
-            in_place.resize_out(out, result, silent=rule.silent)
+            # PyTorch computes an elementwise result in memory of its own where `out` has another dtype
+            apart = self.elementwise and bool(rule.instead) and out.dtype is not result.dtype
+            in_place.resize_out(Tensor(out.array, out.dtype) if apart else out, result, bool(rule.row_major), rule.silent)
             if self.overlap:
                 self.check_memory("resized", out)
 

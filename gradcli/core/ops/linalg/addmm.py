@@ -43,7 +43,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -246,7 +246,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     if inner == others:
         if written:
             _check_written(input, mat2.dtype, rows, columns)
-        expanded_shape(input, (rows, columns))
+        try:
+            expanded_shape(input, (rows, columns))
+        except ProgramError as error:
+            raise runtime_error(error.message, Code.AFTER_CHECKS) from None
     check_product(mat1, mat2)
     _check_held(input, (rows, columns), beta, alpha)
     return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]

@@ -139,20 +139,20 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
-def _warn() -> None:
+def _warn(line: int) -> None:
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
-        once="cholesky",
+        f"/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:{line}.)",
+        once=f"cholesky {line}",
     )
 
 
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     check_no_tangent("cholesky", input)
-    _warn()
+    _warn(1765)
     if not input.array.size:
         # PyTorch looks at nothing of an empty input
         return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
@@ -165,7 +165,7 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 def _old_cholesky_into(input: Tensor, upper: bool, out: Tensor) -> Tensor:
     """`torch.cholesky` with `out`, into which the result is copied."""
-    _warn()
+    _warn(1800)
     check_castable("cholesky", input.dtype, out)
     made = _old_cholesky(input, upper)
     in_place.resize_to(out, made.array.shape)

@@ -288,6 +288,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input", eigvals),
         doc="Eigenvalues of square matrices.",
         samples=(Sample("torch.linalg.eigvals(x).abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),),
-        out=Out(autograd="fallback", prepare=_check_values_out),
+        out=Out(autograd="fallback", row_major="unfit", prepare=_check_values_out),
     ),
 )

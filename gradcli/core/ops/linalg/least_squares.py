@@ -160,13 +160,11 @@ def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool,
         _check_epsilon(input)
     check_matrices(_RANK, input, "input")
     in_place.resize_to(out, input.array.shape[:-2])
+    _check_real(_RANK, atol=atol, rtol=rtol)
     if rtol is None:
         size(input, -2)  # that of `out`, where it is the input
         _check_epsilon(input)
     check_castable(_RANK, dtypes.int64, out)
-    for key, value in (("atol", atol), ("rtol", rtol)):
-        if type(value) is Tensor and value.dtype.is_complex:
-            raise runtime_error(f"{_RANK}: {key} tensor of complex type is not supported. Got {value.dtype.torch_name}")
     if not input.array.size:
         return in_place.fill_(out, 0)
     name = "linalg.eigh" if hermitian else "linalg.svd"

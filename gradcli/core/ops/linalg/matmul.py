@@ -249,13 +249,13 @@ def _chain_into(tensors: Sequence[Tensor], out: Tensor) -> Tensor:
     return out
 
 
-def _check_matrices(tensors: Sequence[Tensor]) -> None:
+def _check_matrices(tensors: Sequence[Tensor], line: int) -> None:
     """Warn, as PyTorch does, and raise RuntimeError unless all are matrices."""
     warnings.emit(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
         "accepts a list of two or more tensors rather than multiple parameters. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1102.)",
-        once="chain_matmul",
+        f"/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:{line}.)",
+        once=f"chain_matmul {line}",
     )
     if not tensors:
         raise runtime_error("chain_matmul(): Expected one or more matrices")
@@ -266,13 +266,13 @@ def _check_matrices(tensors: Sequence[Tensor]) -> None:
 
 def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
     """The older form of `multi_dot`, which also takes a single matrix, and no vectors. It warns, as PyTorch does."""
-    _check_matrices(tensors)
+    _check_matrices(tensors, 1102)
     return CLONE(tensors[0]) if len(tensors) == 1 else multi_dot(tensors)
 
 
 def _matrices_into(tensors: Sequence[Tensor], out: Tensor) -> Tensor:
     """`chain_matmul` with `out`."""
-    _check_matrices(tensors)
+    _check_matrices(tensors, 1120)
     if len(tensors) > 1:
         return _chain_into(tensors, out)
     in_place.resize_to(out, tensors[0].array.shape)

@@ -240,7 +240,11 @@ def exact_out(name: str) -> Callable[..., Out]:
             return Out(operator=name, autograd="fallback", steps=refuse)
         # batches have the dtype of the last factor
         last = next(v.dtype for v in reversed(values) if type(v) is Tensor) if "bmm" in name else None
-        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any", dtype=last)
+        instead = {}
+        if name == "addmm":  # `out` is resized before the tensor is expanded
+            at, start = next((i, v) for i, v in enumerate(values) if type(v) is Tensor)
+            instead[at] = Tensor(start.array.reshape(-1)[:1].sum(), start.dtype)
+        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any", dtype=last, instead=instead)
 
     return rule
 

@@ -77,6 +77,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     for what is no tensor.
     """
     left, right = _dimensions(a, b, dims)
+    return contract(a, b, left, right)
+
+
+def _dimensions(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
+    """The dimensions of both that are summed over; PyTorch looks at `out` after all of these."""
+    left, right = _pair(a, b, dims)
     _check_tensors(a, b)
     for name, value, at in (("dims_self", left, 3), ("dims_other", right, 4)):
         if not isinstance(value, (tuple, list, range)):
@@ -87,11 +93,11 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
             if not isinstance(d, int):
                 kind = f"element of type {language.type_name(d)} at pos {i}"
                 raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
-    return contract(a, b, left, right)
+    return left, right
 
 
-def _dimensions(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
-    """The dimensions of both that are summed over, as PyTorch finds them before it looks at the other arguments."""
+def _pair(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
+    """The dimensions of both, as PyTorch's function, which is in Python, finds them."""
     given = dims
     if type(dims) is Tensor:
         dims = _listed(dims)

@@ -12,10 +12,11 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, substitution
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import common_shape, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
@@ -162,10 +163,16 @@ def _check_old_system(input: Tensor, A: Tensor) -> None:
 def _check_before_warning(values: list[Any], outs: Sequence[Tensor]) -> None:
     """Raise the errors of tensors, and of their dtypes, that come before PyTorch's warning."""
     input, A = values[:2]
-    wrong = next((out.dtype for out in outs if out.dtype is not input.dtype), None)
-    if wrong is not None and not (state.enabled and any(t.requires_grad for t in (input, A, *outs))):
+    if state.enabled and any(t.requires_grad for t in (input, A, *outs)):  # which is refused first
+        return
+    if any(out.dtype is not input.dtype for out in outs):
         _check_old_system(input, A)
-        raise runtime_error(EXACT.format(result_c=input.dtype.c_name, out_c=wrong.c_name))
+        batch = common_shape([input.array.shape[:-2], A.array.shape[:-2]])
+        for out, source in zip(outs, (input, A), strict=True):
+            if out.dtype is not input.dtype:
+                raise runtime_error(EXACT.format(result_c=input.dtype.c_name, out_c=out.dtype.c_name))
+            whole = np.broadcast_to(source.array, (*batch, *source.array.shape[-2:]))
+            in_place.resize_out(out, Tensor(to_column_major(whole), source.dtype))
 
 
 def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:

@@ -174,10 +174,9 @@ def _check_same_floats(x: Tensor, y: Tensor) -> None:
 
 
 def _vecdot_into(x: Tensor, y: Tensor, dim: int, out: Tensor) -> Tensor:
-    check_floats("linalg.vecdot", x, low=True, complex=True)
+    _check_same_floats(x, y)
     if out.dtype is not x.dtype:
         raise runtime_error(f"linalg.vecdot: Expected out of dtype{x.dtype.torch_name} but found {out.dtype.torch_name}")
-    _check_same_floats(x, y)
     if x.array.ndim == y.array.ndim == 1:
         in_place.resize_to(out, ())
         return catalog.function("vdot")(x, y, out=out)  # type: ignore[no-any-return]
