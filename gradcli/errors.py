@@ -55,6 +55,7 @@ class Code(Enum):
     NUMBER_TOO_LARGE = auto()  # a number that the dtype does not hold
     NO_KERNEL = auto()  # `names` has the kernel and the dtype
     AFTER_CHECKS = auto()  # what PyTorch raises after its checks of memory, shapes and dtypes, for example a division by zero
+    SINGULAR = auto()  # a matrix that has a zero where the library divides, of errors that are no LinAlgError
     # types of operands
     UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
     NOT_ITERABLE = auto()

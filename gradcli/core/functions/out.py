@@ -9,6 +9,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
+    from gradcli.core.tensor.tensor import Tensor
 
 #: errors for an `out` of another dtype than the result's. `{result}`, `{out}` and `{operand}` are the names of the dtypes, `{result_c}`
 #: and `{out_c}` those of C++, `{name}` is the function's and `{field}` that of the part of the result
@@ -53,6 +54,8 @@ class Out:
         writes: int | tuple[int, ...] = 1,
         prepare: Callable[[list[Any], Any], None] | None = None,
         check: Callable[[Any, Any], None] | None = None,
+        steps: Callable[..., Any] | None = None,
+        instead: dict[int, Any] | None = None,
     ) -> None:
         #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
         self.exact = exact
@@ -100,6 +103,10 @@ class Out:
         self.prepare = prepare
         #: checks `out`, given it and the result
         self.check = check
+        #: all that the call does, given the arguments and `out`, where PyTorch composes the function of others that write into `out`
+        self.steps = steps
+        #: values of arguments, by position, that kernels do not refuse, and with which the results have the same shapes
+        self.instead = instead or {}
 
 
 #: What a function declares: whether it takes `out`, or how, or a function of the arguments that tells how.
@@ -111,3 +118,9 @@ def no_graph(operator: str) -> ProgramError:
     return runtime_error(
         f"{operator}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
     )
+
+
+def check_castable(name: str, dtype: DType, out: Tensor) -> None:
+    """Raise RuntimeError where numbers of the dtype cannot be written into `out` of the function `name`."""
+    if dtype.category > out.dtype.category:
+        raise runtime_error(CASTABLE.format(name=name, field="result", result=dtype.torch_name, out=out.dtype.torch_name))

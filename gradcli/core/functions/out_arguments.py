@@ -62,6 +62,15 @@ def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out)
 _AFTER_MEMORY = (Code.BROADCAST, Code.NO_KERNEL, Code.OUT_OF_RANGE, Code.AFTER_CHECKS, Code.RESULT_DTYPE)
 
 
+#: errors of kernels, which PyTorch's structured functions run when `out` has been checked and resized
+_BY_KERNEL = (Code.DTYPES_DIFFER, Code.NUMBER_TOO_LARGE)
+
+
+def _is_singular(error: ProgramError) -> bool:
+    """Whether a library could not compute with the numbers that it got."""
+    return error.code is Code.SINGULAR or error.kind.endswith("_LinAlgError")
+
+
 class _Call:
     """A call that writes into `out`."""
 
@@ -99,6 +108,10 @@ class _Call:
             rule.prepare(self.values, self.out)
         if not rule.late:
             self.check_graph()
+        if rule.steps is not None:
+            made = self.evaluated(rule.steps, [*self.values, self.out])
+            self.check_tangent()
+            return made
         if rule.first:
             self.check_first()
             if self.in_place and self.memory == "resized":  # the shape is known too
@@ -183,12 +196,15 @@ class _Call:
     def check_order(self, out: Tensor, result: Tensor) -> None:
         """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
         unchecked = self.memory in ("own", "unchecked")
+        # a library computes in the memory of an `out` that has its layout, column by column, and what it inverts is no part of it
+        library = self.rule.row_major == "unfit" or "linalg_" in self.operator
+        library = library and all(x.array.ndim > 1 and x.array.swapaxes(-1, -2).flags.c_contiguous for x in (out, result))
         for operand in self.operands:
             a, b = out.array, operand.array
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
             same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
-            if a.shape != result.array.shape or (unchecked and not same):
+            if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
                 raise runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
 
     # --- the result ---
@@ -199,15 +215,18 @@ class _Call:
             return self.evaluated(implementation, self.values)
         except ProgramError as error:
             refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
-            late = error.code in _AFTER_MEMORY and not (self.rule.kernel_first and error.code is Code.NO_KERNEL)
-            late = late or error.kind.endswith("_LinAlgError")
+            singular = _is_singular(error)
+            late = error.code in _AFTER_MEMORY or singular or (error.code in _BY_KERNEL and self.rule.exact == EXACT)
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
                 if error.code is not Code.BROADCAST:
-                    self.check_first()
+                    if not (self.rule.kernel_first and error.code is Code.NO_KERNEL):
+                        self.check_first()
                     self.resize_unwritten(implementation, error)
-                if error.kind.endswith("_LinAlgError"):
+                if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
+                    for out in self.outs:  # the error is that of a function around the operator, which has written
+                        bump(out)
                     self.check_tangent()
             raise
 
@@ -227,26 +246,46 @@ class _Call:
 
     def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
         """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
-        if self.rule.row_major or (error.code is not Code.NO_KERNEL and not self.elementwise and not self.in_place):
+        rule, singular = self.rule, _is_singular(error)
+        by_kernel = singular or error.code in (*_BY_KERNEL, Code.NO_KERNEL, Code.AFTER_CHECKS)
+        # PyTorch copies results into an `out` that does not fit ("unfit") before it looks for errors of the library
+        if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or self.elementwise or self.in_place):
             return
 
-        def double(value: Any) -> Any:
+        wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
+
+        def regular(value: Any) -> Any:
+            """A tensor of the same shape that has a result."""
             if isinstance(value, (tuple, list)):
-                return type(value)(map(double, value)) if type(value) in (tuple, list) else value
-            fits = type(value) is Tensor and value.dtype.torch_name == error.names[1]
-            return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64) if fits else value
+                return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
+            if type(value) is not Tensor or (error.code is Code.NO_KERNEL and value.dtype.torch_name != error.names[1]):
+                return value
+            array = dtypes.cast(value.array, dtypes.float64) if wide else np.array(value.array)
+            if not wide or "linalg_" in self.operator:
+                array[...] = np.eye(*array.shape[-2:]) if array.ndim > 1 else 1
+            return Tensor(array, dtypes.float64 if wide else value.dtype)
 
         try:
-            if self.elementwise:  # some take no floats
+            if self.elementwise and not rule.instead:  # some take no floats
                 results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
-            elif self.in_place:
-                results = self.operands[0]
-            else:  # that in double precision
-                results = self.evaluated(implementation, [double(v) for v in self.values])
-        except (ProgramError, ValueError):
-            return
-        for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
-            in_place.resize_out(out, result, silent=self.rule.silent)
+            else:
+                values = [rule.instead.get(i, value) for i, value in enumerate(self.values)]
+                results = self.evaluated(implementation, [regular(v) for v in values])
+        except (ProgramError, ValueError) as other:
+            if not self.in_place:
+                found = other.code if isinstance(other, ProgramError) else None
+                if (error.code, found) in ((Code.AFTER_CHECKS, Code.NO_KERNEL), (Code.NO_KERNEL, Code.DTYPES_DIFFER)):
+                    self.resize_unwritten(implementation, other)  # type: ignore[arg-type]
+                return
+            results = self.operands[0]
+        for field, out, result in self.parts(results):
+            if rule.exact and (not wide or self.out is self.outs):
+                self.check_dtype(out, self.operands[0].dtype if wide and result.dtype is dtypes.float64 else result.dtype, field)
+            # PyTorch computes an elementwise result in memory of its own where `out` has another dtype
+            apart = self.elementwise and bool(rule.instead) and out.dtype is not result.dtype
+            in_place.resize_out(Tensor(out.array, out.dtype) if apart else out, result, bool(rule.row_major), rule.silent)
+            if self.overlap:
+                self.check_memory("resized", out)
 
     # --- dtypes ---
 
@@ -273,27 +312,31 @@ class _Call:
 
     def check_dtypes(self, results: Any) -> None:
         """Check the dtypes of `out`, or of its parts in the order of PyTorch's checks, against those of the results."""
-        if self.out is not self.outs:
-            return self.check_dtype(self.out, results.dtype)
-        parts = self.parts(results)
-        for field in self.rule.exact if isinstance(self.rule.exact, dict) else parts:
-            out, part = parts[field]
+        exact = self.rule.exact
+        structured = self.out is self.outs and not self.rule.counted and EXACT in (exact.values() if isinstance(exact, dict) else (exact,))
+        for field, out, part in self.parts(results):
             self.check_dtype(out, part.dtype, field)
-        return None
+            if structured:
+                if out.array.shape != part.array.shape and any(out is operand for operand in self.operands):
+                    raise runtime_error("an out that is an operand of another shape than the result is not part of gradcli")
+                self.check_order(out, part)
+                in_place.resize_out(out, part, silent=self.rule.silent)
 
-    def parts(self, results: Any) -> dict[Any, tuple[Tensor, Tensor]]:
-        """What is written into, and the result, of each field."""
+    def parts(self, results: Any) -> list[tuple[Any, Tensor, Tensor]]:
+        """Each field, with what is written into and the result, in the order of PyTorch's checks."""
+        if self.out is not self.outs:
+            return [("result", self.out, results)]
         fields: Sequence[Any] = results.fields if isinstance(results, NamedResult) else range(len(results))
-        return dict(zip(fields, zip(self.outs, results, strict=True), strict=True))
+        parts = {field: (field, out, result) for field, out, result in zip(fields, self.outs, results, strict=True)}
+        return [parts[field] for field in self.rule.exact] if isinstance(self.rule.exact, dict) else list(parts.values())
 
     # --- writing ---
 
     def write_several(self, results: Any) -> Any:
         """Write the parts of a result, once all dtypes have been checked."""
         self.check_dtypes(results)
-        parts = self.parts(results)
         kind = named(f"{results.type_name}_out", *results.fields) if isinstance(results, NamedResult) else type(results)
-        made = kind(self.write(out, part) for out, part in parts.values())
+        made = kind(self.write(out, part) for out, part in zip(self.outs, results, strict=True))
         return None if self.rule.nothing else made
 
     def write(self, out: Tensor, result: Tensor) -> Tensor:
@@ -307,6 +350,8 @@ class _Call:
         if out.array.shape != result.array.shape and self.rule.counted:
             bump(out)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
+        if self.rule.row_major == "unfit" and not unfit:
+            out.array = out.array.reshape(0)  # it gets the result's strides in any case
         in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
         self.check_memory("resized", out)
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):

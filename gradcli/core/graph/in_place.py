@@ -245,10 +245,15 @@ def resize_out(out: Tensor, result: Tensor, row_major: bool = False, silent: boo
     """`out=`: give a tensor of another shape that of the result, and its strides unless it is to be `row_major`; warn unless `silent`."""
     shape = result.array.shape
     if out.array.shape != shape:
+        resize_to(out, shape, None if row_major else memory_format.preserved(result.array), silent)
+
+
+def resize_to(out: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, silent: bool = False) -> None:
+    """`out=`: give a tensor of another shape this one, in row-major order or with the strides; warn unless `silent`."""
+    if out.array.shape != shape:
         if out.array.size and not silent:
             warnings.emit(resized(out.array.shape, shape))
-        strides = memory_format.contiguous_strides(shape) if row_major else memory_format.preserved(result.array)
-        out.array = strided.resized(out.array, shape, strides)
+        out.array = strided.resized(out.array, shape, strides or memory_format.contiguous_strides(shape))
 
 
 def write_out(out: Tensor, result: Tensor) -> Tensor:

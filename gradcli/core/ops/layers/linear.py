@@ -10,13 +10,15 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import bump
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.addmm import addmm
-from gradcli.core.ops.linalg.matmul import into_row, matmul
+from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import infer_size, reshape, view
@@ -125,9 +127,17 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return made if bias is None else made + bias
 
 
+def _into_row(out: Tensor, result: Tensor) -> None:
+    """The product of a vector and a matrix is written into `out` as a matrix of one row, which is squeezed then."""
+    if out.dtype is result.dtype:
+        in_place.resize_to(out, (1, *result.array.shape))
+        out.array = out.array[0]
+        bump(out)
+
+
 def _linear_out(input: Tensor, weight: Tensor, bias: Tensor | None) -> Out:
     if input.array.ndim == 1 and weight.array.ndim == 2 and bias is None:
-        return Out(EXACT, operator="linear", check=into_row, writes=0)  # of the two writes PyTorch counts one
+        return Out(EXACT, operator="linear", check=_into_row, writes=0)  # of the two writes PyTorch counts one
     return Out(EXACT, operator="linear")
 
 

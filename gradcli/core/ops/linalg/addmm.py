@@ -17,17 +17,18 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out, OutRule
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, products
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
     BMM,
     MV,
+    check_addmv,
     check_batch_sizes,
     check_batches,
     check_product,
     check_ranks,
-    check_vector_dtypes,
     exact_out,
     gradient_of_left,
     gradient_of_right,
@@ -42,7 +43,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -245,7 +246,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     if inner == others:
         if written:
             _check_written(input, mat2.dtype, rows, columns)
-        expanded_shape(input, (rows, columns))
+        try:
+            expanded_shape(input, (rows, columns))
+        except ProgramError as error:
+            raise runtime_error(error.message, Code.AFTER_CHECKS) from None
     check_product(mat1, mat2)
     _check_held(input, (rows, columns), beta, alpha)
     return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
@@ -253,12 +257,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`, which is to be `written` to the input or not."""
-    if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
-    rows, columns = mat.array.shape
-    if columns != vec.array.size or input.array.size not in (rows, 1):
-        raise shape_error(f"size mismatch, got input ({size(input, 0)}), mat ({rows}x{columns}), vec ({vec.array.size})")
-    check_vector_dtypes(input, mat, vec)
+    check_addmv(input, mat, vec)
+    rows = len(mat.array)
     if written:
         _check_written(input, vec.dtype, rows)
     if mat.array.size:
@@ -295,9 +295,10 @@ def _check_factors(dtype: DType, **factors: Any) -> None:
     """Raise RuntimeError for a factor that does not go with the dtype."""
     for name, value in factors.items():
         if type(value) is bool and dtype is not dtypes.bool_:
-            raise runtime_error(f"Boolean {name} only supported for Boolean results.")
+            raise runtime_error(f"Boolean {name} only supported for Boolean results.", Code.AFTER_CHECKS)
         if type(value) is float and not dtype.is_differentiable:
-            raise runtime_error(f"For integral input tensors, argument {name} must not be a floating point number.")
+            text = f"For integral input tensors, argument {name} must not be a floating point number."
+            raise runtime_error(text, Code.AFTER_CHECKS)
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
@@ -380,6 +381,10 @@ def _with_out_dtype(name: str, tensors: str) -> Overload:
     return with_out_dtype(name, tensors, f", {_FACTORS}")
 
 
+def _addr_out(*values: Any) -> Out:
+    return Out(memory="first", overlap="partial", instead={i: 1 for i, value in enumerate(values) if type(value) is not Tensor})
+
+
 _MATRICES, _BATCHES = "Tensor mat1, Tensor mat2", "Tensor batch1, Tensor batch2"
 FUNCTIONS: tuple[Function, ...] = (
     _declared(
@@ -408,7 +413,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * outer(vec1, vec2).",
         ADDR,
         Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),
-        out=Out(memory="first", overlap="partial"),
+        out=_addr_out,
     ),
     _declared(
         "addbmm",
@@ -417,7 +422,12 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (batch1 @ batch2).sum(0).",
         ADDBMM,
         Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),
-        out=Out("self and mat2 must have the same dtype, but got {out} and {result}", silent=True, memory="own"),
+        out=Out(
+            "self and mat2 must have the same dtype, but got {out} and {result}",
+            silent=True,
+            memory="own",
+            check=lambda out, _: check_memory(out),  # the tensor is copied into `out` first
+        ),
     ),
     _declared(
         "baddbmm",

@@ -10,7 +10,8 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import CASTABLE, EXACT, Out
+from gradcli.core.functions.out import CASTABLE, EXACT, Out, check_castable
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
@@ -138,16 +139,20 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
-def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    check_no_tangent("cholesky", input)
+def _warn(line: int) -> None:
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
-        once="cholesky",
+        f"/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:{line}.)",
+        once=f"cholesky {line}",
     )
+
+
+def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    check_no_tangent("cholesky", input)
+    _warn(1765)
     if not input.array.size:
         # PyTorch looks at nothing of an empty input
         return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
@@ -156,6 +161,15 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
         require_floating("cholesky_cpu", input.dtype)
     check_floats("cholesky", input, "cholesky_cpu", complex=True)
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
+
+
+def _old_cholesky_into(input: Tensor, upper: bool, out: Tensor) -> Tensor:
+    """`torch.cholesky` with `out`, into which the result is copied."""
+    _warn(1800)
+    check_castable("cholesky", input.dtype, out)
+    made = _old_cholesky(input, upper)
+    in_place.resize_to(out, made.array.shape)
+    return in_place.copy_(out, made)
 
 
 def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Any:
@@ -331,7 +345,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, bool upper=False", _old_cholesky),
         doc="L of input = L @ L.mT; use linalg.cholesky.",
         ops=(OLD_CHOLESKY,),
-        out=Out(lower=CASTABLE, row_major="always"),
+        out=Out(steps=_old_cholesky_into),
     ),
     LinalgFunction(
         "cholesky_ex",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import CONJ, adjoint
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
@@ -224,10 +226,21 @@ def eigvals(A: Tensor) -> Tensor:
     return EIG(A)[0]  # type: ignore[no-any-return]
 
 
+def _check_shape(values: list[Any], outs: Sequence[Tensor]) -> None:
+    """Where there is an `out`, `eig` looks at the shape before it asks for the complex dtype."""
+    if not (state.enabled and any(t.requires_grad for t in (values[0], *outs))):  # which is refused first
+        _check_finite(values[0])
+        check_squares("linalg.eig", values[0])
+
+
 def _check_values_out(values: list[Any], out: Tensor) -> None:
     """What `eigvals` looks at before it computes: the shape, the dtype, and whether `out` takes complex numbers."""
     A: Tensor = values[0]
     if state.dual is not None:  # a tangent is refused first
+        return
+    try:
+        check_writable(out, A.requires_grad)
+    except ProgramError:  # which is refused first too
         return
     check_squares("linalg.eigvals", A)
     if not A.dtype.is_differentiable:
@@ -268,13 +281,13 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.eig(x)[0].abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),
             Sample("torch.linalg.eig(x)[1].abs()", None, x=SQUARE),
         ),
-        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit"),
+        out=Out(lower=f"torch.{CASTABLE}", row_major="unfit", prepare=_check_shape),
     ),
     LinalgFunction(
         "eigvals",
         ("Tensor input", eigvals),
         doc="Eigenvalues of square matrices.",
         samples=(Sample("torch.linalg.eigvals(x).abs()", lambda x: np.abs(np.linalg.eigvals(x)), x=SQUARE),),
-        out=Out(autograd="fallback", prepare=_check_values_out),
+        out=Out(autograd="fallback", row_major="unfit", prepare=_check_values_out),
     ),
 )

@@ -25,7 +25,7 @@ from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _raw(a: Array) -> tuple[Array, Array]:
@@ -258,7 +258,8 @@ def _check_blocks(name: str, info: Tensor) -> None:
     if wrong.size:
         place = '"/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp":1642'
         raise runtime_error(
-            f"false INTERNAL ASSERT FAILED at {place}, please report a bug to PyTorch. {name}: Unknown error code: {wrong.flat[0]}."
+            f"false INTERNAL ASSERT FAILED at {place}, please report a bug to PyTorch. {name}: Unknown error code: {wrong.flat[0]}.",
+            Code.SINGULAR,
         )
 
 
@@ -286,7 +287,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     for wrong, bound in ((exchanged < 1, ">= 1"), (exchanged > n, "<= LD.size(-2)")):
         if wrong.any():
             raise runtime_error(
-                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?"
+                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?",
+                Code.AFTER_CHECKS,
             )
     check_floats(name, LD, "ldl_solve_kernel_cpu")
     batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import CASTABLE, Out
+from gradcli.core.functions.out import CASTABLE, Out, check_castable
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, wrap_dim
+from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size, wrap_dim
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
@@ -145,28 +146,48 @@ def _check_epsilon(A: Tensor) -> None:
 
 def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitian: bool = False) -> Tensor:
     """The number of singular values above both tolerances. Raises RuntimeError for other shapes or dtypes."""
-    check_matrices("torch.linalg.matrix_rank", input, "input")
-    _check_real("torch.linalg.matrix_rank", atol=atol, rtol=rtol)
-    if rtol is None:
+    check_matrices(_RANK, input, "input")
+    return _rank_into(input, atol, rtol, hermitian, wrap(np.zeros(input.array.shape[:-2], np.int64)))
+
+
+_RANK = "torch.linalg.matrix_rank"
+
+
+def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool, out: Tensor) -> Tensor:
+    """`matrix_rank` with `out`, which is resized before anything is computed, and again where the tolerances broadcast."""
+    if rtol is None and type(atol) is float:
+        size(input, -2)
         _check_epsilon(input)
+    check_matrices(_RANK, input, "input")
+    in_place.resize_to(out, input.array.shape[:-2])
+    _check_real(_RANK, atol=atol, rtol=rtol)
+    if rtol is None:
+        size(input, -2)  # that of `out`, where it is the input
+        _check_epsilon(input)
+    check_castable(_RANK, dtypes.int64, out)
     if not input.array.size:
-        return wrap(np.zeros(input.array.shape[:-2], np.int64))
+        return in_place.fill_(out, 0)
+    name = "linalg.eigh" if hermitian else "linalg.svd"
+    check_matrices(name, input)
     if hermitian:
-        check_squares("linalg.eigh", input)
+        check_squares(name, input)
         if not input.dtype.is_complex:
             require_floating("linalg_eigh_cpu", input.dtype)
-    name = "eigh" if hermitian else "svd"
-    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu", complex=True)
+    check_floats(name, input, f"{name.replace('.', '_')}_cpu", complex=True)
     values = np.abs(EIGH.forward(input.array, True)[0]) if hermitian else SVD.forward(input.array, False)[1]
     bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
-    ranks = memory_format.contiguous(np.asarray((values > bound).sum(-1), np.int64))
-    if ranks.shape != input.array.shape[:-2]:
-        in_place.write_out(wrap(np.zeros(input.array.shape[:-2], np.int64)), wrap(ranks))  # with PyTorch's warning of the resize
-    return wrap(ranks)
+    return catalog.function("sum")(wrap(values > bound), dim=-1, out=out)  # type: ignore[no-any-return]
 
 
 def _rank_above(input: Tensor, tol: Tolerance, hermitian: bool = False) -> Tensor:
     return matrix_rank(input, tol, 0.0, hermitian)
+
+
+def _with_out(input: Tensor, *more: Any) -> Tensor:
+    """The overloads of `matrix_rank` with `out`."""
+    *tolerances, hermitian, out = more
+    atol, rtol = tolerances if len(tolerances) > 1 else (*tolerances, 0.0)
+    return _rank_into(input, atol, rtol, hermitian, out)
 
 
 # --- least squares ---
@@ -337,13 +358,10 @@ def _check_system(name: str, A: Tensor, b: Tensor) -> bool:
     return vector
 
 
-def _resize_to_batch(values: list[Any], out: Tensor) -> None:
-    """`out` of `matrix_rank` has its shape before the matrices are looked at."""
-    shape = values[0].array.shape
-    if len(values) > 3 and any(type(v) is float for v in values[1:]):  # with atol or rtol
-        wrap_dim(-2, len(shape))
-    elif len(shape) > 1 and out.dtype is not dtypes.bool_ and all(v is None or type(v) is bool for v in values[1:]):
-        in_place.resize_out(out, Tensor(np.zeros(shape[:-2]), out.dtype))
+def _pinv_out(*values: Any) -> Out:
+    """With tensors as tolerances, or none, the function has a formula for its derivative; with others it is composed."""
+    by_tensors = len(values) > 3 and not any(type(v) is float for v in values)
+    return Out(lower=CASTABLE, first=True, row_major="always", autograd="derivative" if by_tensors else "composed")
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -359,7 +377,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=WIDE),
             Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=WIDE),
         ),
-        out=Out(lower=CASTABLE, first=True, late=True),
+        out=_pinv_out,
     ),
     Function("pinverse", ("Tensor input, float rcond=1e-15", _pinv_of_rcond), doc="The Moore-Penrose inverse."),
     LinalgFunction(
@@ -369,7 +387,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor tol, bool hermitian=False", _rank_above),
         ("Tensor input, float tol, bool hermitian=False", _rank_above),
         doc="How many singular values are not 0 up to rounding.",
-        out=Out(lower=f"torch.{CASTABLE}", autograd="none", memory="unchecked", prepare=_resize_to_batch),
+        out=Out(autograd="composed", steps=_with_out),
     ),
     LinalgFunction(
         "lstsq",

@@ -20,6 +20,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, refuse_half, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -34,7 +35,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 # --- parts of matrices, as arrays or tensors ---
 
@@ -311,7 +312,7 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
     if A.array.size and A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
     if A.array.size and not pivot:
-        raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+        raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU", Code.AFTER_CHECKS)
 
 
 def lu_parts(A: Tensor, pivot: bool = True) -> Any:
@@ -331,7 +332,8 @@ def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tens
         k = info.array.reshape(-1)[at]
         raise runtime_error(
             f"torch.linalg.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still "
-            "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+            "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+            Code.SINGULAR,
         )
     return packed, wrap(pivots.array), wrap(info.array)
 
@@ -387,7 +389,8 @@ def _exchanges(packed: Array, pivots: Array) -> Array:
     read = rows[..., : min(m, n)]
     if packed.size and not ((read >= 1) & (read <= m)).all():
         raise runtime_error(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?",
+            Code.AFTER_CHECKS,
         )
     return lu.permutation(read, m, packed.dtype)
 
@@ -444,7 +447,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
-        raise runtime_error("Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?")
+        text = "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?"
+        raise runtime_error(text, Code.AFTER_CHECKS)
     if LU.array.size and LU.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
@@ -477,7 +481,12 @@ def _solves(more: str, right: str) -> Sample:
     return Sample(f"torch.linalg.lu_solve(torch.linalg.lu_factor(x)[0], {_PIVOTS}, {right}{more})", None, x=_A, y=_B)
 
 
-_FACTOR = Out(EXACT, operator="linalg_lu_factor_ex")
+def _check_first(outs: Sequence[Tensor], _: Any) -> None:
+    """Of the three that are written, PyTorch looks at the memory of the permutations alone."""
+    check_memory(outs[0])
+
+
+_FACTOR = Out(EXACT, operator="linalg_lu_factor_ex", instead={1: True})
 
 FUNCTIONS = (
     LinalgFunction(
@@ -491,7 +500,7 @@ FUNCTIONS = (
             Sample("torch.linalg.lu(x)[1] @ torch.linalg.lu(x)[2]**2", None, x=_W),
             Sample("torch.linalg.lu(x.mT)[1]**2 @ torch.linalg.lu(x.mT)[2]", None, x=_W),
         ),
-        out=Out(EXACT, tracked=slice(1, 3)),
+        out=Out(EXACT, tracked=slice(1, 3), memory="unchecked", overlap="partial", instead={1: True}, check=_check_first),
     ),
     LinalgFunction(
         "lu_factor",
@@ -544,7 +553,7 @@ FUNCTIONS = (
             Sample("torch.lu_unpack(x.mT, tensor([2, 2], dtype=torch.int32))[1]**2", None, x=_W),
         ),
         method=False,
-        out=Out(EXACT, tracked=slice(1, 3)),
+        out=Out(EXACT, tracked=slice(1, 3), memory="unchecked", overlap="any", check=_check_first),
     ),
     Function(
         "lu_solve",

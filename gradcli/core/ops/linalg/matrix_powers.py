@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import CASTABLE, EXACT, Out, no_graph
+from gradcli.core.functions.out import Out, check_castable
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
@@ -21,7 +23,6 @@ from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -30,26 +31,49 @@ from gradcli.errors import runtime_error
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of n factors `A`; for a negative n, of the inverse. Raises RuntimeError unless the matrices are square."""
-    check_squares("linalg.matrix_power", A)
-    limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
+    _check_power(A, n)
     if n == 0:
         return in_place.copy_(CONTIGUOUS(A), wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
     if n == 1:
         return CONTIGUOUS(A)  # type: ignore[no-any-return]
+    factors = _factors(A, n)
+    return factors[0] if len(factors) == 1 else matmul(*factors)
+
+
+def _check_power(A: Tensor, n: int) -> None:
+    check_squares("linalg.matrix_power", A)
+    limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
+
+
+def _factors(A: Tensor, n: int) -> Sequence[Tensor]:
+    """The factors of the last product of a power, by binary exponentiation: two, or one that is the power."""
     base = A if n > 0 else inv(A)
     count = abs(n)
+    if count < 3:
+        return (base,) * count
     if count == 3:
-        return matmul(matmul(base, base), base)
-    # binary exponentiation
+        return matmul(base, base), base
     result: Any = None
     power = base
-    while count:
+    while count > 1:
         if count & 1:
             result = power if result is None else matmul(result, power)
         count >>= 1
-        if count:
-            power = matmul(power, power)
-    return result  # type: ignore[no-any-return]
+        power = matmul(power, power)
+    return (power,) if result is None else (result, power)
+
+
+def _power_into(A: Tensor, n: int, out: Tensor) -> Tensor:
+    """`matrix_power` with `out`, which is resized before anything is computed; the last product is written into it."""
+    _check_power(A, n)
+    check_castable("matrix_power", A.dtype, out)
+    in_place.resize_to(out, A.array.shape)
+    if n == 0:
+        return in_place.copy_(out, wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
+    if n == -1:
+        return catalog.function("linalg.inv")(A, out=out)  # type: ignore[no-any-return]
+    factors = (A,) if n == 1 else _factors(A, n)
+    return in_place.copy_(out, factors[0]) if len(factors) == 1 else catalog.function("matmul")(*factors, out=out)
 
 
 # --- the exponential ---
@@ -111,23 +135,7 @@ def _by_terms(x: Array) -> Array:
 _A: Any = [[0.5, 2.0], [-1.0, 0.25]]
 
 
-def _power_out(input: Tensor, n: int) -> Out:
-    """The last product is written into `out`; where there is none, the result is copied."""
-    lower = CASTABLE.replace("{name}", "matrix_power")
-
-    def check_no_graph(out: Tensor, result: Tensor) -> None:
-        if state.enabled and (input.requires_grad or out.requires_grad):
-            raise no_graph("matmul")
-
-    def forget_graph(values: list[Any], out: Tensor) -> None:
-        values[0] = Tensor(input.array, input.dtype)
-
-    if n == -1:
-        return Out(EXACT, lower=lower, operator="linalg_inv_ex", row_major="always")
-    if n in (0, 1):
-        return Out(lower=lower, autograd="composed", prepare=None if n else forget_graph)
-    return Out(EXACT, lower=lower, operator="bmm" if input.array.ndim > 2 else "mm", late=True, memory="own", check=check_no_graph)
-
+_INTO = Out(autograd="composed", steps=_power_into)
 
 FUNCTIONS: tuple[Function, ...] = (
     LinalgFunction(
@@ -135,9 +143,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, int n", matrix_power),
         doc="A times itself n times; a negative n takes the inverse.",
         samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=SQUARE),),
-        out=_power_out,
+        out=_INTO,
     ),
-    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times.", out=_power_out),
+    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times.", out=_INTO),
     LinalgFunction(
         "matrix_exp",
         ("Tensor input", matrix_exp),

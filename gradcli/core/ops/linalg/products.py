@@ -127,8 +127,13 @@ def check_product(a: Tensor, b: Tensor) -> None:
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
 
-def check_vector_dtypes(first: Tensor, mat: Tensor, vec: Tensor) -> None:
-    """Raise RuntimeError unless the tensors of `addmv` have one dtype; for `mv` the vector is the `first` too."""
+def check_addmv(first: Tensor, mat: Tensor, vec: Tensor) -> None:
+    """Raise the errors of `addmv` for its tensors, the `first` of which is added: ranks, sizes or dtypes that do not fit."""
+    if mat.array.ndim != 2 or vec.array.ndim != 1 or first.array.ndim > 1:
+        raise runtime_error(f"vector + matrix @ vector expected, got {first.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
+    rows, columns = mat.array.shape
+    if columns != vec.array.size or first.array.size not in (rows, 1):
+        raise shape_error(f"size mismatch, got input ({size(first, 0)}), mat ({rows}x{columns}), vec ({vec.array.size})")
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
@@ -173,13 +178,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
-    size(input, 0)
-    if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
-    (rows, columns), length = input.array.shape, vec.array.size
-    if columns != length:
-        raise shape_error(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({length})")
-    check_vector_dtypes(vec, input, vec)
+    check_addmv(Tensor(np.empty(size(input, 0)), vec.dtype), input, vec)
     refuse_bool("addmv_impl_cpu", input.dtype)
     limits.check_work(input.array.size)
     return MV(input, vec)  # type: ignore[no-any-return]
@@ -233,24 +232,44 @@ def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
 def exact_out(name: str) -> Callable[..., Out]:
     """How `name` takes `out`, which PyTorch does not implement together with a dtype of the result."""
 
+    def refuse(*_: Any) -> Tensor:
+        raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
+
     def rule(*values: Any) -> Out:
         if any(type(v) is DType for v in values):
-            raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype_out' with arguments from the 'CPU' backend.")
-        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any")
+            return Out(operator=name, autograd="fallback", steps=refuse)
+        # batches have the dtype of the last factor
+        last = next(v.dtype for v in reversed(values) if type(v) is Tensor) if "bmm" in name else None
+        instead = {}
+        if name == "addmm":  # `out` is resized before the tensor is expanded
+            at, start = next((i, v) for i, v in enumerate(values) if type(v) is Tensor)
+            instead[at] = Tensor(start.array.reshape(-1)[:1].sum(), start.dtype)
+        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any", dtype=last, instead=instead)
 
     return rule
 
 
-DOT_OUT = "result dtype {out} does not match input dtype {result}"
+_DOT_OUT = "result dtype {out} does not match input dtype {result}"
 
 
-def resize_to_number(values: Sequence[Any], out: Tensor) -> None:
+def _is_plain(values: Sequence[Any], out: Tensor) -> bool:
+    """Whether no gradient is wanted, which is refused first."""
+    return not (state.enabled and any(t.requires_grad for t in (*values, out)))
+
+
+def _resize_to_number(values: Sequence[Any], out: Tensor) -> None:
     """The product of two vectors gives `out` its shape before anything else."""
-    if not (state.enabled and any(t.requires_grad for t in (*values, out))):  # which is refused first
-        in_place.resize_out(out, Tensor(np.zeros(()), out.dtype))
+    if _is_plain(values, out):
+        in_place.resize_to(out, ())
 
 
-_DOT = Out(DOT_OUT, first=True, prepare=resize_to_number)
+def _check_as_start(values: Sequence[Any], out: Tensor) -> None:
+    """PyTorch passes the `out` of `mv` to `addmv` as the tensor that is added 0 times, if it is a vector of the right size."""
+    if _is_plain(values, out) and out.array.ndim < 2 and out.array.size in (size(values[0], 0), 1):
+        check_addmv(out, *values)
+
+
+_DOT = Out(_DOT_OUT, first=True, prepare=_resize_to_number)
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
@@ -270,7 +289,7 @@ FUNCTIONS: tuple[Function, ...] = (
         analytic=np.matmul,
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
-        out=Out(EXACT, memory="unchecked", overlap="any"),
+        out=Out(EXACT, memory="unchecked", overlap="any", prepare=_check_as_start),
     ),
     Function(
         "dot",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, singular_values
@@ -20,10 +23,9 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.ops.shape.transpose import mT
-from gradcli.core.tensor.state import state
+from gradcli.core.ops.shape.transpose import TRANSPOSE, mT
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def square_bytes(a: Array) -> float:
@@ -148,7 +150,8 @@ def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tupl
     if not A.dtype.is_differentiable:
         check_floats("linalg.svd", A)
     if driver is not None and A.array.size:
-        raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        text = "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        raise runtime_error(text, Code.AFTER_CHECKS)
     check_floats("linalg.svd", A, "linalg_svd_cpu", complex=True)
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
@@ -176,15 +179,27 @@ def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     return svd_parts(A, False, driver)[1]
 
 
-def _old_svd_out(input: Tensor, some: bool, compute_uv: bool) -> Out:
-    def check(values: list[Any], _: Any) -> None:
-        if input.array.ndim < 2 and not (state.enabled and input.requires_grad):  # which is refused first
-            raise shape_error("linalg.svd: The input tensor A must have at least 2 dimensions.")
-
+def _old_svd_into(input: Tensor, some: bool, compute_uv: bool, outs: Sequence[Tensor]) -> Any:
+    """`torch.svd` with `out`: V is transposed, written into as that of `linalg.svd`, and transposed again."""
+    U, S, V = outs
     if compute_uv:
-        return Out(EXACT, operator="_linalg_svd", tracked=slice(3), prepare=check, writes=(1, 1, 3))
-    text = "torch.svd: Expected out tensor to have dtype {result} but got {out} instead"
-    return Out(text, first=True, operator="_linalg_svd", tracked=slice(3))
+        if V.array.ndim > 1:
+            in_place.reshape_(V, TRANSPOSE, -2, -1)
+        catalog.function("linalg.svd")(input, not some, out=(U, S, V))
+        in_place.reshape_(V, TRANSPOSE, -2, -1)
+        if V.dtype.is_complex:
+            catalog.method("conj_physical_").method(V, (), {})
+    else:
+        for out in (U, V):
+            if out.dtype is not input.dtype:
+                names = f"{input.dtype.torch_name} but got {out.dtype.torch_name}"
+                raise runtime_error(f"torch.svd: Expected out tensor to have dtype {names} instead")
+        catalog.function("linalg.svdvals")(input, out=S)
+        limits.check_room(2 * square_bytes(input.array))
+        for out, size in zip((U, V), input.array.shape[-2:], strict=True):
+            in_place.resize_to(out, (*input.array.shape[:-2], size, size))
+            in_place.fill_(out, 0)
+    return named("svd_out", "U", "S", "V")(outs)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -197,19 +212,19 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("torch.linalg.svd(x, full_matrices=False)[0]**2", None, x=WIDE),
             Sample("torch.linalg.svd(x, full_matrices=False)[2]**2", None, x=WIDE),
         ),
-        out=Out({"U": EXACT, "Vh": EXACT, "S": EXACT}, operator="_linalg_svd"),
+        out=Out({"U": EXACT, "Vh": EXACT, "S": EXACT}, operator="_linalg_svd", instead={2: None}),
     ),
     Function(
         "svd",
         ("Tensor input, bool some=True, bool compute_uv=True |3 outs", _old_svd),
         doc="Singular value decomposition; use linalg.svd.",
-        out=_old_svd_out,
+        out=Out(autograd="composed", steps=_old_svd_into),
     ),
     LinalgFunction(
         "svdvals",
         ("Tensor A, *, str? driver=None", svdvals),
         doc="Singular values, descending.",
         samples=(Sample("torch.linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=WIDE),),
-        out=Out(EXACT, operator="_linalg_svd"),
+        out=Out(EXACT, operator="_linalg_svd", instead={1: None}),
     ),
 )

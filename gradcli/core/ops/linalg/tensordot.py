@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,28 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     Raises RuntimeError for a number that is negative or too large, and for sizes or dtypes that do not fit, AttributeError and TypeError
     for what is no tensor.
     """
+    left, right = _dimensions(a, b, dims)
+    return contract(a, b, left, right)
+
+
+def _dimensions(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
+    """The dimensions of both that are summed over; PyTorch looks at `out` after all of these."""
+    left, right = _pair(a, b, dims)
+    _check_tensors(a, b)
+    for name, value, at in (("dims_self", left, 3), ("dims_other", right, 4)):
+        if not isinstance(value, (tuple, list, range)):
+            raise ProgramError(
+                "TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, not {language.type_name(value)}"
+            )
+        for i, d in enumerate(value):
+            if not isinstance(d, int):
+                kind = f"element of type {language.type_name(d)} at pos {i}"
+                raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
+    return left, right
+
+
+def _pair(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
+    """The dimensions of both, as PyTorch's function, which is in Python, finds them."""
     given = dims
     if type(dims) is Tensor:
         dims = _listed(dims)
@@ -83,25 +106,27 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
             raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims)}")
         if given is dims and dims > min(with_method(t, "dim").array.ndim for t in (a, b)):
             raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={formatted(dims)}")
-        _check_tensors(a, b)
-        return contract(a, b, range(-dims, 0), range(dims))
+        return range(-dims, 0), range(dims)
     if not isinstance(dims, (tuple, list)):
         expected = "int or tuple[list[int], list[int]] or list[list[int]] containing two lists"
         raise runtime_error(f"tensordot expects dims to be {expected}, but got dims={formatted(dims)}")
     if len(dims) != 2:
         few = f"not enough values to unpack (expected 2, got {len(dims)})"
         raise ProgramError("ValueError", few if len(dims) < 2 else "too many values to unpack (expected 2)")
-    _check_tensors(a, b)
-    for name, value, at in zip(("dims_self", "dims_other"), dims, (3, 4), strict=True):
-        if not isinstance(value, (tuple, list)):
-            raise ProgramError(
-                "TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, not {language.type_name(value)}"
-            )
-        for i, d in enumerate(value):
-            if not isinstance(d, int):
-                kind = f"element of type {language.type_name(d)} at pos {i}"
-                raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
-    return contract(a, b, *dims)
+    return dims[0], dims[1]
+
+
+class _Tensordot(Function):
+    """PyTorch writes it in Python: what is no `out` is found when the dimensions are."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(kwargs.get("out"), (Tensor, NoneType)):
+            given = dict(zip(("a", "b", "dims"), args, strict=False)) | kwargs
+            if "a" in given and "b" in given:
+                _dimensions(given["a"], given["b"], given.get("dims", 2))
+        return super().__call__(*args, **kwargs)
 
 
 def _check_tensors(a: Any, b: Any) -> None:
@@ -142,7 +167,7 @@ _DTYPE = "tensordot: Expected the output tensor to have dtype {result}, but got 
 _CONTRACTED = Out(_DTYPE, autograd="composed", check=_check_shape)
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function(
+    _Tensordot(
         "tensordot",
         ("any a, any b, any dims=2", tensordot),
         doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",

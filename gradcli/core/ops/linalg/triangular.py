@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, substitution
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import common_shape, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
@@ -149,13 +152,32 @@ def check_system(name: str, b: Tensor, A: Tensor) -> None:
     limits.check_work(20.0 * n * b.array.size)
 
 
-def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
-    """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
+def _check_old_system(input: Tensor, A: Tensor) -> None:
     for name, t in (("b", input), ("A", A)):
         if t.array.ndim < 2:
             text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
             raise shape_error(text)
     check_system("triangular_solve", input, A)
+
+
+def _check_before_warning(values: list[Any], outs: Sequence[Tensor]) -> None:
+    """Raise the errors of tensors, and of their dtypes, that come before PyTorch's warning."""
+    input, A = values[:2]
+    if state.enabled and any(t.requires_grad for t in (input, A, *outs)):  # which is refused first
+        return
+    if any(out.dtype is not input.dtype for out in outs):
+        _check_old_system(input, A)
+        batch = common_shape([input.array.shape[:-2], A.array.shape[:-2]])
+        for out, source in zip(outs, (input, A), strict=True):
+            if out.dtype is not input.dtype:
+                raise runtime_error(EXACT.format(result_c=input.dtype.c_name, out_c=out.dtype.c_name))
+            whole = np.broadcast_to(source.array, (*batch, *source.array.shape[-2:]))
+            in_place.resize_out(out, Tensor(to_column_major(whole), source.dtype))
+
+
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
+    _check_old_system(input, A)
     warnings.emit(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\nX = "
@@ -180,7 +202,13 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=SQUARE, y=WIDE),),
-        out=Out("expected scalar type {result} but found {out}", kernel_first=True, overlap="partial"),
+        out=Out(
+            "expected scalar type {result} but found {out}",
+            kernel_first=True,
+            memory="unchecked",
+            overlap="partial",
+            check=lambda out, _: check_memory(out),
+        ),
     ),
     Function(
         "triangular_solve",
@@ -192,6 +220,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("y.triangular_solve(x, False, True, True)[0]", None, x=SQUARE, y=WIDE),
             Sample("triangular_solve(y, x)[1] ** 2", lambda x, y: x**2, x=SQUARE, y=WIDE),
         ),
-        out=Out(EXACT),
+        out=Out(EXACT, prepare=_check_before_warning),
     ),
 )

@@ -8,12 +8,15 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats
@@ -21,33 +24,75 @@ from gradcli.core.ops.linalg.products import vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, infer_size, reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
+def _row_and_column(input: Tensor, vec2: Tensor) -> tuple[Tensor, Tensor]:
+    """The vectors whose product as broadcast is their outer product."""
     for name, t in (("self", input), ("vec2", vec2)):
         if t.array.ndim != 1:
             raise shape_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)
+    return reshape(input, (input.array.size, 1)), vec2
 
 
-def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product; the tensor of lower rank gets leading dimensions of size 1."""
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
+    return add_multiply.mul(*_row_and_column(input, vec2))
+
+
+def _outer_into(input: Tensor, vec2: Tensor, out: Tensor) -> Tensor:
+    return catalog.function("mul")(*_row_and_column(input, vec2), out=out)  # type: ignore[no-any-return]
+
+
+def _ger_into(input: Tensor, vec2: Tensor, out: Tensor) -> Tensor:
+    warnings.emit(
+        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
+    )
+    return _outer_into(input, vec2, out)
+
+
+def _spread(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    """Views whose product as broadcast has the elements of the Kronecker product, and its shape."""
     rank = max(input.array.ndim, other.array.ndim)
     left = (1,) * (rank - input.array.ndim) + input.array.shape
     right = (1,) * (rank - other.array.ndim) + other.array.shape
     limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
     a = UNSAFE_VIEW(input, tuple(s for n in left for s in (n, 1)))
     b = UNSAFE_VIEW(other, tuple(s for n in right for s in (1, n)))
-    shape = tuple(n * m for n, m in zip(left, right, strict=True))
+    return a, b, tuple(n * m for n, m in zip(left, right, strict=True))
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product; the tensor of lower rank gets leading dimensions of size 1."""
+    a, b, shape = _spread(input, other)
     made = add_multiply.mul(a, b)
     check_view(made.array, shape)
     return UNSAFE_VIEW(made, shape)  # type: ignore[no-any-return]
+
+
+def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    """`kron` with `out`, which is resized first; the product is written into a view of it."""
+    a, b, shape = _spread(input, other)
+    before = Tensor(out.array, out.dtype)
+    in_place.resize_to(out, shape)
+    pairs = tuple(n for pair in zip(a.array.shape[::2], b.array.shape[1::2], strict=True) for n in pair)
+    check_view(out.array, pairs)
+    moved = None if state.dual is None else state.dual.tangent_of(out)
+    if moved is not None:  # which PyTorch does not resize
+        infer_size(pairs, moved.array.size)
+    if out.array is not before.array and not (state.enabled and any(t.requires_grad for t in (a, b, out))):
+        for operand in (a, b):  # which keep their memory here
+            check_overlap(before, operand)
+    view = UNSAFE_VIEW(out, pairs)
+    view.array = out.array.reshape(pairs)
+    catalog.function("mul")(a, b, out=view)
+    return out
 
 
 # --- cross product ---
@@ -82,8 +127,10 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
     if a.shape[at] != 3 or b.shape[at] != 3:
         raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
-    if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
+    if input.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
+    if other.dtype is not input.dtype:
+        raise scalar_type_error(input.dtype, other.dtype)
     if a.shape != b.shape:
         broadcast_tensors((input, other))  # PyTorch's error, if they do not; its kernel broadcasts without nodes
     return CROSS(input, other, dim)  # type: ignore[no-any-return]
@@ -111,27 +158,29 @@ def _first_of_size_3(input: Tensor) -> int:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """The dot products along a dimension. Raises RuntimeError for integers and for two dtypes."""
+    _check_same_floats(x, y)
+    if x.array.ndim == y.array.ndim == 1:
+        return vdot(x, y)
+    return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
+
+
+def _check_same_floats(x: Tensor, y: Tensor) -> None:
     check_floats("linalg.vecdot", x, low=True, complex=True)
     if x.dtype is not y.dtype:
         raise runtime_error(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "
             f"{y.dtype.torch_name} instead"
         )
+
+
+def _vecdot_into(x: Tensor, y: Tensor, dim: int, out: Tensor) -> Tensor:
+    _check_same_floats(x, y)
+    if out.dtype is not x.dtype:
+        raise runtime_error(f"linalg.vecdot: Expected out of dtype{x.dtype.torch_name} but found {out.dtype.torch_name}")
     if x.array.ndim == y.array.ndim == 1:
-        return vdot(x, y)
-    return sum_mean.sum(add_multiply.mul(conj(x), y), (dim,))
-
-
-def _warn_of_ger(values: list[Any], out: Tensor) -> None:
-    warnings.emit(
-        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer instead. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1270.)"
-    )
-
-
-def _make_contiguous(values: list[Any], out: Tensor) -> None:
-    """Where there is an `out` it is what `kron` takes a view of, so that factors of any strides will do."""
-    values[:] = [Tensor(np.array(t.array, order="C"), t.dtype) for t in values]
+        in_place.resize_to(out, ())
+        return catalog.function("vdot")(x, y, out=out)  # type: ignore[no-any-return]
+    return catalog.function("sum")(add_multiply.mul(conj(x), y), (dim,), out=out)  # type: ignore[no-any-return]
 
 
 def _find_dim(values: list[Any], out: Tensor) -> None:
@@ -140,38 +189,27 @@ def _find_dim(values: list[Any], out: Tensor) -> None:
         values[2] = _first_of_size_3(values[0])
 
 
-def _vecdot_out(x: Tensor, y: Tensor, dim: int) -> Out:
-    operator = "vdot" if x.array.ndim == y.array.ndim == 1 else "sum"
-    return Out(
-        "linalg.vecdot: Expected out of dtype{result} but found {out}",
-        operator=operator,
-        first=x.dtype.is_differentiable,
-        late=True,
-        memory="unchecked",
-    )
-
-
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "outer",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True, memory="first", overlap="any"),
+        out=Out(autograd="composed", steps=_outer_into),
     ),
     Function(
         "ger",
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements; use outer.",
         samples=(Sample("ger(v, w)", np.outer, v=PAIR, w=TRIPLE),),
-        out=Out(operator="mul", late=True, memory="first", overlap="any", prepare=_warn_of_ger),
+        out=Out(autograd="composed", steps=_ger_into),
     ),
     Function(
         "kron",
         ("Tensor input, Tensor other", kron),
         doc="The Kronecker product.",
         samples=(Sample("kron(x, y)", np.kron, x=TALL, y=SQUARE_2),),
-        out=Out(operator="mul", late=True, resized_first=True, writes=0, overlap="partial", prepare=_make_contiguous),
+        out=Out(autograd="composed", steps=_kron_into),
     ),
     LinalgFunction(
         "cross",
@@ -193,6 +231,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor x, Tensor y, *, int dim=-1", vecdot),
         doc="Sums of products along a dimension.",
         samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=WIDE, y=WIDE_2),),
-        out=_vecdot_out,
+        out=Out(autograd="composed", steps=_vecdot_into),
     ),
 )
