@@ -23,6 +23,8 @@ CASTABLE = "{name}: Expected {field} to be safely castable from {result} dtype, 
 #: operands have no derivative, so that it refuses no more than an `out` with a tangent.
 Autograd = Literal["derivative", "constant", "fallback", "composed", "none"]
 
+Shape = tuple[int, ...]
+
 
 class Out:
     """How a function writes into `out=`, where it is not as most functions do."""
@@ -52,6 +54,10 @@ class Out:
         counted: bool = False,
         writes: int | tuple[int, ...] = 1,
         prepare: Callable[[list[Any], Any], None] | None = None,
+        inspect: Callable[[list[Any], Any], None] | None = None,
+        shape: Callable[[list[Any]], Shape | list[Shape] | None] | None = None,
+        compared: Callable[[Shape, Shape], tuple[Shape, Shape]] | None = None,
+        adds: bool = False,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
         #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
@@ -98,6 +104,15 @@ class Out:
         self.writes = writes
         #: changes the arguments, given them and `out`, before anything else
         self.prepare = prepare
+        #: checks the arguments, or changes them, given them and `out`, once graphs have been refused
+        self.inspect = inspect
+        #: the shape, by the arguments, that `out` gets before the function computes, or those of several; None where it gets that of
+        #: the result afterwards
+        self.shape = shape
+        #: the shapes of `out` and of the result, given both, that a warning of another shape is about, where they are others
+        self.compared = compared
+        #: whether what `out` holds takes part while it is written, which shows where its elements share memory
+        self.adds = adds
         #: checks `out`, given it and the result
         self.check = check
 

@@ -14,7 +14,7 @@ from gradcli.core.functions.out import EXACT, SAME, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import bump, check_memory, check_overlap, check_writable, result_dtype_error, shares_places
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import recording, state
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function with `out=`, and return `out`. Raises PyTorch's errors for arguments, and for an `out` that does not fit."""
+    types = {p.type for s in function.parser.signatures for p in s.parameters}
+    if type(kwargs["out"]) in (bool, int, float, complex) and "Operand" in types:
+        raise runtime_error("a number as out, of which PyTorch makes a tensor, is not part of gradcli")
     signature, values = function.parser.find(args, kwargs)
     out = values.pop(signature.out_at) if signature.out_at >= 0 else None
     if out is None:
@@ -99,11 +102,6 @@ class _Call:
             rule.prepare(self.values, self.out)
         if not rule.late:
             self.check_graph()
-        if rule.first:
-            self.check_first()
-            if self.in_place and self.memory == "resized":  # the shape is known too
-                in_place.resize_out(self.out, self.operands[0])
-                self.check_memory("resized", self.out)
         result = self.computed(implementation)
         if not rule.late:
             if rule.exact not in ("", EXACT, SAME):  # a check of the function's own
@@ -196,11 +194,14 @@ class _Call:
     def computed(self, implementation: Callable[..., Any]) -> Any:
         """The result, with its history where that is copied. Some errors come after checks of `out`."""
         try:
+            if self.rule.inspect is not None:
+                self.rule.inspect(self.values, self.out)
+            self.check_known()
             return self.evaluated(implementation, self.values)
         except ProgramError as error:
             refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
             late = error.code in _AFTER_MEMORY and not (self.rule.kernel_first and error.code is Code.NO_KERNEL)
-            late = late or error.kind.endswith("_LinAlgError")
+            late = late or error.kind.endswith("_LinAlgError") or (self.elementwise and error.code is Code.NUMBER_TOO_LARGE)
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
@@ -210,6 +211,19 @@ class _Call:
                 if error.kind.endswith("_LinAlgError"):
                     self.check_tangent()
             raise
+
+    def check_known(self) -> None:
+        """Check what is known of the result before it is computed."""
+        rule = self.rule
+        if rule.first:
+            self.check_first()
+        shape = rule.shape(self.values) if rule.shape is not None else None
+        if rule.first and self.in_place and self.memory == "resized":
+            shape = self.operands[0].array.shape
+        if shape is not None:
+            for out, size in zip(self.outs, shape if isinstance(shape, list) else [shape] * len(self.outs), strict=True):
+                in_place.resize_to(out, size, memory_format.contiguous_strides(size), rule.silent)
+                self.check_memory("resized", out)
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What the function gives for these arguments, without a history unless that is copied."""
@@ -233,6 +247,8 @@ class _Call:
         def double(value: Any) -> Any:
             if isinstance(value, (tuple, list)):
                 return type(value)(map(double, value)) if type(value) in (tuple, list) else value
+            if isinstance(value, DType):
+                return dtypes.float64 if value.torch_name == error.names[1] else value
             fits = type(value) is Tensor and value.dtype.torch_name == error.names[1]
             return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64) if fits else value
 
@@ -243,17 +259,23 @@ class _Call:
                 results = self.operands[0]
             else:  # that in double precision
                 results = self.evaluated(implementation, [double(v) for v in self.values])
+            for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
+                in_place.resize_out(out, result, silent=self.rule.silent)
         except (ProgramError, ValueError):
             return
-        for out, result in zip(self.outs, results if self.out is self.outs else (results,), strict=True):
-            in_place.resize_out(out, result, silent=self.rule.silent)
 
     # --- dtypes ---
 
     def check_first(self) -> None:
         """Check the dtype of `out`, the first of several, while there is no result."""
-        dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
-        if self.outs and not self.rule.own_dtype:
+        if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
+            dtype = self.values[-1] or self.out.dtype
+        else:
+            dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
+        if self.rule.first and isinstance(self.rule.exact, dict):
+            for out, field in zip(self.outs, self.rule.exact, strict=True):
+                self.check_dtype(out, dtype, field)
+        elif self.outs:
             self.check_dtype(self.outs[0], dtype, "values" if self.out is self.outs else "result")
 
     def check_dtype(self, out: Tensor, dtype: DType, field: Any = "result") -> None:
@@ -307,8 +329,16 @@ class _Call:
         if out.array.shape != result.array.shape and self.rule.counted:
             bump(out)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
-        in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
-        self.check_memory("resized", out)
+        nowhere = not out.array.size and out.view is not None and out.array.shape != result.array.shape
+        in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent, self.rule.compared)
+        try:
+            self.check_memory("resized", out)
+        except ProgramError:
+            if nowhere:  # numpy does not know where in its memory a view without elements was
+                raise runtime_error("a view without elements that gets some beside an operand is not part of gradcli") from None
+            raise
+        if self.rule.adds and shares_places(out.array):
+            raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands

@@ -249,9 +249,11 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
             return wrap(memory_format.laid_out(tested, memory_format.preserved(input.array)))
         return wrap(memory_format.like_operands(tested, (input.array.real if parts else input.array,)))
 
-    return Function(
-        name, ("Tensor input", run), doc=doc, samples=samples, out=out and Out(BOOLEAN, dtype=dtypes.bool_, first=True), overlap="partial"
-    )
+    def check(values: list[Any], out: Tensor) -> None:
+        refuse_complex(name, values[0].dtype)
+
+    into = Out(BOOLEAN, dtype=dtypes.bool_, first=True, inspect=check) if out else False
+    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=into, overlap="partial")
 
 
 FUNCTIONS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -286,11 +286,13 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
 
-def shaped_as_input(input: Tensor, dim: int, *more: Any) -> Out:
-    """How functions whose result has the shape of the input take `out`: of their arguments only the dimension is looked at before."""
-    if not (state.enabled and any(t.requires_grad for t in (input, *more) if type(t) is Tensor)):  # which is refused first
-        wrap_dim(dim, input.array.ndim)
-    return Out(EXACT, first=True, memory="resized")
+def _check_dim(values: list[Any], out: Tensor) -> None:
+    wrap_dim(values[1], values[0].array.ndim)
+
+
+def shaped_as_input(check: Callable[[list[Any], Tensor], None] = _check_dim) -> Out:
+    """How functions whose result has the shape of the input take `out`, after a check that looks by default at the dimension alone."""
+    return Out(EXACT, first=True, memory="resized", inspect=check)
 
 
 FUNCTIONS = (
@@ -330,7 +332,7 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
-        out=shaped_as_input,
+        out=shaped_as_input(),
         overlap="any",
     ),
 )

@@ -13,10 +13,11 @@ from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
 from gradcli.core.ops.index.gather_scatter import out_of_range
-from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
+from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result, with_dimension
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -193,6 +194,17 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Nam
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
 
+def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
+    def check(values: list[Any], out: Any) -> None:
+        wrap_dim(dim, input.array.ndim)
+        check_nonempty("kthvalue", input, dim)
+        if input.array.flags.c_contiguous:  # others are copied before
+            check_overlap(out[0], input, True)
+
+    fields = {"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}
+    return Out(fields, inspect=check, compared=with_dimension(lambda own, rank, at: own == rank - 1, input.array.ndim, dim, keepdim))
+
+
 # --- searchsorted ---
 
 
@@ -289,16 +301,30 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _SEARCH = "*, bool out_int32=False, bool right=False"
 
 
-def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+def _check_vector(boundaries: Tensor) -> None:
     if boundaries.array.ndim != 1:
         raise shape_error(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
+
+
+def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+    _check_vector(boundaries)
     return searchsorted(boundaries, values, small, right)
 
 
-def _search_out(first: Any, second: Any, small: bool, *_: Any) -> Out:
+def _search_out(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None, sorter: Tensor | None = None) -> Out:
+    shape = values.array.shape if type(values) is Tensor else ()
+
+    def check(_: list[Any], out: Tensor) -> None:
+        _check_search(sequence.array.shape, shape, right, side, sorter)
+
     text = "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 "
     text += f"flag is True, but we got output tensor's dtype {{out}} and out_int32 flag is {small}"
-    return Out(text, dtype=dtypes.int32 if small else dtypes.int64)
+    return Out(text, dtype=dtypes.int32 if small else dtypes.int64, first=True, inspect=check, shape=lambda _: shape)
+
+
+def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Out:
+    _check_vector(boundaries)
+    return _search_out(boundaries, values, small, right)
 
 
 FUNCTIONS = (
@@ -349,7 +375,7 @@ FUNCTIONS = (
         ("Tensor input, symint k, int dim=-1, bool keepdim=False |2 outs", kthvalue),
         doc="The k-th smallest value along dim, and its index.",
         ops=(KTHVALUE,),
-        out=Out({"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}),
+        out=_kth_out,
         samples=(
             Sample("kthvalue(x, 2).values", lambda x: np.sort(x)[1], x=_X),
             Sample("x.kthvalue(1, 0, True).values", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -371,6 +397,6 @@ FUNCTIONS = (
         doc="Which bucket between sorted boundaries each value falls into.",
         samples=(Sample("bucketize(tensor([2., 6.]), tensor([1., 3., 5.]))"),),
         method=False,
-        out=_search_out,
+        out=_bucket_out,
     ),
 )

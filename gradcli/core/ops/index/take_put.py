@@ -128,6 +128,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array % max(length, 1), wide_index)))
 
 
+def _check_long(values: list[Any], out: Tensor) -> None:
+    if values[1].dtype is not dtypes.int64:
+        raise _not_long("take", values[1])
+
+
+_TAKEN: Any = {"first": True, "inspect": _check_long}
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
@@ -138,7 +144,7 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
-        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}", first=True),
+        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}", **_TAKEN),
         overlap="any",
     ),
     Function(

@@ -336,7 +336,7 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=Out(_RUNNING_DTYPE, first=True, memory="unchecked", overlap="partial"),
+        out=Out(_RUNNING_DTYPE, first=True, memory="unchecked", overlap="partial", shape=lambda values: values[0].array.shape),
     )
 
 
@@ -371,6 +371,6 @@ FUNCTIONS = (
         doc="log of the running sum of exponentials, without overflow.",
         ops=(LOGCUMSUMEXP,),
         samples=(Sample("logcumsumexp(x, 0)", lambda x: np.log(np.cumsum(np.exp(x))), x=_X),),
-        out=Out(_RUNNING_DTYPE, first=True, overlap="partial"),
+        out=Out(_RUNNING_DTYPE, first=True, kernel_first=True, overlap="partial"),
     ),
 )

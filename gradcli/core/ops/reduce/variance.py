@@ -17,7 +17,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import Number, wrap_dims
+from gradcli.core.ops.checks import Number, not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.divide_remainder import div
@@ -25,7 +25,7 @@ from gradcli.core.ops.elementwise.exponential import SQRT
 from gradcli.core.ops.elementwise.maximum import clamp
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.common import Dims, count_of, restored, spread
+from gradcli.core.ops.reduce.common import Dims, count_of, restored, shape_of, spread
 from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM
 from gradcli.core.ops.shape.diagonal import diagonal
 from gradcli.core.ops.shape.squeeze import squeeze, unsqueeze
@@ -325,15 +325,21 @@ def _variance_out(input: Tensor, *_: Any) -> Out:
     def check(out: Tensor, result: Tensor) -> None:
         if result.array.size == 1 and input.array.size and input.dtype.itemsize == 2 < out.dtype.itemsize:
             raise runtime_error(f"std_var_all: Unsupported dtype {input.dtype.torch_name}")
+        if result.array.size > 1 and input.dtype.is_floating_point and out.dtype.is_complex:
+            raise not_implemented("std_cpu", out.dtype)
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
         """Unless there is one result, it computes in the dtype of `out`."""
-        axes = wrap_dims(values[1], input.array.ndim)
-        several = math.prod(n for axis, n in enumerate(input.array.shape) if axis not in axes) > 1
-        if several and input.dtype.is_floating_point and out.dtype.is_floating_point:
+        if several(values) and input.dtype.is_floating_point and out.dtype.is_floating_point:
             values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)
 
-    return Out(memory="unchecked", prepare=take_dtype, check=check)
+    def several(values: list[Any]) -> bool:
+        return math.prod(shape_of(input, values[1], False)) > 1
+
+    def shape(values: list[Any]) -> tuple[int, ...] | None:
+        return shape_of(input, values[1], values[3]) if input.dtype.is_differentiable else None
+
+    return Out(memory="unchecked", inspect=take_dtype, shape=shape, check=check)
 
 
 def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Function:

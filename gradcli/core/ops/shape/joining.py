@@ -134,8 +134,8 @@ def _is_skipped(t: Tensor) -> bool:
     return bool(t.array.shape == (0,))
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors joined along an existing dimension; all other sizes must agree. Raises ValueError, RuntimeError and LimitError."""
+def _first_and_dim(tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
+    """The first tensor that is more than an empty vector, and the dimension counted from 0. Raises ValueError, RuntimeError, IndexError."""
     check_tensors(tensors)
     if not tensors:
         raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
@@ -143,9 +143,18 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if not t.array.ndim:
             raise shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
-    rank = first.array.ndim
     # PyTorch does not look at the dimension where all tensors are empty vectors
-    at = 0 if _is_skipped(first) else wrap_dim(dim, rank)
+    return first, 0 if _is_skipped(first) else wrap_dim(dim, first.array.ndim)
+
+
+def _check_dim(values: list[Any], out: Tensor) -> None:
+    _first_and_dim(values[0], values[1])
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors joined along an existing dimension; all other sizes must agree. Raises ValueError, RuntimeError and LimitError."""
+    first, at = _first_and_dim(tensors, dim)
+    rank = first.array.ndim
     for i, t in enumerate(tensors):
         shape = t.array.shape
         if shape == first.array.shape or _is_skipped(t):
@@ -245,7 +254,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=Out(first=True, overlap="any", **_CAST),
+        out=Out(first=True, overlap="any", inspect=_check_dim, **_CAST),
     ),
     Function(
         "stack",
