@@ -165,6 +165,8 @@ class _Call:
             check_memory(tensor)
             if self.overlap and self.memory == moment:
                 for i, operand in enumerate(self.operands):
+                    if self.in_place and i == 0 and tensor.array.shape != operand.array.shape:
+                        continue  # which PyTorch copies into `out` once that has its shape
                     check_overlap(tensor, operand, self.overlap == "any" and not (self.in_place and i == 0))
             if self.elementwise and any(t is tensor for t in self.operands):
                 self.check_shape(tensor)
@@ -187,7 +189,7 @@ class _Call:
                 continue
             same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
             if a.shape != result.array.shape or (unchecked and not same):
-                raise runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
+                raise _read_while_written()
 
     # --- the result ---
 
@@ -216,14 +218,19 @@ class _Call:
         """Check what is known of the result before it is computed."""
         rule = self.rule
         if rule.first:
+            if self.elementwise and rule.exact in ("", EXACT, SAME):
+                self.check_memory("first")
             self.check_first()
         shape = rule.shape(self.values) if rule.shape is not None else None
         if rule.first and self.in_place and self.memory == "resized":
             shape = self.operands[0].array.shape
         if shape is not None:
             for out, size in zip(self.outs, shape if isinstance(shape, list) else [shape] * len(self.outs), strict=True):
+                shared = out.array.shape != size and any(np.shares_memory(out.array, t.array) for t in self.operands)
                 in_place.resize_to(out, size, memory_format.contiguous_strides(size), rule.silent)
                 self.check_memory("resized", out)
+                if shared and self.autograd != "composed":
+                    raise _read_while_written()
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What the function gives for these arguments, without a history unless that is copied."""
@@ -274,7 +281,7 @@ class _Call:
             dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
         if self.rule.first and isinstance(self.rule.exact, dict):
             for out, field in zip(self.outs, self.rule.exact, strict=True):
-                self.check_dtype(out, dtype, field)
+                self.check_dtype(out, dtypes.int64 if field == "indices" else dtype, field)
         elif self.outs:
             self.check_dtype(self.outs[0], dtype, "values" if self.out is self.outs else "result")
 
@@ -364,6 +371,10 @@ class _Call:
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
         op = Op("NotImplemented", lambda *_: result, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]
+
+
+def _read_while_written() -> ProgramError:
+    return runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
 
 
 def _last_operand(result: Tensor) -> Tensor:

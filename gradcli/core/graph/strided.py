@@ -22,7 +22,8 @@ Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 def geometry(array: Array, base: Array) -> Geometry:
     """Where a view lies within its base."""
     size = array.itemsize
-    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    # a view of a base without elements may be in other memory
+    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0] if base.size else 0
     return array.shape, tuple(s // size for s in array.strides), offset // size
 
 

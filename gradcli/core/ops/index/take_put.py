@@ -137,6 +137,13 @@ _TAKEN: Any = {"first": True, "inspect": _check_long}
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
+
+def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
+    if dim is None:  # which is `gather` of vectors
+        return Out(EXACT, operator="gather", first=True, overlap="any", shape=lambda _: (indices.array.size,))
+    return Out(EXACT, operator="gather", late=True, overlap="any")
+
+
 FUNCTIONS = (
     Function(
         "take",
@@ -164,6 +171,6 @@ FUNCTIONS = (
         ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
         doc="gather, with input and indices broadcast to each other.",
         samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
-        out=Out(EXACT, operator="gather", late=True, overlap="any"),
+        out=_along_dim_out,
     ),
 )

@@ -330,13 +330,14 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
             wrap_dim(dim, input.array.ndim)
         return result(name, op(input, dim))
 
+    fields = dict.fromkeys(("values", "indices"), _RUNNING_DTYPE)
     return Function(
         name,
         ("Tensor input, int dim |2 outs", run),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=Out(_RUNNING_DTYPE, first=True, memory="unchecked", overlap="partial", shape=lambda values: values[0].array.shape),
+        out=Out(fields, first=True, memory="unchecked", overlap="partial", shape=lambda values: values[0].array.shape),
     )
 
 

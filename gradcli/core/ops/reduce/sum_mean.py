@@ -27,7 +27,6 @@ from gradcli.core.ops.reduce.common import (
     into_given_dtype,
     logsumexp_jvp,
     restored,
-    shape_of,
     shape_of_real,
     spread,
     sum_dtype,
@@ -260,7 +259,7 @@ def _logsumexp_out(input: Tensor, dim: Dims, keepdim: bool) -> Out:
             result.array = _in_dtype_of_out(input, dim, out, out.dtype).array.reshape(result.array.shape)
             result.dtype = out.dtype
 
-    return Out(lower=None, inspect=_check_floating, shape=lambda values: shape_of(*values) if input.array.size else None, check=check)
+    return Out(lower=None, inspect=_check_floating, shape=lambda _: None if dim or keepdim or not input.array.size else (), check=check)
 
 
 def _check_sum(values: list[Any], out: Tensor) -> None:

@@ -323,6 +323,8 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 def _variance_out(input: Tensor, *_: Any) -> Out:
     def check(out: Tensor, result: Tensor) -> None:
+        if out.dtype.category < result.dtype.category:
+            return  # an error follows
         if result.array.size == 1 and input.array.size and input.dtype.itemsize == 2 < out.dtype.itemsize:
             raise runtime_error(f"std_var_all: Unsupported dtype {input.dtype.torch_name}")
         if result.array.size > 1 and input.dtype.is_floating_point and out.dtype.is_complex:
@@ -330,7 +332,7 @@ def _variance_out(input: Tensor, *_: Any) -> Out:
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
         """Unless there is one result, it computes in the dtype of `out`."""
-        if several(values) and input.dtype.is_floating_point and out.dtype.is_floating_point:
+        if input.dtype.is_floating_point and out.dtype.is_floating_point and several(values):
             values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)
 
     def several(values: list[Any]) -> bool:
