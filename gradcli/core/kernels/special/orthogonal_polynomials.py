@@ -13,12 +13,15 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.kernels import Array, elementary
+from gradcli.errors import runtime_error
 
 Forward = Callable[[Any, Any], Array]
 #: the next polynomial from x, the last two, and the index of the step
 Step = Callable[[Array, Array, Array, int], Array]
 #: what a step of few elements takes, in multiply-adds
 _STEP = 10_000
+#: the highest degree, of polynomials that have not ended at a nan after so many steps
+_MOST, _SOME = 1_000_000, 1 << 16
 
 
 def _degrees(x: Any, n: Any) -> tuple[Array, Array]:
@@ -47,6 +50,8 @@ def _recurred(x: Array, n: Array, first: Array, step: Step, until: Array) -> Arr
                 break
         if not k & 1023:
             clock.check()
+        if k == _SOME and highest > _MOST:
+            raise runtime_error(f"a polynomial of degree {highest:,} is not part of gradcli")
     return out
 
 

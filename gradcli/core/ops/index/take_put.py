@@ -125,6 +125,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape = list(common_shape([tuple(a), tuple(b)]))
     wide_input, wide_index = list(shape), list(shape)
     wide_input[at], wide_index[at] = length, count
+    if not length and 0 not in wide_index:
+        raise runtime_error("ZeroDivisionError")
     return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array % max(length, 1), wide_index)))
 
 

@@ -170,7 +170,7 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         raise ProgramError("IndexError", f"Dimension specified as {places[0]} but tensor has no dimensions")
     if not isinstance(spacing, Sequence):
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
-    elif spacing and type(spacing[0]) is Tensor and spacing[0].array.ndim:
+    elif spacing and type(spacing[0]) is Tensor:
         return _slopes_at(input, spacing, places, edge_order)
     else:
         steps = [float(s) for s in spacing]
