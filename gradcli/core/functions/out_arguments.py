@@ -229,7 +229,7 @@ class _Call:
                 shared = out.array.shape != size and any(np.shares_memory(out.array, t.array) for t in self.operands)
                 in_place.resize_to(out, size, memory_format.contiguous_strides(size), rule.silent)
                 self.check_memory("resized", out)
-                if shared and self.autograd != "composed":
+                if shared:
                     raise _read_while_written()
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -278,7 +278,10 @@ class _Call:
         if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
             dtype = self.values[-1] or self.out.dtype
         else:
-            dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
+            # a number beside the tensor of an elementwise function counts too
+            numbers = [v for v in self.values[1:2] if self.elementwise and type(v) in (bool, int, float, complex)]
+            operands = (*self.operands, *numbers)
+            dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(operands))
         if self.rule.first and isinstance(self.rule.exact, dict):
             for out, field in zip(self.outs, self.rule.exact, strict=True):
                 self.check_dtype(out, dtypes.int64 if field == "indices" else dtype, field)

@@ -239,7 +239,8 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
         ),
         Function(
             name,
-            ("Tensor input, int dim, *, dtype? dtype=None", run),
+            # as PyTorch's declarations differ
+            (f"Tensor input, int dim, {'' if name == 'softmax' else '*, '}dtype? dtype=None", run),
             doc=doc,
             ops=(op,),
             samples=(Sample(f"torch.special.{name}(x, 1)", lambda x: reference(x, 1), x=_M),),

@@ -268,6 +268,7 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
                 if type(value) is Tensor and not value.dtype.is_differentiable:
                     values[i] = Tensor(dtypes.cast(value.array, out.dtype), out.dtype)
         if type(std) is not Tensor:
+            check_deviation(std)
             check_broadcast([mean.array, out.array])
 
     def check_alike(out: Tensor, result: Tensor) -> None:

@@ -117,7 +117,10 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     at: Any = np.arange(steps, dtype=work)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds
         first, last = (dtypes.stored(x, dtype) for x in (first, last))
-        step = dtypes.stored(dtypes.stored(last - first, dtype) / work(max(steps - 1, 1)), dtype)
+        step = dtypes.stored(last - first, dtype) / work(max(steps - 1, 1))
+        if name == "logspace":  # but for steps and exponents of these
+            return np.asarray(np.where(np.arange(steps) < steps // 2, first + step * at, last - step * at[::-1]), work)
+        step = dtypes.stored(step, dtype)
         up, down = (dtypes.stored(step * count, dtype) for count in (at, at[::-1]))
         return np.asarray(np.where(np.arange(steps) < steps // 2, first + up, last - down))
     step = (last - first) / work(max(steps - 1, 1))

@@ -77,15 +77,16 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
 
 def _check_kinds(values: Sequence[Any], out: Tensor | None = None) -> None:
     for x in values[:2]:
-        if type(x) is Tensor and (x.dtype.is_complex or x.dtype is dtypes.bool_):
-            raise runtime_error(f"Unsupported input type encountered for isin(): {x.dtype.torch_name}")
+        kind = x.dtype if type(x) is Tensor else dtypes.bool_ if type(x) is bool else None
+        if kind is not None and (kind.is_complex or kind is dtypes.bool_):
+            raise runtime_error(f"Unsupported input type encountered for isin(): {kind.torch_name}")
 
 
 def _isin_out(elements: Operand, *_: Any) -> Out:
     """How `isin` takes `out`, which PyTorch makes empty first where it looks for a number."""
     if type(elements) is Tensor:
         return Out(EXACT, dtype=dtypes.bool_)
-    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, shape=lambda _: (0,))
+    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, compared=lambda have, _: (have, (0,)))
 
 
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
@@ -93,8 +94,6 @@ def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False,
     _check_kinds((elements, test_elements))
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
     dtype = dtypes.result_type((elements, test_elements))
-    if left.dtype.kind == "b" or right.dtype.kind == "b":
-        raise runtime_error("Unsupported input type encountered for isin(): Bool")
     left, right = left.astype(dtype.np), right.astype(dtype.np)
     if right.size >= int(10.0 * left.size**0.145) and assume_unique:
         return wrap(_by_sorting(left, right, invert))

@@ -86,7 +86,7 @@ def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_
         _keep_first_zeros(made, a, values, dim, index, include_self)
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
-        made = made / counts if made.dtype.kind == "f" else made // counts
+        made = made / counts if made.dtype.kind in "fc" else made // counts
     return made
 
 

@@ -267,7 +267,7 @@ def _check_sum(values: list[Any], out: Tensor) -> None:
     input, dim, _, dtype = values
     if input.dtype.is_differentiable and dtype is out.dtype:
         wrap_dims(dim, input.array.ndim)
-        if not dtype.is_differentiable:
+        if not dtype.is_floating_point:
             raise not_implemented("nansum_cpu", dtype)
 
 

@@ -37,15 +37,19 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
 
-def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
-    """Variance and mean, computed in double precision; over all dimensions PyTorch rounds the mean to the dtype of x first."""
+def _variance(x: Array, dim: Any, correction: float, keepdim: bool, with_mean: bool = False) -> tuple[Array, Array]:
+    """Variance and mean, computed in double precision.
+
+    Where the mean is no result, PyTorch rounds that over all dimensions to the dtype of x first.
+    """
     if x.dtype.kind == "c":
-        parts = [_variance(part, dim, correction, keepdim) for part in (x.real, x.imag)]
-        return parts[0][0] + parts[1][0], parts[0][1] + 1j * parts[1][1]
+        parts = [_variance(part, dim, correction, keepdim, with_mean) for part in (x.real, x.imag)]
+        kind = x.real.dtype  # in which the parts are added up
+        return parts[0][0].astype(kind) + parts[1][0].astype(kind), parts[0][1] + 1j * parts[1][1]
     dims = wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
-    if len(dims) == x.ndim:
+    if len(dims) == x.ndim and not with_mean:
         mean = np.asarray(total(x, axis=dims, keepdims=True) / x.dtype.type(count)).astype(np.float64)
     else:
         mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
@@ -150,7 +154,7 @@ STD = Op(
 
 def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
     def run(x: Array, dim: Any, correction: float, keepdim: bool, _: Any) -> tuple[Array, Array]:
-        variance, mean = _variance(x, dim, correction, keepdim)
+        variance, mean = _variance(x, dim, correction, keepdim, True)
         if not np.isfinite(mean).all():
             mean = _running_mean(x, dim, mean)
         return (np.sqrt(variance) if root else variance).astype(x.real.dtype), mean.astype(x.dtype)
