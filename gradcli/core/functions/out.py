@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
 
 #: errors for an `out` of another dtype than the result's. `{result}`, `{out}` and `{operand}` are the names of the dtypes, `{result_c}`
-#: and `{out_c}` those of C++, `{name}` is the function's and `{field}` that of the part of the result
+#: and `{out_c}` those of C++, `{result_type}` and `{out_type}` the types of such tensors, `{name}` is the function's and `{field}` that
+#: of the part of the result
 EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
 SAME = "Found dtype {out} but expected {result}"
 BOOLEAN = "{name} does not support non-boolean outputs."

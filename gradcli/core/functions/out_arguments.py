@@ -228,7 +228,8 @@ class _Call:
             for out, size in zip(self.outs, shape if isinstance(shape, list) else [shape] * len(self.outs), strict=True):
                 shared = out.array.shape != size and any(np.shares_memory(out.array, t.array) for t in self.operands)
                 in_place.resize_to(out, size, memory_format.contiguous_strides(size), rule.silent)
-                self.check_memory("resized", out)
+                if self.overlap:
+                    self.check_memory("resized", out)
                 if shared:
                     raise _read_while_written()
 
@@ -300,6 +301,7 @@ class _Call:
             text = lower or text
         if text:
             names = {"result": dtype.torch_name, "out": out.dtype.torch_name, "result_c": dtype.c_name, "out_c": out.dtype.c_name}
+            names |= {"result_type": _type_name(dtype), "out_type": _type_name(out.dtype)}
             names["operand"] = self.operands[0].dtype.torch_name if self.operands else ""
             raise ProgramError(self.rule.error, text.format(name=self.name, field=field, **names))
 
@@ -374,6 +376,12 @@ class _Call:
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
         op = Op("NotImplemented", lambda *_: result, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]
+
+
+def _type_name(dtype: DType) -> str:
+    """The type of tensors of this dtype as errors have it: of old dtypes that of Python, of others that of C++."""
+    name = dtype.torch_name
+    return f"CPU{name}Type" if dtype in (dtypes.bool_, dtypes.bfloat16) or dtype.is_complex else f"torch.{name}Tensor"
 
 
 def _read_while_written() -> ProgramError:

@@ -255,6 +255,8 @@ def _check_count(values: list[Any], out: Tensor) -> None:
     n: int = values[0]
     if n < 0:
         raise shape_error(f"n must be non-negative, got{n}")
+    if out.dtype.is_complex:
+        raise not_implemented("randperm", out.dtype)
 
 
 _PERMUTATION = Out(autograd="fallback", silent=True, memory="unchecked", inspect=_check_count)

@@ -231,6 +231,8 @@ def _check_dtype(name: str, dtype: DType) -> None:
 def _check_count(name: str, half: bool) -> Callable[[list[Any], Tensor], None]:
     def check(values: list[Any], out: Tensor) -> None:
         _check_dtype(name, out.dtype)
+        if out.dtype.is_complex:
+            raise not_implemented("arange_cpu", out.dtype)
         if (int(values[0] / 2) + 1 if half else values[0]) < 0:
             raise runtime_error("upper bound and lower bound inconsistent with step sign")
 

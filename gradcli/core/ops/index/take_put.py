@@ -17,6 +17,7 @@ from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -140,9 +141,15 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
 
+def _check_views(values: list[Any], out: Tensor) -> None:
+    with recording(False):
+        for tensor in values[:2]:
+            view(Tensor(tensor.array, tensor.dtype), (-1,))
+
+
 def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
     if dim is None:  # which is `gather` of vectors
-        return Out(EXACT, operator="gather", first=True, overlap="any", shape=lambda _: (indices.array.size,))
+        return Out(EXACT, operator="gather", first=True, overlap="any", prepare=_check_views, shape=lambda _: (indices.array.size,))
     return Out(EXACT, operator="gather", late=True, overlap="any")
 
 

@@ -292,7 +292,7 @@ def _sizes(values: list[Any]) -> tuple[int, ...]:
 def _histogram_out(input: Tensor, bins: Any, *_: Any) -> Out:
     """How `histogram` takes `out`: PyTorch writes the edges before it counts, so that they may not be the input."""
     fields = {"hist": _SAME.format(field="hist", more=""), "bin_edges": _SAME.format(field="bin_edges", more=" for dimension 0")}
-    how: Any = {"autograd": "fallback", "memory": "own", "overlap": "any"}
+    how: Any = {"autograd": "fallback", "memory": "unchecked", "overlap": "any", "adds": True}
     if type(bins) is Tensor:
         return Out(fields, **how)
     return Out(fields, first=True, shape=lambda values: [_sizes(values), (values[1] + 1,)], **how)

@@ -282,10 +282,10 @@ def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
 
 _MEDIANS = Out(
     {
-        "indices": "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
+        "indices": "Expected tensor for argument #1 'indices' to have scalar type Long; but got {out_type} instead "
         "(while checking arguments for median)",
-        "values": "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type torch.{out}Tensor does "
-        "not equal torch.{result}Tensor (while checking arguments for median)",
+        "values": "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out_type} does "
+        "not equal {result_type} (while checking arguments for median)",
     }
 )
 

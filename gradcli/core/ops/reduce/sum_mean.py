@@ -265,7 +265,7 @@ def _logsumexp_out(input: Tensor, dim: Dims, keepdim: bool) -> Out:
 def _check_sum(values: list[Any], out: Tensor) -> None:
     """`nansum` computes in the dtype of `out`, which has to be that of floats where the tensor's is."""
     input, dim, _, dtype = values
-    if input.dtype.is_differentiable and dtype is out.dtype:
+    if input.dtype.is_floating_point and dtype is out.dtype:
         wrap_dims(dim, input.array.ndim)
         if not dtype.is_floating_point:
             raise not_implemented("nansum_cpu", dtype)
