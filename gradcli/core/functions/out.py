@@ -47,7 +47,7 @@ class Out:
         late: bool = False,
         row_major: Literal["", "always", "unfit"] = "",
         memory: Literal["", "first", "resized", "own", "unchecked"] = "",
-        overlap: Literal["", "partial", "any"] | None = None,
+        overlap: Literal["", "partial", "any"] | tuple[str, ...] | None = None,
         last_step: bool = False,
         resized_first: bool = False,
         silent: bool = False,
@@ -90,7 +90,7 @@ class Out:
         #: when the memory of `out` is looked at: "first", as usual for functions with an `overlap`, or once it is "resized". "own": only
         #: whether its elements share memory, not whether operands do; "unchecked": not at all
         self.memory = memory
-        #: which operands may not share memory with `out`, where that is not as the function says
+        #: which operands may not share memory with `out`, where that is not as the function says; of each operand, where they differ
         self.overlap = overlap
         #: whether only the last step of a composed function writes into `out`, so that the others have their nodes
         self.last_step = last_step

@@ -167,9 +167,13 @@ class _Call:
                 for i, operand in enumerate(self.operands):
                     if self.in_place and i == 0 and tensor.array.shape != operand.array.shape:
                         continue  # which PyTorch copies into `out` once that has its shape
-                    check_overlap(tensor, operand, self.overlap == "any" and not (self.in_place and i == 0))
+                    check_overlap(tensor, operand, self.overlap_of(i) == "any" and not (self.in_place and i == 0))
             if self.elementwise and any(t is tensor for t in self.operands):
                 self.check_shape(tensor)
+
+    def overlap_of(self, i: int) -> str:
+        """How the operand of this number may not share memory with `out`."""
+        return self.overlap[i] if isinstance(self.overlap, tuple) else self.overlap or ""
 
     def check_shape(self, out: Tensor) -> None:
         """Raise RuntimeError for the `out` of an elementwise function that is an operand too, and has not the shape of the result."""
@@ -183,11 +187,13 @@ class _Call:
     def check_order(self, out: Tensor, result: Tensor) -> None:
         """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
         unchecked = self.memory in ("own", "unchecked")
-        for operand in self.operands:
+        for i, operand in enumerate(self.operands):
             a, b = out.array, operand.array
+            if operand is out and a.shape != result.array.shape:
+                raise _read_while_written()
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
-            same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
+            same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any"
             if a.shape != result.array.shape or (unchecked and not same):
                 raise _read_while_written()
 
@@ -225,13 +231,18 @@ class _Call:
         if rule.first and self.in_place and self.memory == "resized":
             shape = self.operands[0].array.shape
         if shape is not None:
-            for out, size in zip(self.outs, shape if isinstance(shape, list) else [shape] * len(self.outs), strict=True):
-                shared = out.array.shape != size and any(np.shares_memory(out.array, t.array) for t in self.operands)
+            shapes = shape if isinstance(shape, list) else [shape] * len(self.outs)
+            arrays = [t.array for t in self.operands]
+            shared = any(
+                out.array.shape != size and any(np.shares_memory(out.array, a) for a in arrays)
+                for out, size in zip(self.outs, shapes, strict=True)
+            )
+            for out, size in zip(self.outs, shapes, strict=True):
                 in_place.resize_to(out, size, memory_format.contiguous_strides(size), rule.silent)
-                if self.overlap:
-                    self.check_memory("resized", out)
-                if shared:
-                    raise _read_while_written()
+            for out in self.outs if self.overlap else ():
+                self.check_memory("resized", out)
+            if shared:
+                raise _read_while_written()
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What the function gives for these arguments, without a history unless that is copied."""

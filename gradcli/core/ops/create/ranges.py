@@ -69,7 +69,7 @@ def _warn_of_range() -> None:
 
 
 def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
-    if dtype is dtypes.bool_:
+    if dtype is not None and (dtype is dtypes.bool_ or dtype.is_complex):
         raise not_implemented("range_cpu", dtype)
     wanted = dtype or dtypes.get_default()
     for value in (start, end, step):

@@ -13,6 +13,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
+from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand
 from gradcli.core.ops.rules import ZERO
@@ -86,7 +87,13 @@ def _isin_out(elements: Operand, *_: Any) -> Out:
     """How `isin` takes `out`, which PyTorch makes empty first where it looks for a number."""
     if type(elements) is Tensor:
         return Out(EXACT, dtype=dtypes.bool_)
-    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, compared=lambda have, _: (have, (0,)))
+
+    def empty_first(values: list[Any], out: Tensor) -> None:
+        _check_kinds(values)
+        if out.dtype is dtypes.bool_ and out.array.size:
+            warnings.emit(resized(out.array.shape, (0,)))
+
+    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=empty_first, silent=True)
 
 
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
@@ -128,10 +135,13 @@ def _logical(name: str, forward: np.ufunc) -> Function:
         _warn_of_complex(a, made, a, b)
         return made
 
-    def into(a: Tensor, b: Tensor) -> Out:
-        return Out(dtype=dtypes.bool_, check=lambda out, made: _warn_of_complex(out, made, a, b))
+    return Function(
+        f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=_comparison_out
+    )
 
-    return Function(f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=into)
+
+def _comparison_out(a: Tensor, b: Operand) -> Out:
+    return Out(dtype=dtypes.bool_, check=lambda out, made: _warn_of_complex(out, made, a, b))
 
 
 def _warn_of_complex(written: Tensor, made: Tensor, *operands: Operand) -> None:
@@ -181,7 +191,7 @@ def _function(op: Pointwise, run: Callable[..., Any], symbol: str, *aliases: str
         samples=samples,
         aliases=aliases,
         written=_writing(op),
-        out=_TRUTH,
+        out=_comparison_out,
     )
 
 

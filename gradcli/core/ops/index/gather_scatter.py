@@ -259,7 +259,7 @@ def _check_dim(values: list[Any], out: Tensor) -> None:
     wrap_dim(values[1], values[0].array.ndim)
 
 
-_GATHER_OUT = Out(EXACT, first=True, overlap="any", inspect=_check_dim, shape=lambda values: values[2].array.shape)
+_GATHER_OUT = Out(EXACT, first=True, overlap=("any", "partial"), inspect=_check_dim, shape=lambda values: values[2].array.shape)
 
 
 FUNCTIONS = (

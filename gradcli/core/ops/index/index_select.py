@@ -20,7 +20,7 @@ from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _at(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
@@ -134,7 +134,7 @@ INDEX_COPY: Op = Op(
 def _check_selected(shape: tuple[int, ...], at: int, index: Array) -> None:
     """Raise the errors of `index_select` for positions out of range."""
     if len(shape) > 1 and not shape[at] and index.size:
-        raise shape_error("index_select(): self indexing axis dim should be positive")
+        raise runtime_error("index_select(): self indexing axis dim should be positive", Code.AFTER_CHECKS)
     length = shape[at] if shape else 1
     bad = out_of_range(index, length)
     if bad is not None:

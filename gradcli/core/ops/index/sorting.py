@@ -194,6 +194,15 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Nam
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
 
+def _topk_shape(values: list[Any]) -> tuple[int, ...] | None:
+    """The shape of the elements that `topk` selects; None where it refuses to."""
+    input, k, dim, *_ = values
+    shape = input.array.shape
+    if not shape or not -len(shape) <= dim < len(shape) or not 0 <= k <= shape[dim]:
+        return None
+    return (*shape[: dim % len(shape)], k, *shape[dim % len(shape) + 1 :])
+
+
 def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
     def check(values: list[Any], out: Any) -> None:
         wrap_dim(dim, input.array.ndim)
@@ -364,7 +373,7 @@ FUNCTIONS = (
         ("Tensor input, symint k, int dim=-1, bool largest=True, bool sorted=True |2 outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
-        out=Out(EXACT),
+        out=Out(EXACT, memory="resized", overlap="partial", shape=_topk_shape),
         samples=(
             Sample("topk(x, 2).values", lambda x: -np.sort(-x)[:2], x=_X),
             Sample("x.topk(1, dim=0, largest=False)[0]", lambda x: np.min(x, 0, keepdims=True), x=_M),

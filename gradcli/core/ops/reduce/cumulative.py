@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -323,9 +323,14 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
 def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Function:
-    def run(input: Tensor, dim: int) -> Any:
+    def shape(values: Sequence[Any]) -> tuple[int, ...]:
+        input, dim = values
         if not input.array.ndim and dim not in (0, -1):
             raise ProgramError("IndexError", f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        return input.array.shape  # type: ignore[no-any-return]
+
+    def run(input: Tensor, dim: int) -> Any:
+        shape((input, dim))
         if input.array.size:
             wrap_dim(dim, input.array.ndim)
         return result(name, op(input, dim))
@@ -337,7 +342,7 @@ def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Fun
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=Out(fields, first=True, memory="unchecked", overlap="partial", shape=lambda values: values[0].array.shape),
+        out=Out(fields, first=True, memory="unchecked", overlap="partial", shape=shape),
     )
 
 

@@ -167,7 +167,7 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         if places.count(d) > 1:
             raise runtime_error(f"dim {d} appears multiple times in the list of dims")
     if not rank and places:
-        raise ProgramError("IndexError", f"Dimension specified as {places[0]} but tensor has no dimensions")
+        raise ProgramError("IndexError", f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if not isinstance(spacing, Sequence):
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
     elif spacing and type(spacing[0]) is Tensor:
