@@ -77,7 +77,7 @@ def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> A
         if offset or extent(array.shape, own) < flat.size:
             raise runtime_error("a view that is resized to more elements than its memory has is not part of gradcli")
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    return seen(flat[:count], (shape, strides, 0))
+    return seen(flat[:count] if count else flat, (shape, strides, 0))
 
 
 def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:

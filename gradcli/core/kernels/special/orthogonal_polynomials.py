@@ -13,7 +13,6 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.kernels import Array, elementary
-from gradcli.errors import runtime_error
 
 Forward = Callable[[Any, Any], Array]
 #: the next polynomial from x, the last two, and the index of the step
@@ -51,7 +50,7 @@ def _recurred(x: Array, n: Array, first: Array, step: Step, until: Array) -> Arr
         if not k & 1023:
             clock.check()
         if k == _SOME and highest > _MOST:
-            raise runtime_error(f"a polynomial of degree {highest:,} is not part of gradcli")
+            raise limits.too_long(f"a polynomial of degree {highest:,}")
     return out
 
 

@@ -139,6 +139,8 @@ def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
 def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.int64
     check_sizes(size, wanted)
+    if wanted.is_complex:
+        raise runtime_error("check_random_bounds handles only integral, floating-point and boolean types")
     return source(given).randint(low, high, size, wanted), wanted
 
 

@@ -13,7 +13,6 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
-from gradcli.core.graph.write_checks import resized
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand
 from gradcli.core.ops.rules import ZERO
@@ -87,13 +86,7 @@ def _isin_out(elements: Operand, *_: Any) -> Out:
     """How `isin` takes `out`, which PyTorch makes empty first where it looks for a number."""
     if type(elements) is Tensor:
         return Out(EXACT, dtype=dtypes.bool_)
-
-    def empty_first(values: list[Any], out: Tensor) -> None:
-        _check_kinds(values)
-        if out.dtype is dtypes.bool_ and out.array.size:
-            warnings.emit(resized(out.array.shape, (0,)))
-
-    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=empty_first, silent=True)
+    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, shape=lambda _: (0,))
 
 
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:

@@ -182,13 +182,18 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
 KTHVALUE = reducing("KthvalueBackward0", _kthvalue, "k")
 
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
-    """The k-th smallest value (counted from 1) along dim, and its index."""
+def _check_rank(input: Tensor, k: int, dim: int) -> None:
+    """Raise the errors of `kthvalue` for dimensions and for a rank k that the dimension does not have."""
     at = wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     check_nonempty("kthvalue", input, dim)
     if not 1 <= k <= size:
         raise shape_error(f"kthvalue(): selected number k out of range for dimension {at}")
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
+    """The k-th smallest value (counted from 1) along dim, and its index."""
+    _check_rank(input, k, dim)
     if input.array.ndim:
         refuse_bool("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
@@ -205,8 +210,7 @@ def _topk_shape(values: list[Any]) -> tuple[int, ...] | None:
 
 def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
     def check(values: list[Any], out: Any) -> None:
-        wrap_dim(dim, input.array.ndim)
-        check_nonempty("kthvalue", input, dim)
+        _check_rank(input, k, dim)
         if input.array.flags.c_contiguous:  # others are copied before
             check_overlap(out[0], input, True)
 

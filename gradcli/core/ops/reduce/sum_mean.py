@@ -166,7 +166,12 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
     wrap_dims(dim, input.array.ndim)
     if input.dtype.is_complex:
         raise runtime_error("nansum on CPU does not support complex inputs")
-    return NANSUM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+    wanted = sum_dtype(input, dtype)
+    if wanted.is_complex:
+        if input.dtype.is_differentiable and input.array.size:
+            raise not_implemented("nansum_cpu", wanted)
+        return sum(input, dim, keepdim, wanted)
+    return NANSUM(input, dim, keepdim, wanted)  # type: ignore[no-any-return]
 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
@@ -199,7 +204,7 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
 def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
     if x.size == 0 or not dims:
-        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
+        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x + x.dtype.type(0)
     top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
     logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
@@ -267,7 +272,7 @@ def _check_sum(values: list[Any], out: Tensor) -> None:
     input, dim, _, dtype = values
     if input.dtype.is_floating_point and dtype is out.dtype:
         wrap_dims(dim, input.array.ndim)
-        if not dtype.is_floating_point:
+        if not dtype.is_floating_point and input.array.size:
             raise not_implemented("nansum_cpu", dtype)
 
 

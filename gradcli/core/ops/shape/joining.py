@@ -230,6 +230,12 @@ _V: Any = [1.0, 2.0]
 _W: Any = [3.0, 4.0]
 
 
+def _cat_out(tensors: Sequence[Any], **how: Any) -> Out:
+    """How `cat` takes `out`, which may share memory with empty vectors alone."""
+    empty = all(type(t) is Tensor and _is_skipped(t) for t in tensors)
+    return Out(first=True, overlap="" if empty else "any", **how, **_CAST)
+
+
 def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] = ()) -> Function:
     return Function(
         name,
@@ -238,7 +244,7 @@ def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] =
         samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
         method=False,
         aliases=aliases,
-        out=Out(operator="cat", first=True, overlap="any", **_CAST),
+        out=lambda tensors: _cat_out(tensors, operator="cat"),
     )
 
 
@@ -254,7 +260,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=Out(first=True, overlap="any", inspect=_check_dim, **_CAST),
+        out=lambda tensors, dim: _cat_out(tensors, inspect=_check_dim),
     ),
     Function(
         "stack",
