@@ -112,7 +112,7 @@ class Out:
         self.shape = shape
         #: the shapes of `out` and of the result, given both, that a warning of another shape is about, where they are others
         self.compared = compared
-        #: whether what `out` holds takes part while it is written, which shows where its elements share memory
+        #: whether PyTorch makes `out` 0 and adds to it, which shows where it shares memory, among its elements or with an operand
         self.adds = adds
         #: checks `out`, given it and the result
         self.check = check

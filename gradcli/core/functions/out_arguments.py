@@ -186,14 +186,14 @@ class _Call:
 
     def check_order(self, out: Tensor, result: Tensor) -> None:
         """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
-        unchecked = self.memory in ("own", "unchecked")
+        unchecked = self.memory in ("own", "unchecked") or self.rule.adds
         for i, operand in enumerate(self.operands):
             a, b = out.array, operand.array
             if operand is out and a.shape != result.array.shape:
                 raise _read_while_written()
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
-            same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any"
+            same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any" and not self.rule.adds
             if a.shape != result.array.shape or (unchecked and not same):
                 raise _read_while_written()
 
@@ -214,7 +214,7 @@ class _Call:
                 if not self.rule.late:
                     self.check_memory("first")
                 if error.code is not Code.BROADCAST:
-                    self.check_first()
+                    self.check_first(error.code is Code.NO_KERNEL)
                     self.resize_unwritten(implementation, error)
                 if error.kind.endswith("_LinAlgError"):
                     self.check_tangent()
@@ -285,13 +285,15 @@ class _Call:
 
     # --- dtypes ---
 
-    def check_first(self) -> None:
-        """Check the dtype of `out`, the first of several, while there is no result."""
+    def check_first(self, with_number: bool = False) -> None:
+        """Check the dtype of `out`, the first of several, while there is no result.
+
+        `with_number`: a number beside the tensor of an elementwise function counts too.
+        """
         if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
             dtype = self.values[-1] or self.out.dtype
         else:
-            # a number beside the tensor of an elementwise function counts too
-            numbers = [v for v in self.values[1:2] if self.elementwise and type(v) in (bool, int, float, complex)]
+            numbers = [v for v in self.values[1:2] if with_number and self.elementwise and type(v) in (bool, int, float, complex)]
             operands = (*self.operands, *numbers)
             dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(operands))
         if self.rule.first and isinstance(self.rule.exact, dict):

@@ -280,7 +280,11 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
         if (out.array.shape != result.array.shape and type(std) is not Tensor) or out.dtype is not result.dtype:
             raise ProgramError("NotImplementedError", "normal() into an out of another shape or dtype is not part of gradcli")
 
-    return Out(operator="normal", inspect=in_dtype_of_out, check=check_alike) if type(mean) is Tensor or type(std) is Tensor else _DRAWN
+    return (
+        Out(operator="normal", memory="own", overlap="any", inspect=in_dtype_of_out, check=check_alike)
+        if type(mean) is Tensor or type(std) is Tensor
+        else _DRAWN
+    )
 
 
 def _check_kernel(values: list[Any], out: Tensor) -> None:

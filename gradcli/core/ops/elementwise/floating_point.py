@@ -263,7 +263,7 @@ def _check_ldexp(out: Tensor, result: Tensor) -> None:
 
 def _nan_to_num_out(input: Tensor, *_: Any) -> Out:
     """How `nan_to_num` takes `out`, into which PyTorch copies numbers that cannot be nan."""
-    copied: Any = {} if input.dtype.is_differentiable else {"memory": "resized", "overlap": "partial"}
+    copied: Any = {} if input.dtype.is_differentiable else {"memory": "resized", "overlap": "partial", "row_major": "always"}
     return Out("nan_to_num: dtype of out: {out} should be same as input: {result}", **copied)
 
 

@@ -203,7 +203,7 @@ def _topk_shape(values: list[Any]) -> tuple[int, ...] | None:
     """The shape of the elements that `topk` selects; None where it refuses to."""
     input, k, dim, *_ = values
     shape = input.array.shape
-    if not shape or not -len(shape) <= dim < len(shape) or not 0 <= k <= shape[dim]:
+    if input.dtype is dtypes.bool_ or not shape or not -len(shape) <= dim < len(shape) or not 0 <= k <= shape[dim]:
         return None
     return (*shape[: dim % len(shape)], k, *shape[dim % len(shape) + 1 :])
 
@@ -340,6 +340,14 @@ def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -
     return _search_out(boundaries, values, small, right)
 
 
+def _check_topk(values: list[Any], out: Any) -> None:
+    if _topk_shape(values) is None:
+        topk(*values)  # which raises the error
+
+
+_FIELDS = dict.fromkeys(("values", "indices"), EXACT)
+_TOPK_OUT = Out(_FIELDS, first=True, memory="resized", overlap="partial", inspect=_check_topk, shape=_topk_shape)
+
 FUNCTIONS = (
     Function(
         "sort",
@@ -377,7 +385,7 @@ FUNCTIONS = (
         ("Tensor input, symint k, int dim=-1, bool largest=True, bool sorted=True |2 outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
-        out=Out(EXACT, memory="resized", overlap="partial", shape=_topk_shape),
+        out=_TOPK_OUT,
         samples=(
             Sample("topk(x, 2).values", lambda x: -np.sort(-x)[:2], x=_X),
             Sample("x.topk(1, dim=0, largest=False)[0]", lambda x: np.min(x, 0, keepdims=True), x=_M),

@@ -149,8 +149,10 @@ def _check_views(values: list[Any], out: Tensor) -> None:
 
 def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
     if dim is None:  # which is `gather` of vectors
-        return Out(EXACT, operator="gather", first=True, overlap="any", prepare=_check_views, shape=lambda _: (indices.array.size,))
-    return Out(EXACT, operator="gather", late=True, overlap="any")
+        return Out(
+            EXACT, operator="gather", first=True, overlap=("any", "partial"), prepare=_check_views, shape=lambda _: (indices.array.size,)
+        )
+    return Out(EXACT, operator="gather", late=True, overlap=("any", ""))
 
 
 FUNCTIONS = (

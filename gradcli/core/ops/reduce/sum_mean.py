@@ -281,6 +281,8 @@ def _check_mean(values: list[Any], out: Tensor) -> None:
     if not input.dtype.is_differentiable:
         raise runtime_error("nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors.")
     wrap_dims(dim, input.array.ndim)
+    if dtype is not out.dtype and not dtype.is_differentiable:
+        return  # an error follows
     if state.enabled and (input.requires_grad or out.requires_grad):
         raise no_graph("nansum")
     if dtype is out.dtype:
@@ -308,7 +310,7 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
             values[-1] = out.dtype
 
     lower = "" if len(options) > 1 else "mean.dtype_out(): input types can't be cast to the desired output type {out}"
-    return Out(EXACT if dtype else "", lower=lower, inspect=take_dtype, shape=shape_of_real)
+    return Out(EXACT if dtype else "", lower=lower, adds=True, inspect=take_dtype, shape=shape_of_real)
 
 
 #: how sums and means without nan take `out`: in its dtype, or in one that the call gives
