@@ -209,7 +209,7 @@ class _Call:
         except ProgramError as error:
             refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
             late = error.code in _AFTER_MEMORY and not (self.rule.kernel_first and error.code is Code.NO_KERNEL)
-            late = late or error.kind.endswith("_LinAlgError") or (self.elementwise and error.code is Code.NUMBER_TOO_LARGE)
+            late = late or error.kind.endswith("_LinAlgError") or (self.overlap == "partial" and error.code is Code.NUMBER_TOO_LARGE)
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
@@ -260,7 +260,8 @@ class _Call:
 
     def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
         """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
-        if self.rule.row_major or (error.code is not Code.NO_KERNEL and not self.elementwise and not self.in_place):
+        elementwise = self.elementwise or error.code is Code.NUMBER_TOO_LARGE
+        if self.rule.row_major or (error.code is not Code.NO_KERNEL and not elementwise and not self.in_place):
             return
 
         def double(value: Any) -> Any:
@@ -272,7 +273,7 @@ class _Call:
             return Tensor(dtypes.cast(value.array, dtypes.float64), dtypes.float64) if fits else value
 
         try:
-            if self.elementwise:  # some take no floats
+            if elementwise:  # some take no floats
                 results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
             elif self.in_place:
                 results = self.operands[0]

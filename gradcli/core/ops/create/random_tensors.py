@@ -239,9 +239,9 @@ def _check_order(out: Tensor, result: Tensor) -> None:
 def _check_resizable(values: list[Any], out: Tensor) -> None:
     if out.requires_grad:
         raise runtime_error("cannot resize variables that require grad")
+    check_new_sizes(values, out)
     if state.dual is not None and state.dual.tangent_of(out) is not None:
         raise runtime_error("cannot resize variables that has a forward grad")
-    check_new_sizes(values, out)
 
 
 _DRAWN = Out(autograd="fallback", silent=True, inspect=check_new_sizes, check=_check_order)

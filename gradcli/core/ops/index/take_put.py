@@ -136,9 +136,17 @@ def _check_long(values: list[Any], out: Tensor) -> None:
         raise _not_long("take", values[1])
 
 
-_TAKEN: Any = {"first": True, "inspect": _check_long}
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
+
+
+def _take_out(input: Tensor, index: Tensor) -> Out:
+    def lay_out(out: Tensor, result: Tensor) -> None:
+        """Give the result the strides of the index, which `out` gets too where it gets the shape."""
+        result.array = memory_format.laid_out(result.array, memory_format.preserved(index.array))
+
+    text = "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
+    return Out(text, first=True, inspect=_check_long, check=lay_out)
 
 
 def _check_views(values: list[Any], out: Tensor) -> None:
@@ -162,7 +170,7 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
-        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}", **_TAKEN),
+        out=_take_out,
         overlap="any",
     ),
     Function(

@@ -293,7 +293,7 @@ class _Running(Selection):
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x = args[0]
-        if (x.array.size and x.array.ndim) or state.dual is not None:
+        if (x.array.size and x.array.ndim) or (state.dual is not None and not state.dual.paused):
             return super().__call__(*args)
         check_no_complex_gradient(short_name(self.grad_fn).lower(), x)
         out, index = Tensor(x.array.copy(), x.dtype), wrap(np.zeros(x.array.shape, np.int64))
