@@ -333,6 +333,11 @@ def check_work(multiply_adds: float) -> None:
         raise LimitError("work", f"a call of {multiply_adds:,.0f} multiply-adds is over the limit of {current.work:,.0f}")
 
 
+def too_long(what: str) -> LimitError:
+    """The error for what would take too long whatever the limits are."""
+    return LimitError("work", f"{what} is more than gradcli computes")
+
+
 def check_room(size: float) -> None:
     """Refuse a call that needs `size` bytes of its own. Raises LimitError.
 

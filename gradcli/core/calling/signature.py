@@ -237,7 +237,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "str": lambda v: type(v) is str,
     "ints": _is_ints,
     "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
-    "scalars": lambda v: isinstance(v, (tuple, list)) and all(map(_is_number, v)),
+    "scalars": lambda v: isinstance(v, (tuple, list)) and all(_is_number(one) and type(one) is not Tensor for one in v),
     "ints1": lambda v: is_index(v) or _is_ints(v),
     "Tensors": lambda v: isinstance(v, (tuple, list)) and all(type(one) is Tensor for one in v),
     "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from gradcli.core.tensor.tensor import Tensor
 
 #: errors for an `out` of another dtype than the result's. `{result}`, `{out}` and `{operand}` are the names of the dtypes, `{result_c}`
-#: and `{out_c}` those of C++, `{name}` is the function's and `{field}` that of the part of the result
+#: and `{out_c}` those of C++, `{result_type}` and `{out_type}` the types of such tensors, `{name}` is the function's and `{field}` that
+#: of the part of the result
 EXACT = "Expected out tensor to have dtype {result_c}, but got {out_c} instead"
 SAME = "Found dtype {out} but expected {result}"
 BOOLEAN = "{name} does not support non-boolean outputs."
@@ -23,6 +24,8 @@ CASTABLE = "{name}: Expected {field} to be safely castable from {result} dtype, 
 #: node whose derivative raises. "composed": the result is computed apart and copied into `out`, with its history. "none": its
 #: operands have no derivative, so that it refuses no more than an `out` with a tangent.
 Autograd = Literal["derivative", "constant", "fallback", "composed", "none"]
+
+Shape = tuple[int, ...]
 
 
 class Out:
@@ -45,7 +48,7 @@ class Out:
         late: bool = False,
         row_major: Literal["", "always", "unfit"] = "",
         memory: Literal["", "first", "resized", "own", "unchecked"] = "",
-        overlap: Literal["", "partial", "any"] | None = None,
+        overlap: Literal["", "partial", "any"] | tuple[str, ...] | None = None,
         last_step: bool = False,
         resized_first: bool = False,
         silent: bool = False,
@@ -53,6 +56,10 @@ class Out:
         counted: bool = False,
         writes: int | tuple[int, ...] = 1,
         prepare: Callable[[list[Any], Any], None] | None = None,
+        inspect: Callable[[list[Any], Any], None] | None = None,
+        shape: Callable[[list[Any]], Shape | list[Shape] | None] | None = None,
+        compared: Callable[[Shape, Shape], tuple[Shape, Shape]] | None = None,
+        adds: bool = False,
         check: Callable[[Any, Any], None] | None = None,
         steps: Callable[..., Any] | None = None,
         instead: dict[int, Any] | None = None,
@@ -86,7 +93,7 @@ class Out:
         #: when the memory of `out` is looked at: "first", as usual for functions with an `overlap`, or once it is "resized". "own": only
         #: whether its elements share memory, not whether operands do; "unchecked": not at all
         self.memory = memory
-        #: which operands may not share memory with `out`, where that is not as the function says
+        #: which operands may not share memory with `out`, where that is not as the function says; of each operand, where they differ
         self.overlap = overlap
         #: whether only the last step of a composed function writes into `out`, so that the others have their nodes
         self.last_step = last_step
@@ -101,6 +108,15 @@ class Out:
         self.writes = writes
         #: changes the arguments, given them and `out`, before anything else
         self.prepare = prepare
+        #: checks the arguments, or changes them, given them and `out`, once graphs have been refused
+        self.inspect = inspect
+        #: the shape, by the arguments, that `out` gets before the function computes, or those of several; None where it gets that of
+        #: the result afterwards
+        self.shape = shape
+        #: the shapes of `out` and of the result, given both, that a warning of another shape is about, where they are others
+        self.compared = compared
+        #: whether PyTorch makes `out` 0 and adds to it, which shows where it shares memory, among its elements or with an operand
+        self.adds = adds
         #: checks `out`, given it and the result
         self.check = check
         #: all that the call does, given the arguments and `out`, where PyTorch composes the function of others that write into `out`

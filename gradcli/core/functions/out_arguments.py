@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function with `out=`, and return `out`. Raises PyTorch's errors for arguments, and for an `out` that does not fit."""
+    types = {p.type for s in function.parser.signatures for p in s.parameters}
+    if type(kwargs["out"]) in (bool, int, float, complex) and "Operand" in types:
+        raise runtime_error("a number as out, of which PyTorch makes a tensor, is not part of gradcli")
     signature, values = function.parser.find(args, kwargs)
     out = values.pop(signature.out_at) if signature.out_at >= 0 else None
     if out is None:
@@ -112,11 +115,6 @@ class _Call:
             made = self.evaluated(rule.steps, [*self.values, self.out])
             self.check_tangent()
             return made
-        if rule.first:
-            self.check_first()
-            if self.in_place and self.memory == "resized":  # the shape is known too
-                in_place.resize_out(self.out, self.operands[0])
-                self.check_memory("resized", self.out)
         result = self.computed(implementation)
         if not rule.late:
             if rule.exact not in ("", EXACT, SAME):  # a check of the function's own
@@ -180,9 +178,15 @@ class _Call:
             check_memory(tensor)
             if self.overlap and self.memory == moment:
                 for i, operand in enumerate(self.operands):
-                    check_overlap(tensor, operand, self.overlap == "any" and not (self.in_place and i == 0))
+                    if self.in_place and i == 0 and tensor.array.shape != operand.array.shape:
+                        continue  # which PyTorch copies into `out` once that has its shape
+                    check_overlap(tensor, operand, self.overlap_of(i) == "any" and not (self.in_place and i == 0))
             if self.elementwise and any(t is tensor for t in self.operands):
                 self.check_shape(tensor)
+
+    def overlap_of(self, i: int) -> str:
+        """How the operand of this number may not share memory with `out`."""
+        return self.overlap[i] if isinstance(self.overlap, tuple) else self.overlap or ""
 
     def check_shape(self, out: Tensor) -> None:
         """Raise RuntimeError for the `out` of an elementwise function that is an operand too, and has not the shape of the result."""
@@ -195,40 +199,70 @@ class _Call:
 
     def check_order(self, out: Tensor, result: Tensor) -> None:
         """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
-        unchecked = self.memory in ("own", "unchecked")
+        unchecked = self.memory in ("own", "unchecked") or self.rule.adds
         # a library computes in the memory of an `out` that has its layout, column by column, and what it inverts is no part of it
         library = self.rule.row_major == "unfit" or "linalg_" in self.operator
         library = library and all(x.array.ndim > 1 and x.array.swapaxes(-1, -2).flags.c_contiguous for x in (out, result))
-        for operand in self.operands:
+        for i, operand in enumerate(self.operands):
             a, b = out.array, operand.array
+            if operand is out and a.shape != result.array.shape:
+                raise _read_while_written()
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
-            same = a.shape == b.shape and a.strides == b.strides and self.overlap != "any"
+            same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any" and not self.rule.adds
             if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
-                raise runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
+                raise _read_while_written()
 
     # --- the result ---
 
     def computed(self, implementation: Callable[..., Any]) -> Any:
         """The result, with its history where that is copied. Some errors come after checks of `out`."""
         try:
+            if self.rule.inspect is not None:
+                self.rule.inspect(self.values, self.out)
+            self.check_known()
             return self.evaluated(implementation, self.values)
         except ProgramError as error:
             refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
             singular = _is_singular(error)
             late = error.code in _AFTER_MEMORY or singular or (error.code in _BY_KERNEL and self.rule.exact == EXACT)
+            late = late or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
                 if error.code is not Code.BROADCAST:
                     if not (self.rule.kernel_first and error.code is Code.NO_KERNEL):
-                        self.check_first()
+                        self.check_first(error.code is Code.NO_KERNEL)
                     self.resize_unwritten(implementation, error)
                 if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
                     for out in self.outs:  # the error is that of a function around the operator, which has written
                         bump(out)
                     self.check_tangent()
             raise
+
+    def check_known(self) -> None:
+        """Check what is known of the result before it is computed."""
+        rule = self.rule
+        if rule.first:
+            if self.elementwise and rule.exact in ("", EXACT, SAME):
+                self.check_memory("first")
+            self.check_first()
+        shape = rule.shape(self.values) if rule.shape is not None else None
+        if rule.first and self.in_place and self.memory == "resized":
+            shape = self.operands[0].array.shape
+        if shape is not None:
+            shapes = shape if isinstance(shape, list) else [shape] * len(self.outs)
+            arrays = [t.array for t in self.operands]
+            shared = any(
+                out.array.shape != size and any(np.shares_memory(out.array, a) for a in arrays)
+                for out, size in zip(self.outs, shapes, strict=True)
+            )
+            for out, size in zip(self.outs, shapes, strict=True):
+                in_place.resize_to(out, size, silent=rule.silent)
+            for out in self.outs if self.overlap else ():
+                self.check_memory("resized", out)
+            if shared:
+                raise _read_while_written()
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What the function gives for these arguments, without a history unless that is copied."""
@@ -247,9 +281,10 @@ class _Call:
     def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
         """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
         rule, singular = self.rule, _is_singular(error)
+        elementwise = self.elementwise or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
         by_kernel = singular or error.code in (*_BY_KERNEL, Code.NO_KERNEL, Code.AFTER_CHECKS)
         # PyTorch copies results into an `out` that does not fit ("unfit") before it looks for errors of the library
-        if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or self.elementwise or self.in_place):
+        if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or elementwise or self.in_place):
             return
 
         wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
@@ -258,6 +293,8 @@ class _Call:
             """A tensor of the same shape that has a result."""
             if isinstance(value, (tuple, list)):
                 return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
+            if isinstance(value, DType) and error.code is Code.NO_KERNEL:
+                return dtypes.float64 if value.torch_name == error.names[1] else value
             if type(value) is not Tensor or (error.code is Code.NO_KERNEL and value.dtype.torch_name != error.names[1]):
                 return value
             array = dtypes.cast(value.array, dtypes.float64) if wide else np.array(value.array)
@@ -266,7 +303,7 @@ class _Call:
             return Tensor(array, dtypes.float64 if wide else value.dtype)
 
         try:
-            if self.elementwise and not rule.instead:  # some take no floats
+            if elementwise and not rule.instead:  # some take no floats
                 results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
             else:
                 values = [rule.instead.get(i, value) for i, value in enumerate(self.values)]
@@ -289,10 +326,21 @@ class _Call:
 
     # --- dtypes ---
 
-    def check_first(self) -> None:
-        """Check the dtype of `out`, the first of several, while there is no result."""
-        dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(tuple(self.operands)))
-        if self.outs and not self.rule.own_dtype:
+    def check_first(self, with_number: bool = False) -> None:
+        """Check the dtype of `out`, the first of several, while there is no result.
+
+        `with_number`: a number beside the tensor of an elementwise function counts too.
+        """
+        if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
+            dtype = self.values[-1] or self.out.dtype
+        else:
+            numbers = [v for v in self.values[1:2] if with_number and self.elementwise and type(v) in (bool, int, float, complex)]
+            operands = (*self.operands, *numbers)
+            dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(operands))
+        if self.rule.first and isinstance(self.rule.exact, dict):
+            for out, field in zip(self.outs, self.rule.exact, strict=True):
+                self.check_dtype(out, dtypes.int64 if field == "indices" else dtype, field)
+        elif self.outs:
             self.check_dtype(self.outs[0], dtype, "values" if self.out is self.outs else "result")
 
     def check_dtype(self, out: Tensor, dtype: DType, field: Any = "result") -> None:
@@ -307,6 +355,7 @@ class _Call:
             text = lower or text
         if text:
             names = {"result": dtype.torch_name, "out": out.dtype.torch_name, "result_c": dtype.c_name, "out_c": out.dtype.c_name}
+            names |= {"result_type": _type_name(dtype), "out_type": _type_name(out.dtype)}
             names["operand"] = self.operands[0].dtype.torch_name if self.operands else ""
             raise ProgramError(self.rule.error, text.format(name=self.name, field=field, **names))
 
@@ -317,8 +366,6 @@ class _Call:
         for field, out, part in self.parts(results):
             self.check_dtype(out, part.dtype, field)
             if structured:
-                if out.array.shape != part.array.shape and any(out is operand for operand in self.operands):
-                    raise runtime_error("an out that is an operand of another shape than the result is not part of gradcli")
                 self.check_order(out, part)
                 in_place.resize_out(out, part, silent=self.rule.silent)
 
@@ -352,8 +399,16 @@ class _Call:
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
         if self.rule.row_major == "unfit" and not unfit:
             out.array = out.array.reshape(0)  # it gets the result's strides in any case
-        in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent)
-        self.check_memory("resized", out)
+        nowhere = not out.array.size and out.view is not None and out.array.shape != result.array.shape
+        in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent, self.rule.compared)
+        try:
+            self.check_memory("resized", out)
+        except ProgramError:
+            if nowhere:  # numpy does not know where in its memory a view without elements was
+                raise runtime_error("a view without elements that gets some beside an operand is not part of gradcli") from None
+            raise
+        if self.rule.adds and shares_places(out.array):
+            raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands
@@ -379,6 +434,16 @@ class _Call:
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
         op = Op("NotImplemented", lambda *_: result, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]
+
+
+def _type_name(dtype: DType) -> str:
+    """The type of tensors of this dtype as errors have it: of old dtypes that of Python, of others that of C++."""
+    name = dtype.torch_name
+    return f"CPU{name}Type" if dtype in (dtypes.bool_, dtypes.bfloat16) or dtype.is_complex else f"torch.{name}Tensor"
+
+
+def _read_while_written() -> ProgramError:
+    return runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
 
 
 def _last_operand(result: Tensor) -> Tensor:

@@ -241,9 +241,17 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     return tensor
 
 
-def resize_out(out: Tensor, result: Tensor, row_major: bool = False, silent: bool = False) -> None:
-    """`out=`: give a tensor of another shape that of the result, and its strides unless it is to be `row_major`; warn unless `silent`."""
+def resize_out(out: Tensor, result: Tensor, row_major: bool = False, silent: bool = False, compared: Any = None) -> None:
+    """`out=`: give a tensor of another shape that of the result, and its strides unless it is to be `row_major`; warn unless `silent`.
+
+    The warning is about the shapes that `compared` makes of both.
+    """
     shape = result.array.shape
+    if compared is not None:
+        have, wanted = compared(out.array.shape, shape)
+        if have != wanted and out.array.size:
+            warnings.emit(resized(have, wanted))
+        silent = True
     if out.array.shape != shape:
         resize_to(out, shape, None if row_major else memory_format.preserved(result.array), silent)
 

@@ -22,7 +22,8 @@ Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 def geometry(array: Array, base: Array) -> Geometry:
     """Where a view lies within its base."""
     size = array.itemsize
-    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    # a view of a base without elements may be in other memory
+    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0] if base.size else 0
     return array.shape, tuple(s // size for s in array.strides), offset // size
 
 
@@ -76,7 +77,7 @@ def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> A
         if offset or extent(array.shape, own) < flat.size:
             raise runtime_error("a view that is resized to more elements than its memory has is not part of gradcli")
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    return seen(flat[:count], (shape, strides, 0))
+    return seen(flat[:count] if count else flat, (shape, strides, 0))
 
 
 def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:

@@ -138,16 +138,22 @@ def check_overlap(tensor: Tensor, operand: Tensor, apart: bool = False) -> None:
     An operand may be the tensor itself, unless it has to be `apart`. Tensors with gaps are not checked, as in PyTorch.
     """
     a, b = tensor.array, operand.array
-    if not a.size or not b.size or (tensor is operand and not apart):
+    if tensor is operand:
+        if apart:
+            raise _shared()
         return
     strides = element_strides(a), element_strides(b)
-    if tensor is not operand and not (is_dense(a.shape, strides[0]) and is_dense(b.shape, strides[1])):
+    if not a.size or not b.size or not (is_dense(a.shape, strides[0]) and is_dense(b.shape, strides[1])):
         return
     if _start(a) >= _start(b) + b.nbytes or _start(b) >= _start(a) + a.nbytes:
         return
     if not apart and _start(a) == _start(b) and a.nbytes == b.nbytes and strides[0] == strides[1]:
         return
-    raise runtime_error(
+    raise _shared()
+
+
+def _shared() -> ProgramError:
+    return runtime_error(
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
         "clone() the tensor before performing the operation.",
     )

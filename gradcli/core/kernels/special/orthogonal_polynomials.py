@@ -19,6 +19,8 @@ Forward = Callable[[Any, Any], Array]
 Step = Callable[[Array, Array, Array, int], Array]
 #: what a step of few elements takes, in multiply-adds
 _STEP = 10_000
+#: the highest degree, of polynomials that have not ended at a nan after so many steps
+_MOST, _SOME = 1_000_000, 1 << 16
 
 
 def _degrees(x: Any, n: Any) -> tuple[Array, Array]:
@@ -47,6 +49,8 @@ def _recurred(x: Array, n: Array, first: Array, step: Step, until: Array) -> Arr
                 break
         if not k & 1023:
             clock.check()
+        if k == _SOME and highest > _MOST:
+            raise limits.too_long(f"a polynomial of degree {highest:,}")
     return out
 
 

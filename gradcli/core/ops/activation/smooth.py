@@ -25,7 +25,7 @@ from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 # --- gelu ---
 
@@ -102,7 +102,7 @@ _, GELU = activation(
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """`input` times the normal distribution function at `input`; `approximate` is "none" or "tanh"."""
     if approximate not in ("none", "tanh"):
-        raise runtime_error("approximate argument must be either none or tanh.")
+        raise runtime_error("approximate argument must be either none or tanh.", Code.AFTER_CHECKS)
     require_floating("GeluKernelImpl", input.dtype)
     return GELU(input, approximate)
 

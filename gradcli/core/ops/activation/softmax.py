@@ -235,11 +235,12 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
                 Sample(f"x.{name}(0)", lambda x: reference(x, 0), x=_M),
                 Sample(f"x.{name}(dim=-1)", lambda x: reference(x, -1), x=[0.5, 1.5, -2.0]),
             ),
-            out=Out(EXACT, autograd="fallback"),
+            out=lambda input, dim, dtype: Out(EXACT, dtype=dtype or input.dtype, autograd="fallback"),
         ),
         Function(
             name,
-            ("Tensor input, int dim, *, dtype? dtype=None", run),
+            # as PyTorch's declarations differ
+            (f"Tensor input, int dim, {'' if name == 'softmax' else '*, '}dtype? dtype=None", run),
             doc=doc,
             ops=(op,),
             samples=(Sample(f"torch.special.{name}(x, 1)", lambda x: reference(x, 1), x=_M),),

@@ -55,7 +55,7 @@ def check_new_sizes(values: list[Any], out: Tensor) -> None:
 
 
 #: how functions that make a new tensor take `out`
-NEW = Out(autograd="fallback", silent=True, memory="unchecked", prepare=check_new_sizes)
+NEW = Out(autograd="fallback", silent=True, memory="unchecked", inspect=check_new_sizes)
 
 
 def making(

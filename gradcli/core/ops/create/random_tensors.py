@@ -139,6 +139,8 @@ def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
 def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.int64
     check_sizes(size, wanted)
+    if wanted.is_complex:
+        raise runtime_error("check_random_bounds handles only integral, floating-point and boolean types")
     return source(given).randint(low, high, size, wanted), wanted
 
 
@@ -237,12 +239,12 @@ def _check_order(out: Tensor, result: Tensor) -> None:
 def _check_resizable(values: list[Any], out: Tensor) -> None:
     if out.requires_grad:
         raise runtime_error("cannot resize variables that require grad")
+    check_new_sizes(values, out)
     if state.dual is not None and state.dual.tangent_of(out) is not None:
         raise runtime_error("cannot resize variables that has a forward grad")
-    check_new_sizes(values, out)
 
 
-_DRAWN = Out(autograd="fallback", silent=True, prepare=check_new_sizes, check=_check_order)
+_DRAWN = Out(autograd="fallback", silent=True, inspect=check_new_sizes, check=_check_order)
 #: PyTorch writes `randn`, and `rand` with a generator, as calls of functions that it follows
 _DRAWN_IN_PLACE = Out(autograd="fallback", silent=True, counted=True, prepare=_check_resizable, check=_check_order)
 
@@ -255,18 +257,39 @@ def _check_count(values: list[Any], out: Tensor) -> None:
     n: int = values[0]
     if n < 0:
         raise shape_error(f"n must be non-negative, got{n}")
+    if out.dtype.is_complex:
+        raise not_implemented("randperm", out.dtype)
 
 
-_PERMUTATION = Out(autograd="fallback", silent=True, memory="unchecked", prepare=_check_count)
+_PERMUTATION = Out(autograd="fallback", silent=True, memory="unchecked", inspect=_check_count)
 
 
 def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
+    def in_dtype_of_out(values: list[Any], out: Tensor) -> None:
+        """PyTorch draws into `out`, and multiplies and adds the tensors then."""
+        if out.dtype in (dtypes.float32, dtypes.float64):
+            for i, value in enumerate(values[:2]):
+                if type(value) is Tensor and not value.dtype.is_differentiable:
+                    values[i] = Tensor(dtypes.cast(value.array, out.dtype), out.dtype)
+        if type(std) is not Tensor:
+            check_deviation(std)
+            check_broadcast([mean.array, out.array])
+
     def check_alike(out: Tensor, result: Tensor) -> None:
         _check_order(out, result)
-        if out.array.shape != result.array.shape or out.dtype is not result.dtype:  # PyTorch adds the means to what `out` holds
+        if (out.array.shape != result.array.shape and type(std) is not Tensor) or out.dtype is not result.dtype:
             raise ProgramError("NotImplementedError", "normal() into an out of another shape or dtype is not part of gradcli")
 
-    return Out(operator="normal", check=check_alike) if type(mean) is Tensor or type(std) is Tensor else _DRAWN
+    return (
+        Out(operator="normal", memory="own", overlap="any", inspect=in_dtype_of_out, check=check_alike)
+        if type(mean) is Tensor or type(std) is Tensor
+        else _DRAWN
+    )
+
+
+def _check_kernel(values: list[Any], out: Tensor) -> None:
+    if out.dtype.is_complex:
+        raise not_implemented("bernoulli_tensor_cpu_self_", out.dtype)
 
 
 def _multinomial_out(input: Tensor, *_: Any) -> Out:
@@ -311,7 +334,7 @@ FUNCTIONS = (
         (f"Tensor input, {_GENERATOR}", _bernoulli),
         (f"Tensor input, float p, {_GENERATOR} |no out", _bernoulli_p),
         doc="1 with the probability that input gives.",
-        out=Out(lower=None, operator="bernoulli", check=_check_order),
+        out=Out(lower=None, operator="bernoulli", silent=True, inspect=_check_kernel, check=_check_order),
     ),
     Function(
         "multinomial",

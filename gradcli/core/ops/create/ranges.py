@@ -61,12 +61,15 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     return _stepped(start, step, math.ceil((end - start) / step), dtype)
 
 
-def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
+def _warn_of_range() -> None:
     warnings.emit(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
-    if dtype is dtypes.bool_:
+
+
+def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
+    if dtype is not None and (dtype is dtypes.bool_ or dtype.is_complex):
         raise not_implemented("range_cpu", dtype)
     wanted = dtype or dtypes.get_default()
     for value in (start, end, step):
@@ -77,7 +80,11 @@ def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     return _stepped(start, step, int((end - start) / step) + 1, wanted)
 
 
-def _range_leaf(start: Any, end: Any, step: Any, dtype: DType | None, layout: Any, device: Any, requires_grad: bool) -> Tensor:
+def _range_leaf(
+    start: Any, end: Any, step: Any, dtype: DType | None, layout: Any, device: Any, requires_grad: bool, warned: bool = False
+) -> Tensor:
+    if not warned:
+        _warn_of_range()
     return leaf(*_range(start, end, step, dtype), requires_grad)
 
 
@@ -110,7 +117,10 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     at: Any = np.arange(steps, dtype=work)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds
         first, last = (dtypes.stored(x, dtype) for x in (first, last))
-        step = dtypes.stored(dtypes.stored(last - first, dtype) / work(max(steps - 1, 1)), dtype)
+        step = dtypes.stored(last - first, dtype) / work(max(steps - 1, 1))
+        if name == "logspace":  # but for steps and exponents of these
+            return np.asarray(np.where(np.arange(steps) < steps // 2, first + step * at, last - step * at[::-1]), work)
+        step = dtypes.stored(step, dtype)
         up, down = (dtypes.stored(step * count, dtype) for count in (at, at[::-1]))
         return np.asarray(np.where(np.arange(steps) < steps // 2, first + up, last - down))
     step = (last - first) / work(max(steps - 1, 1))
@@ -144,7 +154,7 @@ def _between(more: str, run: Any) -> list[Overload]:
     return [making(f"{first} start, {last} end, int steps{more}, *", run, late=True) for first, last in kinds]
 
 
-def counted_out(operator: str = "", flat: bool = True) -> Out:
+def counted_out(operator: str = "", flat: bool = True, **more: Any) -> Out:
     """How `arange`, and what PyTorch makes by it, takes `out`; unless `flat`, it cannot have as many elements in another shape."""
 
     def warn_of_count(out: Tensor, result: Tensor) -> None:
@@ -159,7 +169,13 @@ def counted_out(operator: str = "", flat: bool = True) -> Out:
                 f"({count},). (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/RangeFactories.cpp:199.)"
             )
 
-    return Out(operator=operator, autograd="fallback", silent=True, flat=True, check=warn_of_count)
+    return Out(operator=operator, autograd="fallback", silent=True, flat=True, check=warn_of_count, **more)
+
+
+def _range_out(*_: Any) -> Out:
+    """How `range` takes `out`: PyTorch warns before it looks at it."""
+    _warn_of_range()
+    return Out(autograd="fallback", silent=True, flat=True, inspect=lambda values, out: values.append(True))
 
 
 _SPACED = Out(autograd="fallback", silent=True, flat=True)
@@ -181,7 +197,7 @@ FUNCTIONS = (
         doc="Numbers from start to end, which is included; use arange.",
         samples=(Sample("torch.range(1, 3)"),),
         method=False,
-        out=_SPACED,
+        out=_range_out,
     ),
     Function(
         "linspace",

@@ -119,8 +119,9 @@ SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", 
 
 def _minus(a: Any, b: Any, alpha: Any) -> Any:
     """`a - alpha * b`."""
-    floating = isinstance(a, np.ndarray) and a.dtype.kind == "f"
-    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * _factor(alpha, b))
+    if isinstance(a, np.ndarray) and a.dtype.kind == "f":
+        return elementary.fused(b, -alpha, a)
+    return np.subtract(a, b * _factor(alpha, b)) if alpha else np.add(a, b * _factor(-alpha, b))
 
 
 def _minus_scaled_rule(xp: Any, grad: Any, alpha: Any) -> Any:
@@ -139,7 +140,8 @@ SUB_SCALED = Pointwise(
 )
 SUB_NUMBER_SCALED = Pointwise(
     "SubBackward1",
-    lambda a, other, alpha: _minus(a, a.dtype.type(other), a.dtype.type(alpha)),
+    # minus the whole number 0 is 0, not -0
+    lambda a, other, alpha: _minus(a, a.dtype.type(other), alpha if alpha == 0 else a.dtype.type(alpha)),
     "input",
     "other alpha",
     saved="",

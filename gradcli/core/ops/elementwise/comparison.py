@@ -75,15 +75,25 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
     return bool(_close(a, b, rtol, atol, equal_nan).all())
 
 
+def _check_kinds(values: Sequence[Any], out: Tensor | None = None) -> None:
+    for x in values[:2]:
+        kind = x.dtype if type(x) is Tensor else dtypes.bool_ if type(x) is bool else None
+        if kind is not None and (kind.is_complex or kind is dtypes.bool_):
+            raise runtime_error(f"Unsupported input type encountered for isin(): {kind.torch_name}")
+
+
+def _isin_out(elements: Operand, *_: Any) -> Out:
+    """How `isin` takes `out`, which PyTorch makes empty first where it looks for a number."""
+    if type(elements) is Tensor:
+        return Out(EXACT, dtype=dtypes.bool_)
+    return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, shape=lambda _: (0,))
+
+
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which of `elements` occur in `test_elements`; with `invert`, which do not."""
-    for x in (elements, test_elements):
-        if type(x) is Tensor and (x.dtype.is_complex or x.dtype is dtypes.bool_):
-            raise runtime_error(f"Unsupported input type encountered for isin(): {x.dtype.torch_name}")
+    _check_kinds((elements, test_elements))
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
     dtype = dtypes.result_type((elements, test_elements))
-    if left.dtype.kind == "b" or right.dtype.kind == "b":
-        raise runtime_error("Unsupported input type encountered for isin(): Bool")
     left, right = left.astype(dtype.np), right.astype(dtype.np)
     if right.size >= int(10.0 * left.size**0.145) and assume_unique:
         return wrap(_by_sorting(left, right, invert))
@@ -115,19 +125,23 @@ def _logical(name: str, forward: np.ufunc) -> Function:
 
     def write(a: Tensor, b: Tensor) -> Tensor:
         made = run(a, b)
-        _warn_of_complex(a, b, made)
+        _warn_of_complex(a, made, a, b)
         return made
 
     return Function(
-        f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=_TRUTH
+        f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=_comparison_out
     )
 
 
-def _warn_of_complex(written: Tensor, other: Operand, made: Tensor) -> None:
+def _comparison_out(a: Tensor, b: Operand) -> Out:
+    return Out(dtype=dtypes.bool_, check=lambda out, made: _warn_of_complex(out, made, a, b))
+
+
+def _warn_of_complex(written: Tensor, made: Tensor, *operands: Operand) -> None:
     """Warn where a comparison with complex numbers is written into a real tensor, which PyTorch converts to complex and back."""
     if made.array.shape != written.array.shape:
         return  # an error follows
-    if not written.dtype.is_complex and written.dtype is not dtypes.bool_ and dtypes.result_type((written, other)).is_complex:
+    if not written.dtype.is_complex and written.dtype is not dtypes.bool_ and dtypes.result_type(operands).is_complex:
         warnings.imaginary_discarded()
 
 
@@ -151,7 +165,7 @@ def _writing(op: Pointwise) -> tuple[Overload, ...]:
     def run(a: Tensor, b: Operand) -> Tensor:
         record = tensor if type(b) is Tensor else number
         made = Tensor(op(a, b).array.astype(a.dtype.np), a.dtype)
-        _warn_of_complex(a, b, made)
+        _warn_of_complex(a, made, a, b)
         if state.enabled:
             record.record(made, (a, b), ())
         if state.dual is not None:
@@ -170,7 +184,7 @@ def _function(op: Pointwise, run: Callable[..., Any], symbol: str, *aliases: str
         samples=samples,
         aliases=aliases,
         written=_writing(op),
-        out=_TRUTH,
+        out=_comparison_out,
     )
 
 
@@ -192,7 +206,7 @@ FUNCTIONS = (
         doc="Which elements are among test_elements.",
         samples=(Sample("isin(tensor([1, 2, 3]), tensor([2, 5]))"),),
         method=False,
-        out=Out(EXACT, dtype=dtypes.bool_),
+        out=_isin_out,
     ),
     Function("logical_not", ("Tensor input", logical_not), doc="Elementwise not of truth values.", inplace=True, out=_TRUTH),
     _logical("and", np.logical_and),

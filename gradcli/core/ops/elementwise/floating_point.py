@@ -249,9 +249,22 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
             return wrap(memory_format.laid_out(tested, memory_format.preserved(input.array)))
         return wrap(memory_format.like_operands(tested, (input.array.real if parts else input.array,)))
 
-    return Function(
-        name, ("Tensor input", run), doc=doc, samples=samples, out=out and Out(BOOLEAN, dtype=dtypes.bool_, first=True), overlap="partial"
-    )
+    def check(values: list[Any], out: Tensor) -> None:
+        refuse_complex(name, values[0].dtype)
+
+    into = Out(BOOLEAN, dtype=dtypes.bool_, first=True, inspect=check) if out else False
+    return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=into, overlap="partial")
+
+
+def _check_ldexp(out: Tensor, result: Tensor) -> None:
+    if not out.dtype.is_differentiable and result.dtype.is_differentiable:
+        raise runtime_error(f"ldexp can't be cast to the desired output type {out.dtype.torch_name}")
+
+
+def _nan_to_num_out(input: Tensor, *_: Any) -> Out:
+    """How `nan_to_num` takes `out`, into which PyTorch copies numbers that cannot be nan."""
+    copied: Any = {} if input.dtype.is_differentiable else {"memory": "resized", "overlap": "partial", "row_major": "always"}
+    return Out("nan_to_num: dtype of out: {out} should be same as input: {result}", **copied)
 
 
 FUNCTIONS = (
@@ -278,7 +291,7 @@ FUNCTIONS = (
         torch_inplace=("ldexp_",),
         written=(("Tensor input, Tensor other", _ldexp_in_place),),
         overlap="",
-        out=Out(lower="ldexp can't be cast to the desired output type {out}", memory="first"),
+        out=Out(memory="first", check=_check_ldexp),
     ),
     Function(
         "nextafter",
@@ -298,7 +311,7 @@ FUNCTIONS = (
         torch_inplace=("nan_to_num_",),
         written=((_NAN_TO_NUM, _nan_to_num_),),
         fills=True,
-        out=Out("nan_to_num: dtype of out: {out} should be same as input: {result}"),
+        out=_nan_to_num_out,
     ),
     _test("isnan", np.isnan, "Elementwise test for nan."),
     _test("isinf", np.isinf, "Elementwise test for infinities.", whole=True, parts=True),

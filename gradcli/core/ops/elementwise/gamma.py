@@ -248,7 +248,7 @@ FUNCTIONS = (
         samples=(Sample("mvlgamma(x, 2)", lambda x: _lgamma(x) + _lgamma(x - 0.5) + math.log(math.pi) / 2, x=[1.5, 2.25, 4.0]),),
         inplace=True,
         overlap="",
-        out=Out(lower="mvlgamma: result type {operand} can't be cast to the desired output type {result}"),
+        out=Out(kernel_first=True, lower="mvlgamma: result type {operand} can't be cast to the desired output type {result}"),
         aliases=("special.multigammaln",),
     ),
     _incomplete("igamma", IGAMMA, "The regularised lower incomplete gamma function P(input, other).", "special.gammainc"),

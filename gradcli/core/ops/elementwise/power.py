@@ -301,7 +301,8 @@ FUNCTIONS = (
         ),
         inplace=True,
         analytic=np.power,
-        out=True,
+        # of a number PyTorch gives `out` its shape before it looks at the memory
+        out=lambda base, _: Out() if type(base) is Tensor else Out(memory="resized"),
     ),
     Function(
         "float_power",

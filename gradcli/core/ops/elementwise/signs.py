@@ -134,7 +134,7 @@ FUNCTIONS = (
         "signbit",
         ("Tensor input", signbit),
         doc="Whether the sign is minus.",
-        out=Out(BOOLEAN, dtype=dtypes.bool_, first=True),
+        out=Out(BOOLEAN, dtype=dtypes.bool_, first=True, inspect=lambda values, out: refuse_complex("signbit", values[0].dtype)),
         overlap="partial",
     ),
     Function(
@@ -158,7 +158,7 @@ FUNCTIONS = (
         samples=(Sample("heaviside(tensor([-1., 0., 2.]), tensor(0.5))"),),
         written=(("Tensor input, Tensor values", lambda x, values: heaviside(x, values, HEAVISIDE_INPLACE)),),
         out=Out(
-            "heaviside is not yet implemented for tensors with different dtypes.", first=True, autograd="fallback", prepare=_refuse_complex
+            "heaviside is not yet implemented for tensors with different dtypes.", first=True, autograd="fallback", inspect=_refuse_complex
         ),
     ),
 )

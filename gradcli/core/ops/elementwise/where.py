@@ -95,6 +95,11 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
 
 _X, _Y = [0.5, -1.5, 2.0], [1.5, -2.5, 0.5]
 
+
+def _where_out(condition: Tensor, input: Operand, other: Operand) -> Out:
+    return Out("Expected out type to be {result} but got {out}", dtype=dtypes.result_type((input, other)), first=True)
+
+
 FUNCTIONS = (
     Function(
         "where",
@@ -111,7 +116,7 @@ FUNCTIONS = (
             Sample("where(x > 0, 2., x)", lambda x: np.where(x > 0, 2.0, x), x=_X),
         ),
         method=False,
-        out=Out("Expected out type to be {result} but got {out}"),
+        out=_where_out,
         overlap="partial",
     ),
     Function(

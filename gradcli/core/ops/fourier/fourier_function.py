@@ -58,7 +58,7 @@ def fourier_out(name: str) -> Callable[..., Out]:
             autograd="fallback" if operator == "conj_physical" else "derivative",
             last_step=operator == "conj_physical",
             late=True,
-            prepare=(lambda values, out: check(out)) if first else None,
+            inspect=(lambda values, out: check(out)) if first else None,
             check=check_last,
         )
 

@@ -208,8 +208,8 @@ def _frequencies(name: str, half: bool) -> Callable[..., Any]:
     def run(n: int, d: float, dtype: DType | None) -> tuple[Any, DType]:
         wanted = dtype or dtypes.get_default()
         count = int(n / 2) + 1 if half else n
-        if not wanted.is_differentiable and count >= 0:
-            raise runtime_error(f"{name} requires a floating point or complex dtype")
+        if count >= 0:
+            _check_dtype(name, wanted)
         if count < 0:
             raise runtime_error(f"Trying to create tensor with negative dimension {count}: [{count}]")
         if wanted.is_complex:
@@ -221,6 +221,22 @@ def _frequencies(name: str, half: bool) -> Callable[..., Any]:
         return dtypes.cast(steps.astype(wanted.np) * wanted.np.type(1.0 / (n * d) if n * d else np.inf), wanted), wanted
 
     return run
+
+
+def _check_dtype(name: str, dtype: DType) -> None:
+    if not dtype.is_differentiable:
+        raise runtime_error(f"{name} requires a floating point or complex dtype")
+
+
+def _check_count(name: str, half: bool) -> Callable[[list[Any], Tensor], None]:
+    def check(values: list[Any], out: Tensor) -> None:
+        _check_dtype(name, out.dtype)
+        if out.dtype.is_complex:
+            raise not_implemented("arange_cpu", out.dtype)
+        if (int(values[0] / 2) + 1 if half else values[0]) < 0:
+            raise runtime_error("upper bound and lower bound inconsistent with step sign")
+
+    return check
 
 
 def _shift(direction: int) -> Callable[[Tensor, Sizes], Tensor]:
@@ -302,7 +318,7 @@ FUNCTIONS = (
             making("int n, float d=1.0, *", _frequencies(name, half)),
             doc=f"The frequencies of the elements of {of}, for samples at a distance d.",
             samples=(Sample(f"torch.fft.{name}(5)"),),
-            out=counted_out(f"fft_{name}", flat=half),
+            out=counted_out(f"fft_{name}", flat=half, inspect=_check_count(name, half)),
         )
         for name, half, of in (("fftfreq", False, "fft"), ("rfftfreq", True, "rfft"))
     ),

@@ -255,10 +255,11 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _S: Any = [[7.0, 8.0]]
 
 
-def _gather_out(input: Tensor, dim: int, *_: Any) -> Out:
-    if not (state.enabled and input.requires_grad):  # which is refused first
-        wrap_dim(dim, input.array.ndim)
-    return Out(EXACT, first=True, overlap="any")
+def _check_dim(values: list[Any], out: Tensor) -> None:
+    wrap_dim(values[1], values[0].array.ndim)
+
+
+_GATHER_OUT = Out(EXACT, first=True, overlap=("any", "partial"), inspect=_check_dim, shape=lambda values: values[2].array.shape)
 
 
 FUNCTIONS = (
@@ -267,7 +268,7 @@ FUNCTIONS = (
         ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
         doc="Elements whose position along one dimension an index tells.",
         ops=(GATHER,),
-        out=_gather_out,
+        out=_GATHER_OUT,
         samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
     ),
     Function(

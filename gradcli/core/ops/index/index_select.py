@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _at(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
@@ -134,7 +134,7 @@ INDEX_COPY: Op = Op(
 def _check_selected(shape: tuple[int, ...], at: int, index: Array) -> None:
     """Raise the errors of `index_select` for positions out of range."""
     if len(shape) > 1 and not shape[at] and index.size:
-        raise shape_error("index_select(): self indexing axis dim should be positive")
+        raise runtime_error("index_select(): self indexing axis dim should be positive", Code.AFTER_CHECKS)
     length = shape[at] if shape else 1
     bad = out_of_range(index, length)
     if bad is not None:
@@ -286,11 +286,13 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
 
 
-def shaped_as_input(input: Tensor, dim: int, *more: Any) -> Out:
-    """How functions whose result has the shape of the input take `out`: of their arguments only the dimension is looked at before."""
-    if not (state.enabled and any(t.requires_grad for t in (input, *more) if type(t) is Tensor)):  # which is refused first
-        wrap_dim(dim, input.array.ndim)
-    return Out(EXACT, first=True, memory="resized")
+def _check_dim(values: list[Any], out: Tensor) -> None:
+    wrap_dim(values[1], values[0].array.ndim)
+
+
+def shaped_as_input(check: Callable[[list[Any], Tensor], None] = _check_dim) -> Out:
+    """How functions whose result has the shape of the input take `out`, after a check that looks by default at the dimension alone."""
+    return Out(EXACT, first=True, memory="resized", inspect=check)
 
 
 FUNCTIONS = (
@@ -330,7 +332,7 @@ FUNCTIONS = (
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
         inplace=True,
-        out=shaped_as_input,
+        out=shaped_as_input(),
         overlap="any",
     ),
 )

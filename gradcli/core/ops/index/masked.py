@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -138,10 +139,14 @@ MASKED_SCATTER_BACK: Op = Op(
 )
 
 
+def _check_mask(values: Sequence[Any], out: Tensor | None = None) -> None:
+    if values[1].dtype is not dtypes.bool_:
+        raise runtime_error("masked_select: expected BoolTensor for mask")
+
+
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` is True, as a vector; shapes broadcast."""
-    if mask.dtype is not dtypes.bool_:
-        raise runtime_error("masked_select: expected BoolTensor for mask")
+    _check_mask((input, mask))
     if state.mapped:
         raise runtime_error(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
@@ -208,7 +213,7 @@ FUNCTIONS = (
         doc="The elements where a mask is True, as a vector.",
         ops=(MASKED_SELECT,),
         samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
-        out=Out("{name}(): self and result must have the same scalar type", first=True),
+        out=Out("{name}(): self and result must have the same scalar type", first=True, inspect=_check_mask),
         overlap="any",
     ),
     Function(

@@ -85,7 +85,7 @@ _LONG = "{name}: Expected out tensor to have scalar type Long but got scalar typ
 def _nonzero_out(input: Tensor, as_tuple: bool) -> Out:
     if as_tuple:
         raise runtime_error("nonzero does not support the out kwarg when as_tuple is True")
-    return Out(_LONG, dtype=dtypes.int64, memory="first")
+    return Out(_LONG, dtype=dtypes.int64, memory="first", overlap="any")
 
 
 FUNCTIONS = (

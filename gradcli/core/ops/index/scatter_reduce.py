@@ -29,7 +29,6 @@ from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_sour
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import check_no_tangent, moves, refused
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -87,7 +86,7 @@ def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_
         _keep_first_zeros(made, a, values, dim, index, include_self)
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
-        made = made / counts if made.dtype.kind == "f" else made // counts
+        made = made / counts if made.dtype.kind in "fc" else made // counts
     return made
 
 
@@ -344,10 +343,14 @@ def _index_reduce_(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
     return _index_reduced(input, dim, index, source, reduce, include_self, True)
 
 
-def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, in_place: bool) -> Any:
-    """The new values. Raises PyTorch's errors, among them that of a tensor that is written in place and whose elements share memory."""
+def _check_reduce(reduce: str) -> None:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise runtime_error(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+
+
+def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, in_place: bool) -> Any:
+    """The new values. Raises PyTorch's errors, among them that of a tensor that is written in place and whose elements share memory."""
+    _check_reduce(reduce)
     at = wrap_dim(dim, input.array.ndim)
     a, values = input.array.shape, source.array.shape
     check_index_and_source("index_reduce", input, at, index, source)
@@ -387,10 +390,10 @@ def _index_sample(reduce: str, more: str = "") -> Sample:
     return Sample(f"x.index_reduce(1, tensor([2, 0, 2]), y, '{reduce}'{more})", None, x=_M, y=_S)
 
 
-def _index_reduce_out(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Out:
-    if not (state.enabled and (input.requires_grad or source.requires_grad)):  # which is refused first
-        check_index_and_source("index_reduce", input, wrap_dim(dim, input.array.ndim), index, source)
-    return shaped_as_input(input, dim, source)
+def _check_index_reduce(values: list[Any], out: Tensor) -> None:
+    input, dim, index, source, reduce, _ = values
+    _check_reduce(reduce)
+    check_index_and_source("index_reduce", input, wrap_dim(dim, input.array.ndim), index, source)
 
 
 _BY_POSITION = "Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True"
@@ -404,7 +407,7 @@ FUNCTIONS = (
         samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
         written=((_BY_INDEX, _index_reduce_),),
         overlap="any",
-        out=_index_reduce_out,
+        out=shaped_as_input(_check_index_reduce),
     ),
     Function(
         "scatter_reduce",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
+from gradcli.core.functions.out import Shape
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import Layout
@@ -25,6 +27,23 @@ from gradcli.errors import shape_error
 def check_sorting(x: Array) -> None:
     """Raise LimitError where sorting would take too long."""
     limits.check_work(x.size * max(x.size.bit_length(), 1))
+
+
+def with_dimension(
+    fits: Callable[[int, int, int], bool], rank: int, dim: int, keepdim: bool
+) -> Callable[[Shape, Shape], tuple[Shape, Shape]]:
+    """The shapes that a warning of `out` compares: PyTorch gives the dimension back to a result, and to an `out` whose rank `fits`.
+
+    `fits` gets the ranks of `out` and of the input, and the dimension.
+    """
+
+    def compared(have: Shape, wanted: Shape) -> tuple[Shape, Shape]:
+        if not rank or keepdim:
+            return have, wanted
+        at = wrap_dim(dim, rank)
+        return (*have[:at], 1, *have[at:]) if fits(len(have), rank, at) else have, (*wanted[:at], 1, *wanted[at:])
+
+    return compared
 
 
 def check_nonempty(name: str, x: Tensor, dim: int) -> None:

@@ -13,10 +13,11 @@ from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
 from gradcli.core.ops.index.gather_scatter import out_of_range
-from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
+from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result, with_dimension
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -181,16 +182,40 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
 KTHVALUE = reducing("KthvalueBackward0", _kthvalue, "k")
 
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
-    """The k-th smallest value (counted from 1) along dim, and its index."""
+def _check_rank(input: Tensor, k: int, dim: int) -> None:
+    """Raise the errors of `kthvalue` for dimensions and for a rank k that the dimension does not have."""
     at = wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     check_nonempty("kthvalue", input, dim)
     if not 1 <= k <= size:
         raise shape_error(f"kthvalue(): selected number k out of range for dimension {at}")
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
+    """The k-th smallest value (counted from 1) along dim, and its index."""
+    _check_rank(input, k, dim)
     if input.array.ndim:
         refuse_bool("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
+
+
+def _topk_shape(values: list[Any]) -> tuple[int, ...] | None:
+    """The shape of the elements that `topk` selects; None where it refuses to."""
+    input, k, dim, *_ = values
+    shape = input.array.shape
+    if input.dtype is dtypes.bool_ or not shape or not -len(shape) <= dim < len(shape) or not 0 <= k <= shape[dim]:
+        return None
+    return (*shape[: dim % len(shape)], k, *shape[dim % len(shape) + 1 :])
+
+
+def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
+    def check(values: list[Any], out: Any) -> None:
+        _check_rank(input, k, dim)
+        if input.array.flags.c_contiguous:  # others are copied before
+            check_overlap(out[0], input, True)
+
+    fields = {"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}
+    return Out(fields, inspect=check, compared=with_dimension(lambda own, rank, at: own == rank - 1, input.array.ndim, dim, keepdim))
 
 
 # --- searchsorted ---
@@ -289,17 +314,39 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _SEARCH = "*, bool out_int32=False, bool right=False"
 
 
-def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+def _check_vector(boundaries: Tensor) -> None:
     if boundaries.array.ndim != 1:
         raise shape_error(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
+
+
+def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+    _check_vector(boundaries)
     return searchsorted(boundaries, values, small, right)
 
 
-def _search_out(first: Any, second: Any, small: bool, *_: Any) -> Out:
+def _search_out(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None, sorter: Tensor | None = None) -> Out:
+    shape = values.array.shape if type(values) is Tensor else ()
+
+    def check(_: list[Any], out: Tensor) -> None:
+        _check_search(sequence.array.shape, shape, right, side, sorter)
+
     text = "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 "
     text += f"flag is True, but we got output tensor's dtype {{out}} and out_int32 flag is {small}"
-    return Out(text, dtype=dtypes.int32 if small else dtypes.int64)
+    return Out(text, dtype=dtypes.int32 if small else dtypes.int64, first=True, inspect=check, shape=lambda _: shape)
 
+
+def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Out:
+    _check_vector(boundaries)
+    return _search_out(boundaries, values, small, right)
+
+
+def _check_topk(values: list[Any], out: Any) -> None:
+    if _topk_shape(values) is None:
+        topk(*values)  # which raises the error
+
+
+_FIELDS = dict.fromkeys(("values", "indices"), EXACT)
+_TOPK_OUT = Out(_FIELDS, first=True, memory="resized", overlap="partial", inspect=_check_topk, shape=_topk_shape)
 
 FUNCTIONS = (
     Function(
@@ -338,7 +385,7 @@ FUNCTIONS = (
         ("Tensor input, symint k, int dim=-1, bool largest=True, bool sorted=True |2 outs", topk),
         doc="The k largest or smallest values along dim, and their indices.",
         ops=(TOPK,),
-        out=Out(EXACT),
+        out=_TOPK_OUT,
         samples=(
             Sample("topk(x, 2).values", lambda x: -np.sort(-x)[:2], x=_X),
             Sample("x.topk(1, dim=0, largest=False)[0]", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -349,7 +396,7 @@ FUNCTIONS = (
         ("Tensor input, symint k, int dim=-1, bool keepdim=False |2 outs", kthvalue),
         doc="The k-th smallest value along dim, and its index.",
         ops=(KTHVALUE,),
-        out=Out({"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}),
+        out=_kth_out,
         samples=(
             Sample("kthvalue(x, 2).values", lambda x: np.sort(x)[1], x=_X),
             Sample("x.kthvalue(1, 0, True).values", lambda x: np.min(x, 0, keepdims=True), x=_M),
@@ -371,6 +418,6 @@ FUNCTIONS = (
         doc="Which bucket between sorted boundaries each value falls into.",
         samples=(Sample("bucketize(tensor([2., 6.]), tensor([1., 3., 5.]))"),),
         method=False,
-        out=_search_out,
+        out=_bucket_out,
     ),
 )

@@ -17,6 +17,7 @@ from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -125,11 +126,42 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape = list(common_shape([tuple(a), tuple(b)]))
     wide_input, wide_index = list(shape), list(shape)
     wide_input[at], wide_index[at] = length, count
+    if not length and 0 not in wide_index:
+        raise runtime_error("ZeroDivisionError")
     return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array % max(length, 1), wide_index)))
+
+
+def _check_long(values: list[Any], out: Tensor) -> None:
+    if values[1].dtype is not dtypes.int64:
+        raise _not_long("take", values[1])
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
+
+
+def _take_out(input: Tensor, index: Tensor) -> Out:
+    def lay_out(out: Tensor, result: Tensor) -> None:
+        """Give the result the strides of the index, which `out` gets too where it gets the shape."""
+        result.array = memory_format.laid_out(result.array, memory_format.preserved(index.array))
+
+    text = "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
+    return Out(text, first=True, inspect=_check_long, check=lay_out)
+
+
+def _check_views(values: list[Any], out: Tensor) -> None:
+    with recording(False):
+        for tensor in values[:2]:
+            view(Tensor(tensor.array, tensor.dtype), (-1,))
+
+
+def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
+    if dim is None:  # which is `gather` of vectors
+        return Out(
+            EXACT, operator="gather", first=True, overlap=("any", "partial"), prepare=_check_views, shape=lambda _: (indices.array.size,)
+        )
+    return Out(EXACT, operator="gather", late=True, overlap=("any", ""))
+
 
 FUNCTIONS = (
     Function(
@@ -138,7 +170,7 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
-        out=Out("take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}", first=True),
+        out=_take_out,
         overlap="any",
     ),
     Function(
@@ -158,6 +190,6 @@ FUNCTIONS = (
         ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
         doc="gather, with input and indices broadcast to each other.",
         samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
-        out=Out(EXACT, operator="gather", late=True, overlap="any"),
+        out=_along_dim_out,
     ),
 )

@@ -52,7 +52,7 @@ def _truth_out(name: str) -> Out:
         if out.dtype is dtypes.uint8:  # which it computes in
             values[0] = Tensor(dtypes.cast(values[0].array, dtypes.uint8), dtypes.uint8)
 
-    return Out(lower=None, prepare=check, memory="unchecked")
+    return Out(lower=None, inspect=check, memory="unchecked")
 
 
 def _function(name: str, run: Callable[..., Tensor], doc: str, sample: str) -> Function:

@@ -31,7 +31,22 @@ _LONG = 256
 
 def into_given_dtype(*values: Any) -> Out:
     """How sums and products take `out`: they compute in its dtype, unless the call, in its last argument, gives one."""
-    return Out("" if values[-1] is None else EXACT, own_dtype=True, memory="unchecked")
+    return Out("" if values[-1] is None else EXACT, own_dtype=True, memory="unchecked", adds=True, shape=shape_of_real)
+
+
+def shape_of_real(values: list[Any]) -> tuple[int, ...] | None:
+    """The shape of a reduction of complex numbers to real ones: `out` has it before PyTorch warns of the parts that it leaves out."""
+    input, dtype = values[0], values[-1]
+    if not input.dtype.is_complex or dtype is None or dtype.is_complex or dtype is dtypes.bool_:
+        return None
+    return shape_of(input, *(values[1:3] if len(values) > 2 else (None, False)))
+
+
+def shape_of(input: Tensor, dim: int | Dims, keepdim: bool) -> tuple[int, ...]:
+    """The shape that a reduction leaves. Raises the errors of `wrap_dims`."""
+    shape = input.array.shape
+    dims = wrap_dims((dim,) if isinstance(dim, int) else dim, len(shape))
+    return tuple(1 if d in dims else n for d, n in enumerate(shape) if keepdim or d not in dims)
 
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:

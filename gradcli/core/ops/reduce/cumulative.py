@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -293,7 +293,7 @@ class _Running(Selection):
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x = args[0]
-        if (x.array.size and x.array.ndim) or state.dual is not None:
+        if (x.array.size and x.array.ndim) or (state.dual is not None and not state.dual.paused):
             return super().__call__(*args)
         check_no_complex_gradient(short_name(self.grad_fn).lower(), x)
         out, index = Tensor(x.array.copy(), x.dtype), wrap(np.zeros(x.array.shape, np.int64))
@@ -323,20 +323,26 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
 def _running_extremes(name: str, op: Selection, doc: str, reference: Any) -> Function:
-    def run(input: Tensor, dim: int) -> Any:
+    def shape(values: Sequence[Any]) -> tuple[int, ...]:
+        input, dim = values
         if not input.array.ndim and dim not in (0, -1):
             raise ProgramError("IndexError", f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        return input.array.shape  # type: ignore[no-any-return]
+
+    def run(input: Tensor, dim: int) -> Any:
+        shape((input, dim))
         if input.array.size:
             wrap_dim(dim, input.array.ndim)
         return result(name, op(input, dim))
 
+    fields = dict.fromkeys(("values", "indices"), _RUNNING_DTYPE)
     return Function(
         name,
         ("Tensor input, int dim |2 outs", run),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x, 0).values", reference, x=_X), Sample(f"x.{name}(dim=-1)[0]", lambda x: reference(x, -1), x=_M)),
-        out=Out(_RUNNING_DTYPE, first=True, memory="unchecked", overlap="partial"),
+        out=Out(fields, first=True, memory="unchecked", overlap="partial", shape=shape),
     )
 
 
@@ -371,6 +377,6 @@ FUNCTIONS = (
         doc="log of the running sum of exponentials, without overflow.",
         ops=(LOGCUMSUMEXP,),
         samples=(Sample("logcumsumexp(x, 0)", lambda x: np.log(np.cumsum(np.exp(x))), x=_X),),
-        out=Out(_RUNNING_DTYPE, first=True, overlap="partial"),
+        out=Out(_RUNNING_DTYPE, first=True, kernel_first=True, overlap="partial"),
     ),
 )

@@ -167,10 +167,10 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         if places.count(d) > 1:
             raise runtime_error(f"dim {d} appears multiple times in the list of dims")
     if not rank and places:
-        raise ProgramError("IndexError", f"Dimension specified as {places[0]} but tensor has no dimensions")
+        raise ProgramError("IndexError", f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if not isinstance(spacing, Sequence):
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
-    elif spacing and type(spacing[0]) is Tensor and spacing[0].array.ndim:
+    elif spacing and type(spacing[0]) is Tensor:
         return _slopes_at(input, spacing, places, edge_order)
     else:
         steps = [float(s) for s in spacing]
@@ -284,9 +284,12 @@ _X = [0.5, -1.5, 2.0, 1.25]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
-def _diff_out(input: Tensor, n: int, *_: Any) -> Out:
+def _diff_out(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Out:
     if n:
-        return Out(operator="sub", late=True, memory="first", overlap="any")
+        # what is subtracted are parts of the tensor, or of a new one; of parts with gaps PyTorch does not see that memory is shared
+        shape = input.array.shape
+        whole = prepend is None and append is None and n == 1 and all(size == 1 for size in shape[: dim % max(len(shape), 1)])
+        return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "")
     return Out("expected scalar_type {result} but found {out}", autograd="composed")
 
 

@@ -281,6 +281,23 @@ _SAME = (
     "torch.histogram: input tensor and {field} tensor should have the same dtype, but got input {{result_c}} and {field} {{out_c}}{more}"
 )
 
+
+def _sizes(values: list[Any]) -> tuple[int, ...]:
+    """The shape of the counts. Raises RuntimeError for no bins."""
+    if values[1] <= 0:
+        raise shape_error(_NO_BINS.format(values[1]))
+    return (values[1],)
+
+
+def _histogram_out(input: Tensor, bins: Any, *_: Any) -> Out:
+    """How `histogram` takes `out`: PyTorch writes the edges before it counts, so that they may not be the input."""
+    fields = {"hist": _SAME.format(field="hist", more=""), "bin_edges": _SAME.format(field="bin_edges", more=" for dimension 0")}
+    how: Any = {"autograd": "fallback", "memory": "unchecked", "overlap": "any", "adds": True}
+    if type(bins) is Tensor:
+        return Out(fields, **how)
+    return Out(fields, first=True, shape=lambda values: [_sizes(values), (values[1] + 1,)], **how)
+
+
 FUNCTIONS = (
     Function(
         "bincount",
@@ -293,7 +310,7 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
         doc="How many elements fall into each of equal bins.",
         samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
-        out=Out(_SAME.format(field="hist", more=""), first=True, memory="unchecked"),
+        out=Out(_SAME.format(field="hist", more=""), first=True, memory="unchecked", shape=_sizes),
     ),
     Function(
         "histogram",
@@ -301,12 +318,7 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, *, floats? range=None, Tensor? weight=None, bool density=False |2 outs", _histogram_in),
         doc="How many elements lie between edges.",
         samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
-        out=Out(
-            {"hist": _SAME.format(field="hist", more=""), "bin_edges": _SAME.format(field="bin_edges", more=" for dimension 0")},
-            autograd="fallback",
-            memory="own",
-            overlap="partial",
-        ),
+        out=_histogram_out,
     ),
     Function(
         "histogramdd",

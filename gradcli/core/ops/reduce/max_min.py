@@ -240,9 +240,17 @@ def _max_or_min(
             raise runtime_error(f"{name}(): does not support complex input")
         return result(name, along(input, dim, keepdim))
 
+    def of_nothing_into(values: list[Any], out: Tensor) -> None:
+        """Of no elements `out` gets the number that all others take the place of."""
+        if not values[0].array.size and not values[0].dtype.is_complex:
+            kind = values[0].dtype.np
+            limits: Any = (False, True) if kind == np.bool_ else (-np.inf, np.inf) if kind.kind == "f" else np.iinfo(kind)
+            low, high = limits if isinstance(limits, tuple) else (limits.min, limits.max)
+            values[0] = Tensor(np.array(low if name == "max" else high, kind), values[0].dtype)
+
     def out_rule(input: Tensor, other: Any = None, *_: Any) -> Out:
         if other is None:
-            return Out(lower=_UNCASTABLE, first=True, memory="resized", overlap="")
+            return Out(lower=_UNCASTABLE, first=True, memory="resized", overlap="", inspect=of_nothing_into)
         return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT, memory="resized", overlap="")
 
     return Function(

@@ -423,15 +423,24 @@ RENORM = Op(
 )
 
 
-def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
-    """Each slice along dim scaled down so that its norm of order p is at most maxnorm."""
+def _check_renorm(values: Sequence[Any], out: Tensor | None = None) -> None:
+    input, p, _, maxnorm = values
+    if type(p) is complex:
+        raise runtime_error("renorm: p must be real-valued")
     if not p > 0:
         raise runtime_error("renorm: non-positive-norm not supported")
+    if type(maxnorm) is complex:
+        raise runtime_error("renorm: maxnorm must be real-valued")
     if not maxnorm >= 0:
         raise runtime_error(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.array.ndim < 2:
+        raise shape_error(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
+
+
+def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
+    """Each slice along dim scaled down so that its norm of order p is at most maxnorm."""
+    _check_renorm((input, p, dim, maxnorm))
     rank = input.array.ndim
-    if rank < 2:
-        raise shape_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
     wrap_dim(dim, rank)
     if not input.dtype.is_differentiable:
         text = f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
@@ -539,7 +548,7 @@ FUNCTIONS = (
             Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
             Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
         ),
-        out=Out(EXACT, memory="unchecked"),
+        out=Out(EXACT, memory="unchecked", adds=True),
     ),
     Function(
         "dist",
@@ -559,7 +568,7 @@ FUNCTIONS = (
             Sample("x.renorm(3, 1, 0.7)", None, x=_ROWS),
         ),
         inplace=True,
-        out=lambda input, *_: Out(EXACT, first=input.array.ndim > 1, overlap="partial"),
+        out=lambda input, *_: Out(EXACT, first=input.array.ndim > 1, overlap="partial", inspect=_check_renorm),
     ),
     Function(
         "norm_except_dim",

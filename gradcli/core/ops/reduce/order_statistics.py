@@ -18,8 +18,19 @@ from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, read_evenly, reducing, result, spread_evenly
+from gradcli.core.ops.index.selection import (
+    SHARED,
+    check_nonempty,
+    check_sorting,
+    of_nothing,
+    read_evenly,
+    reducing,
+    result,
+    spread_evenly,
+    with_dimension,
+)
 from gradcli.core.ops.index.sorting import SORT, rows
+from gradcli.core.ops.reduce.common import shape_of
 from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.transpose import transpose
@@ -180,6 +191,30 @@ def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpola
 
 def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
     """The values below which a share q of the elements lies, all or along dim; between two elements they are interpolated."""
+    _check_shares(input, q, interpolation)
+    rank = input.array.ndim
+    at = 0 if dim is None else wrap_dim(dim, rank)
+    wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)
+    if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
+        raise runtime_error("quantile() q values must be in the range [0, 1]")
+    flat: Any = catalog.function("flatten")(input) if dim is None else input
+    if dim is not None and at != rank - 1:
+        flat = transpose(unsqueeze(input, -1), at, -1)
+    moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)
+    kept = shape_of(input, dim, keepdim)
+    values = _quantiles(flat, kept, wanted.reshape(-1), interpolation, skip_nan, q if moving else None)
+    squeeze, transpose_, unsqueeze_ = (catalog.method(name) for name in ("squeeze_", "transpose_", "unsqueeze_"))
+    return squeeze(transpose_(unsqueeze_(values, 0), 0, -1) if wanted.ndim else values, -1)
+
+
+def _quantile_shape(values: list[Any]) -> tuple[int, ...]:
+    """The shape of the quantiles, which `out` has before PyTorch looks at the numbers: of an input too that is `out` itself."""
+    input, q, dim, keepdim, _ = values
+    return (*(q.array.shape if type(q) is Tensor else ()), *shape_of(input, dim, keepdim))
+
+
+def _check_shares(input: Tensor, q: Any, interpolation: str) -> None:
+    """Raise RuntimeError for shares, an interpolation or an input that PyTorch refuses before it looks at dimensions."""
     if type(q) is not Tensor and not 0 <= q <= 1:
         raise runtime_error(f"quantile() q must be in the range [0, 1] but got {q:g}")
     if interpolation not in _INTERPOLATIONS:
@@ -192,23 +227,6 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
         raise runtime_error("quantile() input tensor must be either float or double dtype")
     if type(q) is Tensor and q.dtype is not input.dtype:
         raise runtime_error("quantile() q tensor must be same dtype as the input tensor")
-    rank = input.array.ndim
-    at = 0 if dim is None else wrap_dim(dim, rank)
-    wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)
-    if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
-        raise runtime_error("quantile() q values must be in the range [0, 1]")
-    flat: Any = catalog.function("flatten")(input) if dim is None else input
-    if dim is not None and at != rank - 1:
-        flat = transpose(unsqueeze(input, -1), at, -1)
-    moving = type(q) is Tensor and (q.requires_grad or state.dual is not None)
-    kept = list(input.array.shape)
-    if keepdim:
-        kept = [1] * rank if dim is None else [*kept[:at], 1, *kept[at + 1 :]][:rank]
-    else:
-        kept = [] if dim is None else kept[:at] + kept[at + 1 :]
-    values = _quantiles(flat, kept, wanted.reshape(-1), interpolation, skip_nan, q if moving else None)
-    squeeze, transpose_, unsqueeze_ = (catalog.method(name) for name in ("squeeze_", "transpose_", "unsqueeze_"))
-    return squeeze(transpose_(unsqueeze_(values, 0), 0, -1) if wanted.ndim else values, -1)
 
 
 def _quantiles(x: Tensor, kept: Sequence[int], q: Array, interpolation: str, skip_nan: bool, moving: Tensor | None) -> Any:
@@ -257,15 +275,28 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
     )
 
 
+def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
+    compared = with_dimension(lambda own, rank, at: own >= at, input.array.ndim, dim, keepdim)
+    return Out("expected scalar type '{result}' but got '{out}' for {field} output", first=True, compared=compared)
+
+
 _MEDIANS = Out(
     {
-        "indices": "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor instead "
+        "indices": "Expected tensor for argument #1 'indices' to have scalar type Long; but got {out_type} instead "
         "(while checking arguments for median)",
-        "values": "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type torch.{out}Tensor does "
-        "not equal torch.{result}Tensor (while checking arguments for median)",
+        "values": "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type {out_type} does "
+        "not equal {result_type} (while checking arguments for median)",
     }
 )
-_QUANTILE = Out("quantile() out tensor must be same dtype as the input tensor", autograd="composed")
+
+
+def _check_quantile(values: list[Any], out: Tensor) -> None:
+    _check_shares(values[0], values[1], values[-1])
+    if out.dtype is not values[0].dtype:
+        raise runtime_error("quantile() out tensor must be same dtype as the input tensor")
+
+
+_QUANTILE = Out(autograd="composed", inspect=_check_quantile, shape=_quantile_shape)
 _Q = "int? dim=None, bool keepdim=False, *, str interpolation='linear'"
 
 FUNCTIONS = (
@@ -277,7 +308,7 @@ FUNCTIONS = (
         doc="The most frequent value along dim, and its index.",
         ops=(MODE,),
         samples=(Sample("mode(x).values", None, x=[[1.0, 2.0, 0.5], [3.0, -1.0, 0.0]]),),
-        out=Out("expected scalar type '{result}' but got '{out}' for {field} output", first=True),
+        out=_mode_out,
     ),
     Function(
         "quantile",

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary
@@ -17,7 +18,20 @@ from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import div
-from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, into_given_dtype, logsumexp_jvp, restored, spread, sum_dtype
+from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.reduce.common import (
+    Dims,
+    Typed,
+    add_up,
+    count_of,
+    into_given_dtype,
+    logsumexp_jvp,
+    restored,
+    shape_of_real,
+    spread,
+    sum_dtype,
+)
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -152,7 +166,12 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
     wrap_dims(dim, input.array.ndim)
     if input.dtype.is_complex:
         raise runtime_error("nansum on CPU does not support complex inputs")
-    return NANSUM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+    wanted = sum_dtype(input, dtype)
+    if wanted.is_complex:
+        if input.dtype.is_differentiable and input.array.size:
+            raise not_implemented("nansum_cpu", wanted)
+        return sum(input, dim, keepdim, wanted)
+    return NANSUM(input, dim, keepdim, wanted)  # type: ignore[no-any-return]
 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
@@ -185,7 +204,7 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
 def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
     if x.size == 0 or not dims:
-        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
+        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x + x.dtype.type(0)
     top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
     logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
@@ -230,21 +249,52 @@ def _check_floating(_: list[Any], out: Tensor) -> None:
         raise runtime_error(f"logsumexp(): Expected floating point type for result tensor, but got: {out.dtype.torch_name}")
 
 
+def _in_dtype_of_out(input: Tensor, dim: Dims, out: Tensor, dtype: DType) -> Tensor:
+    """`logsumexp` into an `out` of another dtype: PyTorch adds the exponentials in that dtype."""
+    x = input if input.dtype.is_differentiable else to_dtype(input, dtypes.get_default())
+    largest = catalog.function("amax")(x, dim, True)
+    largest = MASKED_FILL(largest, np.isinf(largest.array), 0)
+    total = sum(catalog.function("exp")(x - largest), dim, True, dtype)
+    return to_dtype(catalog.function("log")(total) + largest, dtype)
+
+
+def _logsumexp_out(input: Tensor, dim: Dims, keepdim: bool) -> Out:
+    def check(out: Tensor, result: Tensor) -> None:
+        if out.dtype is not result.dtype and input.array.size:
+            result.array = _in_dtype_of_out(input, dim, out, out.dtype).array.reshape(result.array.shape)
+            result.dtype = out.dtype
+
+    return Out(lower=None, inspect=_check_floating, shape=lambda _: None if dim or keepdim or not input.array.size else (), check=check)
+
+
 def _check_sum(values: list[Any], out: Tensor) -> None:
     """`nansum` computes in the dtype of `out`, which has to be that of floats where the tensor's is."""
-    if values[0].dtype.is_differentiable and not out.dtype.is_differentiable:
-        raise not_implemented("nansum_cpu", out.dtype)
+    input, dim, _, dtype = values
+    if input.dtype.is_floating_point and dtype is out.dtype:
+        wrap_dims(dim, input.array.ndim)
+        if not dtype.is_floating_point and input.array.size:
+            raise not_implemented("nansum_cpu", dtype)
 
 
 def _check_mean(values: list[Any], out: Tensor) -> None:
-    if not values[0].dtype.is_differentiable:
+    input, dim, _, dtype = values
+    if not input.dtype.is_differentiable:
         raise runtime_error("nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors.")
-
-
-def _check_mean_and_sum(values: list[Any], out: Tensor) -> None:
-    _check_mean(values, out)
-    if not (state.enabled and values[0].requires_grad):  # which is refused first
+    wrap_dims(dim, input.array.ndim)
+    if dtype is not out.dtype and not dtype.is_differentiable:
+        return  # an error follows
+    if state.enabled and (input.requires_grad or out.requires_grad):
+        raise no_graph("nansum")
+    if dtype is out.dtype:
         _check_sum(values, out)
+
+
+def _nansum_out(input: Tensor, dim: Dims, keepdim: bool, dtype: DType | None) -> Out:
+    """How `nansum` takes `out`: as `sum` where the dtype of the tensor, or the given one, is that of integers."""
+    if not (dtype or input.dtype).is_differentiable or not input.dtype.is_differentiable:
+        return into_given_dtype(dtype)
+    how: Any = {"own_dtype": True, "memory": "unchecked", "adds": True}
+    return Out(_GIVEN, first=True, **how) if dtype else Out(inspect=_check_sum, **how)
 
 
 _GIVEN = "nansum: provided dtype must match dtype of result. Got {out} and {result}."
@@ -260,15 +310,12 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
             values[-1] = out.dtype
 
     lower = "" if len(options) > 1 else "mean.dtype_out(): input types can't be cast to the desired output type {out}"
-    return Out(EXACT if dtype else "", lower=lower, prepare=take_dtype)
+    return Out(EXACT if dtype else "", lower=lower, adds=True, inspect=take_dtype, shape=shape_of_real)
 
 
 #: how sums and means without nan take `out`: in its dtype, or in one that the call gives
-_NANSUM = Out(_GIVEN, own_dtype=True, memory="unchecked", prepare=_check_sum)
-_NANSUM_IN = Out(_GIVEN, own_dtype=True, memory="unchecked")
 _MEAN: Any = {"operator": "nansum", "late": True, "own_dtype": True, "memory": "own", "writes": 2}
-_NANMEAN = Out(_GIVEN, **_MEAN, prepare=_check_mean_and_sum)
-_NANMEAN_IN = Out(_GIVEN, **_MEAN, prepare=_check_mean)
+_NANMEAN = Out(_GIVEN, **_MEAN, inspect=_check_mean)
 
 
 FUNCTIONS = (
@@ -308,14 +355,14 @@ FUNCTIONS = (
         doc="Sum that takes nan as 0.",
         ops=(NANSUM,),
         samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
-        out=lambda *values: _NANSUM if values[-1] is None else _NANSUM_IN,
+        out=_nansum_out,
     ),
     Function(
         "nanmean",
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=lambda *values: _NANMEAN if values[-1] is None else _NANMEAN_IN,
+        out=_NANMEAN,
     ),
     Function(
         "sum_to_size",
@@ -334,6 +381,6 @@ FUNCTIONS = (
             Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
         ),
         aliases=("special.logsumexp",),
-        out=Out(lower=None, prepare=_check_floating),
+        out=_logsumexp_out,
     ),
 )

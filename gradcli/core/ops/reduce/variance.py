@@ -17,7 +17,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.checks import Number, wrap_dims
+from gradcli.core.ops.checks import Number, not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.divide_remainder import div
@@ -25,7 +25,7 @@ from gradcli.core.ops.elementwise.exponential import SQRT
 from gradcli.core.ops.elementwise.maximum import clamp
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.common import Dims, count_of, restored, spread
+from gradcli.core.ops.reduce.common import Dims, count_of, restored, shape_of, spread
 from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM
 from gradcli.core.ops.shape.diagonal import diagonal
 from gradcli.core.ops.shape.squeeze import squeeze, unsqueeze
@@ -37,15 +37,19 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
 
-def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
-    """Variance and mean, computed in double precision; over all dimensions PyTorch rounds the mean to the dtype of x first."""
+def _variance(x: Array, dim: Any, correction: float, keepdim: bool, with_mean: bool = False) -> tuple[Array, Array]:
+    """Variance and mean, computed in double precision.
+
+    Where the mean is no result, PyTorch rounds that over all dimensions to the dtype of x first.
+    """
     if x.dtype.kind == "c":
-        parts = [_variance(part, dim, correction, keepdim) for part in (x.real, x.imag)]
-        return parts[0][0] + parts[1][0], parts[0][1] + 1j * parts[1][1]
+        parts = [_variance(part, dim, correction, keepdim, with_mean) for part in (x.real, x.imag)]
+        kind = x.real.dtype  # in which the parts are added up
+        return parts[0][0].astype(kind) + parts[1][0].astype(kind), parts[0][1] + 1j * parts[1][1]
     dims = wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
-    if len(dims) == x.ndim:
+    if len(dims) == x.ndim and not with_mean:
         mean = np.asarray(total(x, axis=dims, keepdims=True) / x.dtype.type(count)).astype(np.float64)
     else:
         mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
@@ -150,7 +154,7 @@ STD = Op(
 
 def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
     def run(x: Array, dim: Any, correction: float, keepdim: bool, _: Any) -> tuple[Array, Array]:
-        variance, mean = _variance(x, dim, correction, keepdim)
+        variance, mean = _variance(x, dim, correction, keepdim, True)
         if not np.isfinite(mean).all():
             mean = _running_mean(x, dim, mean)
         return (np.sqrt(variance) if root else variance).astype(x.real.dtype), mean.astype(x.dtype)
@@ -323,17 +327,25 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 def _variance_out(input: Tensor, *_: Any) -> Out:
     def check(out: Tensor, result: Tensor) -> None:
+        if out.dtype.category < result.dtype.category:
+            return  # an error follows
         if result.array.size == 1 and input.array.size and input.dtype.itemsize == 2 < out.dtype.itemsize:
             raise runtime_error(f"std_var_all: Unsupported dtype {input.dtype.torch_name}")
+        if result.array.size > 1 and input.dtype.is_floating_point and out.dtype.is_complex:
+            raise not_implemented("std_cpu", out.dtype)
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
         """Unless there is one result, it computes in the dtype of `out`."""
-        axes = wrap_dims(values[1], input.array.ndim)
-        several = math.prod(n for axis, n in enumerate(input.array.shape) if axis not in axes) > 1
-        if several and input.dtype.is_floating_point and out.dtype.is_floating_point:
+        if input.dtype.is_floating_point and out.dtype.is_floating_point and several(values):
             values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)
 
-    return Out(memory="unchecked", prepare=take_dtype, check=check)
+    def several(values: list[Any]) -> bool:
+        return math.prod(shape_of(input, values[1], False)) > 1
+
+    def shape(values: list[Any]) -> tuple[int, ...] | None:
+        return shape_of(input, values[1], values[3]) if input.dtype.is_differentiable else None
+
+    return Out(memory="unchecked", inspect=take_dtype, shape=shape, check=check)
 
 
 def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Function:

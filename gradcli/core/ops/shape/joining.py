@@ -135,8 +135,8 @@ def _is_skipped(t: Tensor) -> bool:
     return bool(t.array.shape == (0,))
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors joined along an existing dimension; all other sizes must agree. Raises ValueError, RuntimeError and LimitError."""
+def _first_and_dim(tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
+    """The first tensor that is more than an empty vector, and the dimension counted from 0. Raises ValueError, RuntimeError, IndexError."""
     check_tensors(tensors)
     if not tensors:
         raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
@@ -144,9 +144,18 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if not t.array.ndim:
             raise shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
-    rank = first.array.ndim
     # PyTorch does not look at the dimension where all tensors are empty vectors
-    at = 0 if _is_skipped(first) else wrap_dim(dim, rank)
+    return first, 0 if _is_skipped(first) else wrap_dim(dim, first.array.ndim)
+
+
+def _check_dim(values: list[Any], out: Tensor) -> None:
+    _first_and_dim(values[0], values[1])
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors joined along an existing dimension; all other sizes must agree. Raises ValueError, RuntimeError and LimitError."""
+    first, at = _first_and_dim(tensors, dim)
+    rank = first.array.ndim
     for i, t in enumerate(tensors):
         shape = t.array.shape
         if shape == first.array.shape or _is_skipped(t):
@@ -222,6 +231,12 @@ _V: Any = [1.0, 2.0]
 _W: Any = [3.0, 4.0]
 
 
+def _cat_out(tensors: Sequence[Any], **how: Any) -> Out:
+    """How `cat` takes `out`, which may share memory with empty vectors alone."""
+    empty = all(type(t) is Tensor and _is_skipped(t) for t in tensors)
+    return Out(first=True, overlap="" if empty else "any", **how, **_CAST)
+
+
 def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] = ()) -> Function:
     return Function(
         name,
@@ -230,7 +245,7 @@ def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] =
         samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
         method=False,
         aliases=aliases,
-        out=Out(operator="cat", first=True, overlap="any", **_CAST),
+        out=lambda tensors: _cat_out(tensors, operator="cat"),
     )
 
 
@@ -246,7 +261,7 @@ FUNCTIONS = (
         ),
         method=False,
         aliases=("concat", "concatenate"),
-        out=Out(first=True, overlap="any", **_CAST),
+        out=lambda tensors, dim: _cat_out(tensors, inspect=_check_dim),
     ),
     Function(
         "stack",

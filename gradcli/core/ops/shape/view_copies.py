@@ -210,7 +210,7 @@ def _narrow_out(input: Tensor, *_: Any) -> Out:
     return Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0, silent=True, check=check)
 
 
-def _refuse_graph(outs: Sequence[Tensor], _: Sequence[Tensor]) -> None:
+def _refuse_graph(_: list[Any], outs: Sequence[Tensor]) -> None:
     if state.enabled and any(out.requires_grad for out in outs):
         raise no_graph("unbind_copy")
 
@@ -380,7 +380,7 @@ FUNCTIONS = (
         unbind_copy,
         UNBIND,
         of="unbind",
-        out=_into_parts("unbind_copy_int_out", _refuse_graph, exact=EXACT),
+        out=_into_parts("unbind_copy_int_out", prepare=_refuse_graph, exact=EXACT),
         samples=(Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),),
     ),
     _function(
