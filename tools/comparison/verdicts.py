@@ -76,7 +76,6 @@ _INPUTS = {
     "in single precision": r"\A(?!.*torch\.(?:float64|complex128|b?float16))",
     "with tiny numbers": r"e-(?!0)\d\d",
     "of repeated rows": r"\.expand\((?!1\b)",
-    "with out": r"\bout=",
     "of shared memory": r"\bz = (\w+)\.detach\(\); .*\(.*\b\1\b",
 }
 #: from which share of the largest singular value on a matrix counts as singular, up to the rounding of single precision
@@ -123,9 +122,9 @@ class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
     After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision", "in
-    single precision", "of repeated rows", "with out", "of shared memory", "of singular matrices" or "of dependent columns", for calls of
-    such inputs; "but for signs", for numbers that differ in their signs alone; "but for nan and infinity", for numbers that differ only
-    where both are one of these; or "of an internal assertion", for errors that PyTorch calls its bug.
+    single precision", "of repeated rows", "of shared memory", "of singular matrices" or "of dependent columns", for calls of such inputs;
+    "but for signs", for numbers that differ in their signs alone; "but for nan and infinity", for numbers that differ only where both are
+    one of these; or "of an internal assertion", for errors that PyTorch calls its bug.
     """
 
     names: str
