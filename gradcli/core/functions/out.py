@@ -74,7 +74,7 @@ class Out:
         self.dtype = dtype
         #: whether the dtype of `out` is checked before the arguments
         self.first = first
-        #: whether a missing kernel is found before the dtype of `out` is checked
+        #: whether a missing kernel is found before the dtype of `out` is checked; where memory is unchecked, once `out` has its shape
         self.kernel_first = kernel_first
         #: whether it computes in the dtype of `out`, if the call names none
         self.own_dtype = own_dtype

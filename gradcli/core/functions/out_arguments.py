@@ -227,11 +227,13 @@ class _Call:
             singular = _is_singular(error)
             late = error.code in _AFTER_MEMORY or singular or (error.code in _BY_KERNEL and self.rule.exact == EXACT)
             late = late or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
+            kernel_first = self.rule.kernel_first and error.code is Code.NO_KERNEL
+            late = late and (not kernel_first or self.memory == "unchecked")
             if late and self.autograd != "composed" and self.operands and not refused_first:
                 if not self.rule.late:
                     self.check_memory("first")
                 if error.code is not Code.BROADCAST:
-                    if not (self.rule.kernel_first and error.code is Code.NO_KERNEL):
+                    if not kernel_first:
                         self.check_first(error.code is Code.NO_KERNEL)
                     self.resize_unwritten(implementation, error)
                 if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
@@ -316,7 +318,7 @@ class _Call:
                 return
             results = self.operands[0]
         for field, out, result in self.parts(results):
-            if rule.exact and (not wide or self.out is self.outs):
+            if rule.exact not in ("", SAME) and (not wide or self.out is self.outs):
                 self.check_dtype(out, self.operands[0].dtype if wide and result.dtype is dtypes.float64 else result.dtype, field)
             # PyTorch computes an elementwise result in memory of its own where `out` has another dtype
             apart = self.elementwise and bool(rule.instead) and out.dtype is not result.dtype

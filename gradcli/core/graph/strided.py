@@ -218,18 +218,19 @@ def _parts_back(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_s
     return opened[0]
 
 
-def _of_parts(name: str) -> Op:
+def _of_parts(name: str, saved: str) -> Op:
     """The record of a view of other numbers than the base has."""
     return Op(
         name,
         lambda a, size, stride, offset, input_stride: a,
         "input",
         "size stride offset input_stride",
-        saved="size storage_offset=offset stride",
+        saved=saved,
         input=Rule(_parts_back, "zeros_like(input) with grad at the view's elements"),
         complex=True,
     )
 
 
 #: real parts of complex numbers, and pairs of real numbers as complex ones
-REAL_PARTS, COMPLEX_PAIRS = _of_parts("AsStridedBackward0"), _of_parts("ViewAsComplexBackward0")
+REAL_PARTS = _of_parts("AsStridedBackward0", "size storage_offset=offset stride")
+COMPLEX_PAIRS = _of_parts("ViewAsComplexBackward0", "")

@@ -58,6 +58,7 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
     """Sampling in 2 or 3 dimensions, and the gradients of the image and of the grid, which PyTorch has one node for."""
     name, node = f"grid_sampler_{rank}d", f"GridSampler{rank}DBackward"
     operands, saved = "grad_output input grid", "align_corners grid input interpolation_mode padding_mode"
+    saved_too = f"{saved} grad_output"
 
     def second(run: Callable[..., Array]) -> Op:
         """A derivative in a direction of the grid, which the third derivative would need more for."""
@@ -71,7 +72,7 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         in_single(_spread),
         operands,
         _ATTRS,
-        saved="",
+        saved=saved_too,
         grad_output=Rule(
             lambda xp, grad, grid, attrs: xp.call(sampling, grad, grid, *attrs), "F.grid_sample(grad, grid, mode, padding, align)"
         ),
@@ -86,7 +87,7 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         in_single(_slopes),
         operands,
         _ATTRS,
-        saved="",
+        saved=saved_too,
         grad_output=Rule(
             lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along, grad, grad_output, input, grid, attrs),
             "the derivative of F.grid_sample in the direction grad of the grid",
