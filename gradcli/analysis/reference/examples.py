@@ -211,6 +211,7 @@ _MODULES = {
     "nn.BatchNorm1d": ("nn.BatchNorm1d(2)(tensor([[1., 2.], [3., 6.]]))",),
     "nn.Sequential": ("g = manual_seed(0)", "nn.Sequential(nn.Linear(2, 2), nn.ReLU())(ones(2))"),
     "nn.ModuleList": ("len(nn.ModuleList([nn.ReLU(), nn.Tanh()]))",),
+    "nn.Buffer": ("nn.Buffer(tensor([1., 2.]), persistent=False)",),
     "nn.Parameter": ("nn.Parameter(tensor([1., 2.]))",),
     "nn.Threshold": ("nn.Threshold(0.5, 9.)(tensor([0., 1.]))",),
     "nn.Softmax": ("nn.Softmax(dim=0)(tensor([0., 1.]))",),

@@ -118,6 +118,7 @@ _TYPES = {
     "channels_last": "Images with the channels innermost in memory.",
     "channels_last_3d": "Volumes with the channels innermost in memory.",
     "preserve_format": "The order in memory that the input has.",
+    "nn.Buffer": "A tensor that a module registers as a buffer when it is assigned to one of its attributes.",
     "nn.Parameter": "A leaf that requires grad, and that a module finds among its fields.",
     "nn.Module": "What layers and networks derive from: parameters, modes, state_dict, forward.",
     "nn.ModuleList": "Modules in a list; it is not called.",

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
-from gradcli.core.graph import in_place
 from gradcli.core.ops import operators as core
-from gradcli.core.ops.index.indexing import value_tensor
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
@@ -87,6 +85,9 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
 
 def _set_part(name: str) -> Callable[[Tensor, Value], None]:
     def write(tensor: Tensor, value: Value) -> None:
+        from gradcli.core.graph import in_place
+        from gradcli.core.ops.index.indexing import value_tensor
+
         part = catalog.function(name)(tensor)
         in_place.copy_(part, value_tensor(part, value))
 

@@ -14,6 +14,7 @@ from gradcli.core.ops.layers import (
     convolution,
     embedding_bag,
     fold,
+    grid_sampling,
     interpolation,
     linear,
     lstm_layer,
@@ -93,5 +94,6 @@ FAMILIES = (
     leaky,
     embedding_bag,
     fold,
+    grid_sampling,
 )
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples if s.inputs))

@@ -104,6 +104,7 @@ WITHOUT_SECOND = (
     "torch.ctc_loss",
     "F.multi_margin_loss",
     "F.multilabel_margin_loss",
+    "F.pdist",
     "F.scaled_dot_product_attention(q, k, v)",
     "F.scaled_dot_product_attention(q, k, v, is_causal",
     "F.embedding_bag(tensor([[1, 2], [0, 1]]), w, mode='sum', per_sample_weights",
@@ -127,7 +128,7 @@ def test_second_derivative_agrees_with_central_differences(function: Function, s
     if not isinstance(total, Tensor) or not total.requires_grad:
         grads: Any = [None] * len(inputs)
     elif sample.text.startswith(WITHOUT_SECOND):
-        with pytest.raises(ProgramError, match="_backward is not implemented"):
+        with pytest.raises(ProgramError, match="_backward'? is not implemented"):
             torch_autograd.grad(total, tuple(inputs.values()))
         return
     else:

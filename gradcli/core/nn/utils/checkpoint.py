@@ -90,7 +90,7 @@ def checkpoint(
     preserve_rng_state: Any = True,
     **kwargs: Any,
 ) -> Any:
-    """What the function returns for the arguments. It runs once, or again in the backward pass with `use_reentrant`.
+    """What the function returns for the arguments; with `use_reentrant` it runs again in the backward pass.
 
     Raises ValueError for keyword arguments, `context_fn` and `debug` with `use_reentrant`.
     """
@@ -108,7 +108,7 @@ def checkpoint(
 
 @Routine
 def checkpoint_sequential(functions: Any, segments: Any, input: Any, use_reentrant: Any = None, preserve_rng_state: Any = True) -> Any:
-    """The functions, or the modules of a Sequential, called one after the other, in segments of which all but the last are checkpoints."""
+    """Functions, or modules of a Sequential, called one after the other, as checkpoints of so many segments."""
     steps = list(functions.children_by_name.values()) if isinstance(functions, Module) else list(functions)
     if type(segments) is not int or segments < 1:
         raise ProgramError("ValueError", "checkpoint_sequential() takes a positive number of segments")

@@ -150,8 +150,8 @@ def _logit_record(forward: Callable[..., Any]) -> Pointwise:
         input=Rule(
             _logit_rule,
             "e = -1 if eps is None else eps; low = max(e, 0); "
-            "where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if e < 0 else 0)",
-            "nan outside of [0, 1] without eps",
+            "where((input < low) | (input > 1 - low), nan if e < 0 else 0, grad / (input * (1 - input)))",
+            "nan outside of [0, 1] without eps; a nan gives nan, but 0 where vector code takes it",
         ),
     )
 

@@ -54,6 +54,24 @@ def _unless_nearest(xp: Any, op: Op, *args: Any) -> Any:
     return None if attrs[0] == 1 else xp.call(op, *operands, *attrs)
 
 
+_CALL = (
+    "F.grid_sample({}, {}, ('bilinear', 'nearest', 'bicubic')[interpolation_mode], ('zeros', 'border', 'reflection')[padding_mode], "
+    "align_corners)"
+)
+
+
+def _derivative(call: str, of: str, grad: str = "grad") -> str:
+    """The formula of the gradient that `call`, a function of z, gives for a value of z."""
+    return f"torch.func.vjp(lambda z: {call}, {of})[1]({grad})[0]"
+
+
+def _second(of: str) -> str:
+    """The formula of what the gradient of the grid gives for one of its operands."""
+    names = {"grad_output": "grad_output", "input": "input", "grid": "grid", of: "y"}
+    inner = _derivative(_CALL.format(names["input"], "z"), names["grid"], names["grad_output"])
+    return f"torch.func.vjp(lambda y: {inner}, {of})[1](grad)[0]"
+
+
 def _records(rank: int) -> tuple[Op, Op, Op]:
     """Sampling in 2 or 3 dimensions, and the gradients of the image and of the grid, which PyTorch has one node for."""
     name, node = f"grid_sampler_{rank}d", f"GridSampler{rank}DBackward"
@@ -73,13 +91,11 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         operands,
         _ATTRS,
         saved=saved_too,
-        grad_output=Rule(
-            lambda xp, grad, grid, attrs: xp.call(sampling, grad, grid, *attrs), "F.grid_sample(grad, grid, mode, padding, align)"
-        ),
-        input=Rule(lambda grad: None, "None"),
+        grad_output=Rule(lambda xp, grad, grid, attrs: xp.call(sampling, grad, grid, *attrs), _CALL.format("grad", "grid")),
+        input=Rule(lambda grad: None, "0 * grad"),
         grid=Rule(
             lambda xp, grad, grad_output, grid, attrs: xp.call(of_grid, grad_output, grad, grid, *attrs),
-            "the gradient of the grid, for the image grad",
+            _derivative(_CALL.format("grad", "z"), "grid", "grad_output"),
         ),
     )
     of_grid = Op(
@@ -90,15 +106,15 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         saved=saved_too,
         grad_output=Rule(
             lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along, grad, grad_output, input, grid, attrs),
-            "the derivative of F.grid_sample in the direction grad of the grid",
+            _second("grad_output"),
         ),
         input=Rule(
             lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along_input, grad, grad_output, input, grid, attrs),
-            "the derivative of the gradient of the image in the direction grad of the grid",
+            _second("input"),
         ),
         grid=Rule(
             lambda xp, grad, grad_output, input, grid, attrs: _unless_nearest(xp, along_grid, grad, grad_output, input, grid, attrs),
-            "the derivative of the gradient of the grid in the direction grad of the grid",
+            _second("grid"),
         ),
     )
     sampling = Op(
@@ -110,11 +126,11 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
         jvp=without_jvp(name),
         input=Rule(
             lambda xp, grad, input, grid, attrs: xp.call(of_input, grad, input, grid, *attrs),
-            "grad times the weight of each element, added up for the places that read it",
+            _derivative(_CALL.format("z", "grid"), "input"),
         ),
         grid=Rule(
             lambda xp, grad, input, grid, attrs: xp.call(of_grid, grad, input, grid, *attrs),
-            "grad times the elements times the derivatives of their weights, added up",
+            _derivative(_CALL.format("input", "z"), "grid"),
             "0 where the padding has moved a place, and where it is at an end",
         ),
     )
@@ -214,7 +230,7 @@ AFFINE_GRID = Op(
     "theta",
     "size align_corners dtype",
     saved="align_corners size",
-    theta=Rule(_theta_rule, "(F.affine_grid(eye, size, align_corners).T @ grad).T"),
+    theta=Rule(_theta_rule, _derivative("F.affine_grid(z, size, align_corners)", "theta")),
 )
 
 

@@ -268,7 +268,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, float p=2", pdist),
         doc="The distance of order p of every row from every later one.",
         ops=(PDIST,),
-        samples=(Sample(f"F.pdist({_M})"), Sample(f"F.pdist({_M}, p=3)")),
+        samples=(Sample("F.pdist(x)", None, x=_P), Sample("F.pdist(x, p=3)", None, x=_P)),
         method=False,
         aliases=("nn.functional.pdist",),
     ),
