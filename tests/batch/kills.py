@@ -165,7 +165,7 @@ def disturbed_on_cluster(source: Path, out: Path, moments: int, size: int, rng: 
     victims = ["worker"] * moments + ["scheduler", "client"]
     rng.shuffle(victims)
     # the last ones come when something is left to do
-    order = sorted(((rng.uniform(0, 0.9) * size, victim) for victim in victims), reverse=True)
+    order = sorted(((rng.uniform(0, 0.7) * size, victim) for victim in victims), reverse=True)
     process = None
     with cluster(folder) as made:
         while process is None or process.returncode:
@@ -173,7 +173,7 @@ def disturbed_on_cluster(source: Path, out: Path, moments: int, size: int, rng: 
             process = subprocess.Popen(words, env=ENVIRON)
             told["runs"] += 1
             while process.poll() is None:
-                time.sleep(rng.uniform(0, 0.1))
+                time.sleep(rng.uniform(0, 0.01))
                 if not order or written(out) < order[-1][0]:
                     continue
                 victim = order[-1][1]
