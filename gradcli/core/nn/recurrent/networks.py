@@ -139,7 +139,8 @@ class RNNBase(Module, place="rnn"):
             raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (2, 3):
-            raise shape_error(f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead", "ValueError")
+            what = f"{rank}D tensor" if self.kind == "RNN" else f"{rank}D"
+            raise shape_error(f"{self.kind}: Expected input to be 2D or 3D, got {what} instead", "ValueError")
         for one in states or ():
             if type(one) is not Tensor:
                 raise no_attribute(one, "dim")
