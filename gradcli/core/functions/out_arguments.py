@@ -289,6 +289,8 @@ class _Call:
         if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or elementwise or self.in_place):
             return
 
+        if error.code is Code.NO_KERNEL and len(error.names) < 2:  # nothing tells which dtype has none
+            return
         wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
 
         def regular(value: Any) -> Any:

@@ -230,7 +230,11 @@ def _tangent(
         return SCATTER_REDUCE(own, given, *attrs)  # type: ignore[no-any-return]
     places = xp.plain(index)
     first = Tensor((a.array == out.array).astype(own.array.dtype), own.dtype)
-    second = Tensor((src.array == _at(out.array, dim, places)).astype(given.array.dtype), given.dtype)
+    chosen = _at(out.array, dim, places)
+    try:
+        second = Tensor((src.array == chosen).astype(given.array.dtype), given.dtype)
+    except ValueError:
+        raise broadcast_error(src.array.shape, chosen.shape) from None
     hits = SCATTER_REDUCE(first, second, dim, index, "sum", include_self)
     return SCATTER_REDUCE(own * first, given * second, dim, index, "sum", include_self) / hits  # type: ignore[no-any-return]
 

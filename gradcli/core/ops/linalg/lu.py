@@ -369,8 +369,11 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 def _written(outs: Any, results: Sequence[Tensor]) -> Any:
     """What PyTorch's function, which is in Python, does with `out`: the results are copied into it."""
-    if len(outs) != len(results):
-        raise ProgramError("TypeError", f"expected tuple of {len(results)} elements but got {len(outs)}")
+    count = language.length(outs)
+    if count != len(results):
+        raise ProgramError("TypeError", f"expected tuple of {len(results)} elements but got {count}")
+    if type(outs) is Tensor:
+        raise ProgramError("TypeError", "argument 'out' must be tuple of Tensors, not Tensor")
     for out, result in zip(outs, results, strict=True):
         in_place.copy_(resize_(out, result.array.shape), result)
     return outs
