@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from gradcli.cli.options import Shared
 
-#: a function of how much is done, and a few words to show
-Tell = Callable[[float, str], None]
+#: a function of how much is done, and of what makes a few words to show
+Tell = Callable[[float, Callable[[], str]], None]
 
 #: a bar appears after this many seconds, and is drawn anew after as many
 _AFTER, _REDRAW = 0.5, 0.1
@@ -36,7 +36,7 @@ def progress(total: float | None, shared: Shared, *, remaining: bool = False) ->
     started = drawn = time.monotonic()
     bar: Progress | None = None
 
-    def tell(done: float, words: str) -> None:
+    def tell(done: float, words: Callable[[], str]) -> None:
         nonlocal bar, drawn
         now = time.monotonic()
         if now - started < _AFTER or now - drawn < _REDRAW:
@@ -44,7 +44,7 @@ def progress(total: float | None, shared: Shared, *, remaining: bool = False) ->
         drawn = now
         if bar is None:
             bar = _started(total, shared, remaining)
-        bar.update(bar.task_ids[0], completed=done, words=words, refresh=True)
+        bar.update(bar.task_ids[0], completed=done, words=words(), refresh=True)
 
     try:
         yield tell
@@ -53,7 +53,7 @@ def progress(total: float | None, shared: Shared, *, remaining: bool = False) ->
             bar.stop()
 
 
-def _silent(done: float, words: str) -> None:
+def _silent(done: float, words: Callable[[], str]) -> None:
     """Draw nothing."""
 
 

@@ -25,7 +25,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, after: float 
     monkeypatch.setattr(progress, "_REDRAW", 0.0)
     with progress.progress(4, Shared(**options)) as tell:
         for done in range(5):
-            tell(done, f"{done} of [b]4[/b]")
+            tell(done, lambda done=done: f"{done} of [b]4[/b]")
     return stream.getvalue()
 
 

@@ -108,7 +108,7 @@ def _counter(tell: Tell) -> Callable[[int], None]:
     def watch(more: int) -> None:
         nonlocal given
         given += more
-        tell(given, f"{given:,} answers")
+        tell(given, lambda: f"{given:,} answers")
 
     return watch
 

@@ -52,7 +52,7 @@ def command(
     with progress(1, shared) as tell:
 
         def watch(done: int, total: int) -> None:
-            tell(done / total, f"{done:,} of {total:,} elements")
+            tell(done / total, lambda: f"{done:,} of {total:,} elements")
 
         result = request.session.check(request.expression, vector[0] if vector else None, names, watch)
     if chosen == "table":

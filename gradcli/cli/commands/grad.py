@@ -66,7 +66,7 @@ def _by_rows(request: Request, rows: RowOptions, names: list[str] | None, chosen
     if rows.serve_rows:
         return by_rows.serve(total)
     with progress(None, request.shared) as tell, by_rows.evaluation(request, total, rows, "grad") as evaluate:
-        table = total.gradient(evaluate, lambda count: tell(count, f"{count:,} rows"))
+        table = total.gradient(evaluate, lambda count: tell(count, lambda: f"{count:,} rows"))
     return _finished(request, table, chosen)
 
 

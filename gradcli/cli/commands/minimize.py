@@ -77,13 +77,15 @@ def command(
     check_variables(request)
     sums = hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [summed(request, "only one number can be smallest")])
     with sums, progress(steps, shared) as tell:
-        words_of_step = ""
-        done = 0
+        last: tuple[int, float, float] | None = None
+
+        def told() -> str:
+            return "" if last is None else "{:,} steps  value {:.6g}  gradient norm {:.3g}".format(*last)
 
         def watch(step: int, value: float, norm: float) -> None:
-            nonlocal words_of_step, done
-            done, words_of_step = step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}"
-            tell(step, words_of_step)
+            nonlocal last
+            last = step, value, norm
+            tell(step, told)
 
         if rows.by_rows is not None:
             total = by_rows.prepared(request, rows, names)
@@ -92,7 +94,7 @@ def command(
             with by_rows.evaluation(request, total, rows, "minimize") as evaluate:
                 found = total.minimize(
                     evaluate,
-                    lambda count: tell(done, f"{words_of_step}  {count:,} rows"),
+                    lambda count: tell(last[0] if last else 0, lambda: f"{told()}  {count:,} rows"),
                     method=method,
                     lr=lr,
                     steps=steps,
