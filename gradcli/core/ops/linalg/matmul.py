@@ -16,7 +16,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.products import MM, bmm, check_product, check_tangent_of_view, dot, is_column_major, mm, mv
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand
@@ -146,6 +146,7 @@ def _into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
         left, right, shape = _batches(input, other)
         name, flat = "bmm", (*left.array.shape[:2], right.array.shape[2])
     in_place.resize_to(out, shape)
+    check_tangent_of_view(out, flat)
     made = catalog.function(name)(left, right, out=reshape(out, flat))
     if not np.may_share_memory(made.array, out.array):
         in_place.copy_(out, made if name != "bmm" else reshape(made, shape))  # PyTorch gives only the latter its shape back
@@ -244,6 +245,7 @@ def _chain_into(tensors: Sequence[Tensor], out: Tensor) -> Tensor:
         raise runtime_error(f"multi_dot(): expected out tensor to have dtype {dtype.c_name} but got {out.dtype.c_name}")
     limits.check_elements(math.prod(shape), dtype.itemsize)
     in_place.resize_to(out, shape)
+    check_tangent_of_view(out, (sides[0], sides[-1]))
     view = VIEW(out, (sides[0], sides[-1]))
     catalog.function("mm")(*_chained(ready, sides), out=view)
     return out

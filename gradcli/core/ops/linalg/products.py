@@ -18,6 +18,7 @@ from gradcli.core.ops.checks import refuse_bool, scalar_type_error, size
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.views import infer_size
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -227,6 +228,13 @@ def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
         raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
 
     return f"Tensor input, {tensors}, dtype out_dtype{more} |function", refuse
+
+
+def check_tangent_of_view(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError where the tangent of an `out` that was resized has no view of this shape: PyTorch does not resize it."""
+    moved = None if state.dual is None else state.dual.tangent_of(out)
+    if moved is not None:
+        infer_size(shape, moved.array.size)
 
 
 def exact_out(name: str) -> Callable[..., Out]:

@@ -20,11 +20,11 @@ from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats
-from gradcli.core.ops.linalg.products import vdot
+from gradcli.core.ops.linalg.products import check_tangent_of_view, vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, infer_size, reshape
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -79,16 +79,15 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
     """`kron` with `out`, which is resized first; the product is written into a view of it."""
     a, b, shape = _spread(input, other)
-    before = Tensor(out.array, out.dtype)
+    before, *held = (Tensor(t.array, t.dtype) for t in (out, input, other))
     in_place.resize_to(out, shape)
     pairs = tuple(n for pair in zip(a.array.shape[::2], b.array.shape[1::2], strict=True) for n in pair)
     check_view(out.array, pairs)
-    moved = None if state.dual is None else state.dual.tangent_of(out)
-    if moved is not None:  # which PyTorch does not resize
-        infer_size(pairs, moved.array.size)
+    check_tangent_of_view(out, pairs)
     if out.array is not before.array and not (state.enabled and any(t.requires_grad for t in (a, b, out))):
-        for operand in (a, b):  # which keep their memory here
-            check_overlap(before, operand)
+        copied = out.dtype is dtypes.bfloat16  # views of these are copies here
+        for operand in held if copied else (a, b):  # which keep their memory here
+            check_overlap(before, operand, copied)
     view = UNSAFE_VIEW(out, pairs)
     view.array = out.array.reshape(pairs)
     catalog.function("mul")(a, b, out=view)
