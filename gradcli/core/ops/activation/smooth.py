@@ -155,6 +155,12 @@ def _softplus(x: Any, beta: float, threshold: float) -> Any:
     return np.where(scaled > threshold, x, elementary.log1p(elementary.exp(scaled)) / beta)
 
 
+def _softplus_back(grad: Any, x: Any, beta: float, threshold: float) -> Any:
+    scaled = x * beta
+    z = elementary.exp(scaled)
+    return np.where(scaled > threshold, grad, grad * z / (z + 1))  # nan where z is infinite, as in PyTorch
+
+
 def _softplus_second(xp: Any, grad: Any, grad_output: Any, input: Any, beta: float, threshold: float) -> Any:
     scaled = input * beta
     near = np.less(xp.plain(scaled), threshold).astype(xp.plain(input).dtype)
@@ -165,7 +171,7 @@ def _softplus_second(xp: Any, grad: Any, grad_output: Any, input: Any, beta: flo
 _, SOFTPLUS = activation(
     "Softplus",
     _softplus,
-    lambda grad, x, beta, threshold: np.where(x * beta > threshold, grad, grad * logistic(x * beta)),
+    _softplus_back,
     "beta threshold",
     formula="where(input * beta > threshold, grad, grad * sigmoid(input * beta))",
     note="linear beyond threshold",

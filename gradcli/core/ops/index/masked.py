@@ -165,7 +165,7 @@ def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     expanded_shape(mask, input.array.shape)
     if mask.dtype is dtypes.bool_ and input.dtype is source.dtype:
         places = np.argwhere(np.broadcast_to(mask.array, input.array.shape))
-        if len(places) > source.array.size:  # PyTorch writes what there is before it raises its error
+        if len(places) > source.array.size > 0:  # PyTorch writes what there is before it raises its error
             input.array[tuple(places[: source.array.size].T)] = source.array.reshape(-1)
     return masked_scatter(input, mask, source)
 

@@ -165,8 +165,10 @@ def _grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_
         )
     if rank == 3 and interpolation_mode == 2:
         raise runtime_error("grid_sampler(): bicubic interpolation only supports 4D input")
-    require_floating("grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu", input.dtype)
-    if input.dtype is not grid.dtype:
+    empty = not (input.array.size and grid.array.size)
+    if rank == 3 or not empty:
+        require_floating("grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu", input.dtype)
+    if input.dtype is not grid.dtype and not empty:
         raise scalar_type_error(input.dtype, grid.dtype)
     count = shape[0] * shape[1] * math.prod(places[1:-1])
     limits.check_elements(count, input.dtype.itemsize)

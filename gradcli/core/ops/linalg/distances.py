@@ -132,6 +132,13 @@ _NO_PAIRS = refused(lambda: ProgramError("NotImplementedError", "the derivative 
 PDIST_BACK = Op(
     "PdistBackwardBackward0", _of_pairs_back, "grad input distance", "p", saved="", grad=_NO_PAIRS, input=_NO_PAIRS, distance=_NO_PAIRS
 )
+
+
+def _pdist_rule(xp: Any, grad: Any, input: Any, out: Any, p: float, input_dtype: Any) -> Any:
+    refuse_half("pdist_backward", input_dtype)
+    return xp.call(PDIST_BACK, grad, input, out, p)
+
+
 PDIST = Op(
     "PdistBackward0",
     _of_pairs,
@@ -140,7 +147,7 @@ PDIST = Op(
     jvp=without_jvp("_pdist_forward"),
     saved="p result self",
     input=Rule(
-        lambda xp, grad, input, out, p: xp.call(PDIST_BACK, grad, input, out, p),
+        _pdist_rule,
         "i, j = torch.triu_indices(len(input), len(input), 1); d = input[i] - input[j]; r = d.abs() / out.unsqueeze(-1); "
         "g = (p != 0) * (grad.unsqueeze(-1) * d.sign() * r**(p - 1)).where(d != 0, 0); "
         "torch.zeros_like(input).index_add(0, i, g).index_add(0, j, -g)",

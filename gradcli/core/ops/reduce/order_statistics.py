@@ -276,8 +276,10 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
 
 
 def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
-    compared = with_dimension(lambda own, rank, at: own >= at, input.array.ndim, dim, keepdim)
-    return Out("expected scalar type '{result}' but got '{out}' for {field} output", first=True, compared=compared)
+    rank = input.array.ndim
+    compared = with_dimension(lambda own, rank, at: own >= at, rank, dim, keepdim) if rank else None
+    text = "expected scalar type '{result}' but got '{out}' for {field} output"
+    return Out(text, first=True, compared=compared, silent=not rank)
 
 
 _MEDIANS = Out(
