@@ -371,7 +371,9 @@ def work(name: str, task: str, size: int) -> None:
     run, results = CONTESTANTS[kind, name](task, size)
     held = memory("VmRSS")
     run()
+    run()
     grown = memory("VmHWM") - held
+    run()  # a plan is made of the second call, and holds from the third on
     start = time.perf_counter()
     run()
     count = max(1, int(0.1 / (time.perf_counter() - start)))
@@ -396,11 +398,12 @@ def numbers(size: int) -> Any:
 
 def _own_large(text: str, size: int) -> Contestant:
     run = interpreter()
-    run.run(parser.parse_file(Source("<setup>", "from torch import *\nx = tensor([0.])\n")))
+    setup = f"from torch import *\nx = tensor([0.])\ndef step():\n    x.grad = None\n    ({text}).backward()\n"
+    run.run(parser.parse_file(Source("<setup>", setup)))
     leaf = run.get("x")
     leaf.array = numbers(size)
     leaf.requires_grad = True
-    program = parser.parse_file(Source("<large>", f"x.grad = None\n({text}).backward()\n"))
+    program = parser.parse_file(Source("<large>", "step()\n"))
     return lambda: run.run(program), lambda: leaf.grad.array
 
 

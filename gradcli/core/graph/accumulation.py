@@ -53,10 +53,10 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
                 variable.grad = Tensor(_laid_out(variable, np.asarray(gradient.array)), variable.dtype)
         else:
             # an array that nothing else shares has three references: the walk's, this function's and getrefcount's
-            shared = getrefcount(value) > 3
+            alone = 3
             if type(value) is not np.ndarray:
-                value = np.asarray(value)
-            shared = shared or value.base is not None or not value.flags.writeable
+                value, alone = np.asarray(value), 2  # a chain that is carried out may be let go
+            shared = getrefcount(value) > alone or value.base is not None or not value.flags.writeable
             variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
     if traced:

@@ -13,10 +13,9 @@ do not repeat work without end. The rest of the core may treat a Deferred as an 
 
 from __future__ import annotations
 
-import os
 import weakref
+from collections.abc import Sequence
 from functools import partial
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -26,13 +25,8 @@ from gradcli.core.kernels import Array
 
 #: elements from which on operations wait; fewer are carried out at once: they fit in the cache as they are
 threshold = 1 << 19
-#: elements of one block: a few of them stay in a core's second-level cache, and threads seldom ask for the interpreter lock
-BLOCK = 1 << 16
-#: cores that share the work
-workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-#: blocks for each thread at least: for fewer it costs more to pass the interpreter lock between threads
-_FEWEST = 24
+#: elements of one block: some of them stay in a core's second-level cache, and threads seldom ask for the interpreter lock
+BLOCK = 1 << 17
 #: a chain longer than this is carried out before it grows further
 _DEEPEST = 64
 
@@ -40,14 +34,20 @@ _DEEPEST = 64
 _waiting: dict[int, weakref.ref[Deferred]] = {}
 
 #: reductions of everything that run inside the blocks, with the ufunc that joins the parts
-_FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
+FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
 
-_dtypes: dict[Any, Any] = {}
+_dtypes: dict[Any, np.dtype[Any]] = {}
 
 
-def _where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
+def where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
+    """`out` is `a` where the condition holds, else `b`."""
     np.copyto(out, b)
     np.copyto(out, a, where=condition)
+
+
+def cast_into(a: Any, out: Array) -> None:
+    """`out` is `a` in another dtype."""
+    np.copyto(out, a, casting="unsafe")
 
 
 class Deferred(NDArrayOperatorsMixin):
@@ -107,6 +107,8 @@ class Deferred(NDArrayOperatorsMixin):
         return value.copy() if copy else value
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array_"):  # numpy asks for these before `__array__`, and would refer to this object from then on
+            raise AttributeError(name)
         return getattr(self.force(), name)
 
     def __getitem__(self, index: Any) -> Any:
@@ -123,7 +125,7 @@ class Deferred(NDArrayOperatorsMixin):
         wanted = np.dtype(dtype)
         if options or wanted.kind != "f":
             return self.force().astype(dtype, **options)
-        return Deferred("cast", (self,), self.shape, wanted)
+        return Deferred(cast_into, (self,), self.shape, wanted)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if (
@@ -134,8 +136,8 @@ class Deferred(NDArrayOperatorsMixin):
             and all(_fits(i, self.shape) for i in inputs)
         ):
             return _defer(ufunc, inputs, self.shape)
-        if method == "reduce" and ufunc in _FUSED and len(inputs) == 1 and self.value is None and _of_everything(self, options):
-            total = _run(self, ufunc)
+        if method == "reduce" and ufunc in FUSED and len(inputs) == 1 and is_of_everything(self, options):
+            total = _run(self, ufunc) if self.value is None else reduced(ufunc, self.value)
             return np.reshape(total, (1,) * self.ndim) if options.get("keepdims") else total
         plain = [i.force() if type(i) is Deferred else i for i in inputs]
         if "out" in options:
@@ -224,13 +226,19 @@ def _kind(value: Any) -> Any:
     return kind if kind is float or kind is int or kind is bool else value.dtype
 
 
-def _defer(ufunc: Any, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    operands = tuple(_operand(i) for i in inputs)
+def result_dtype(ufunc: Any, operands: Sequence[Any]) -> np.dtype[Any]:
+    """The dtype of what a function of numpy with one result gives."""
     key = (ufunc, *map(_kind, operands))
     dtype = _dtypes.get(key)
     if dtype is None:
         kinds = tuple(int if k is bool else k for k in key[1:])
         dtype = _dtypes[key] = ufunc.resolve_dtypes((*kinds, None))[-1]
+    return dtype
+
+
+def _defer(ufunc: Any, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    operands = tuple(_operand(i) for i in inputs)
+    dtype = result_dtype(ufunc, operands)
     if not any(type(o) is Deferred or (type(o) is np.ndarray) for o in operands):
         return np.broadcast_to(ufunc(*operands), shape)
     for o in operands:
@@ -243,53 +251,26 @@ def _defer(ufunc: Any, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
 def _defer_where(args: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     operands = tuple(_operand(a) for a in args)
     dtype = np.result_type(*(o.dtype if type(o) is Deferred else o for o in operands[1:]))
-    return Deferred(_where_into, operands, shape, dtype)
+    return Deferred(where_into, operands, shape, dtype)
 
 
-def _of_everything(array: Deferred, options: dict[str, Any]) -> bool:
+def reduced(ufunc: Any, array: Array) -> Any:
+    """The reduction of all elements of a large array, in the order in which a chain is reduced."""
+    if not array.flags.c_contiguous:
+        return ufunc.reduce(array, axis=None)
+    flat, block = array.reshape(-1), BLOCK
+    return ufunc.reduce(np.array([ufunc.reduce(flat[start : start + block]) for start in range(0, array.size, block)]))
+
+
+def is_of_everything(array: Any, options: dict[str, Any]) -> bool:
+    """Whether a reduction with these options is over all dimensions, and without anything else."""
     axis = options.get("axis", 0)
     if any(options.get(name) is not None for name in ("out", "dtype", "initial")) or options.get("where", True) is not True:
         return False
     if axis is None:
         return True
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return len(axes) == array.ndim
-
-
-class _Program:
-    """A chain as a list of steps over numbered places: sources first, then results; results share block buffers."""
-
-    __slots__ = ("sources", "steps", "stored", "places")
-
-    def __init__(self, root: Deferred) -> None:
-        order = _in_order(root)
-        #: flat arrays cut into blocks, by place
-        self.sources: list[tuple[int, Array]] = []
-        #: (function, operands as places or numbers, place of the result, dtype of the result)
-        self.steps: list[tuple[Any, tuple[Any, ...], int, np.dtype[Any]]] = []
-        #: flat arrays that results are written to in full, by place
-        self.stored: dict[int, Array] = {}
-        places: dict[int, int] = {}
-        for node in order:
-            place = places[id(node)] = len(places)
-            if node.value is not None:
-                self.sources.append((place, node.value.reshape(-1)))
-                continue
-            operands = []
-            for o in node.inputs:
-                if type(o) is np.ndarray:
-                    if id(o) not in places:
-                        places[id(o)] = len(places)
-                        self.sources.append((places[id(o)], o.reshape(-1)))
-                    operands.append((places[id(o)],))
-                else:
-                    operands.append((places[id(o)],) if type(o) is Deferred else o)
-            self.steps.append((node.step, tuple(operands), place, node.dtype))
-            node.runs += 1
-            if node.runs > 2 and node is not root:
-                node.value = np.empty(node.shape, node.dtype)
-                self.stored[place] = node.value.reshape(-1)
-        self.places = len(places)
+    return bool(len(axes) == array.ndim)
 
 
 def _in_order(root: Deferred) -> list[Deferred]:
@@ -315,98 +296,50 @@ def _in_order(root: Deferred) -> list[Deferred]:
 
 def _run(root: Deferred, reduction: Any) -> Any:
     """Compute a chain into `root.value`, or reduce it to one number. What has a value then forgets its step and inputs."""
+    from gradcli.core.kernels.block_program import BlockProgram, Reduction, Step  # for large arrays alone
+
     chain = _in_order(root)
-    program = _Program(root)
-    size = root.size
-    last = program.steps[-1][2]
+    places: dict[int, int] = {}
+    #: arrays and numbers by place
+    values: list[Any] = []
+    cut: list[int] = []
+    steps: list[Step] = []
+
+    def place_of(value: Any) -> int:
+        """The place of an operand, which is a flat array or a single number."""
+        at = places.get(id(value))
+        if at is None:
+            at = places[id(value)] = len(values)
+            values.append(value)
+            if type(value) is np.ndarray and value.ndim:
+                cut.append(at)
+                values[at] = value.reshape(-1)
+        return at
+
+    def store(node: Deferred) -> None:
+        """Have the values of a node written to memory."""
+        node.value = np.empty(node.shape, node.dtype)
+        values[places[id(node)]] = node.value.reshape(-1)
+        cut.append(places[id(node)])
+
+    for node in chain:
+        places[id(node)] = len(values)
+        values.append(None)
+        if node.value is not None:
+            values[-1] = node.value.reshape(-1)
+            cut.append(len(values) - 1)
+            continue
+        step = Step(node.step, tuple([place_of(one) for one in node.inputs]), places[id(node)], node.dtype)
+        steps.append(step)
+        node.runs += 1
+        if node.runs > 2 and node is not root:
+            store(node)
+    reductions = [] if reduction is None else [Reduction(reduction, places[id(root)], root.dtype)]
     if reduction is None:
-        value = np.empty(root.shape, root.dtype)
-        program.stored[last] = value.reshape(-1)
-        root.value = value
-    count = -(-size // BLOCK)
-    parts = None if reduction is None else np.empty(count, root.dtype)
-    share = min(workers, count // _FEWEST) or 1
-    if share == 1:
-        _work(program, range(count), size, last, reduction, parts)
-    else:
-        errors: list[BaseException] = []
-        bounds = [count * k // share for k in range(share + 1)]
-
-        def work(k: int) -> None:
-            try:
-                _work(program, range(bounds[k], bounds[k + 1]), size, last, reduction, parts)
-            except BaseException as error:  # raised again in the caller's thread
-                errors.append(error)
-
-        threads = [Thread(target=work, args=(k,)) for k in range(1, share)]
-        for thread in threads:
-            thread.start()
-        work(0)
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
+        store(root)
+    found = BlockProgram(len(values), steps, cut, reductions).run(values, root.size, BLOCK)
     for node in chain:
         if node.value is not None and node.step is not None:
             node.step, node.inputs, node.depth = None, (), 0
             _waiting.pop(id(node), None)
-    if parts is None:
-        return None
-    return _FUSED[reduction].reduce(parts)
-
-
-def _buffers(program: _Program) -> dict[int, int]:
-    """For each result that is not stored, a buffer that is free while it lives."""
-    last_use: dict[int, int] = {}
-    for i, (_, operands, _, _) in enumerate(program.steps):
-        for o in operands:
-            if type(o) is tuple:
-                last_use[o[0]] = i
-    free: dict[np.dtype[Any], list[int]] = {}
-    kinds: dict[int, np.dtype[Any]] = {}
-    chosen: dict[int, int] = {}
-    made = 0
-    for i, (_, operands, place, dtype) in enumerate(program.steps):
-        if place not in program.stored:
-            spare = free.setdefault(dtype, [])
-            if spare:
-                chosen[place] = spare.pop()
-            else:
-                chosen[place] = made
-                kinds[made] = dtype
-                made += 1
-        for o in {o[0] for o in operands if type(o) is tuple}:
-            if last_use[o] == i and o in chosen:
-                free[kinds[chosen[o]]].append(chosen[o])
-    return chosen
-
-
-def _work(program: _Program, blocks: range, size: int, last: int, reduction: Any, parts: Array | None) -> None:
-    """Run the steps over some of the blocks."""
-    chosen = _buffers(program)
-    made: dict[int, Array] = {}
-    for place, number in chosen.items():
-        if number not in made:
-            dtype = next(d for _, _, p, d in program.steps if p == place)
-            made[number] = np.empty(min(BLOCK, size), dtype)
-    values: list[Any] = [None] * program.places
-    sources, steps, stored = program.sources, program.steps, program.stored
-    with np.errstate(all="ignore"):
-        for block in blocks:
-            start = block * BLOCK
-            stop = min(start + BLOCK, size)
-            for place, flat in sources:
-                values[place] = flat[start:stop]
-            for function, operands, place, _ in steps:
-                full = stored.get(place)
-                out = made[chosen[place]][: stop - start] if full is None else full[start:stop]
-                args = [values[o[0]] if type(o) is tuple else o for o in operands]
-                if function == "cast":
-                    np.copyto(out, args[0])
-                elif function is _where_into:
-                    _where_into(*args, out)
-                else:
-                    function(*args, out=out)
-                values[place] = out
-            if parts is not None:
-                parts[block] = reduction.reduce(values[last])
+    return found[0] if found else None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, Axes
+from gradcli.core.kernels import Array, Axes, blocks
 
 _LANES = 8
 _RUNS = 4
@@ -39,6 +39,8 @@ def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     if type(x) is not np.ndarray and x.size <= LARGEST:
         x = np.asarray(x)
     if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+        if x.size >= blocks.threshold and type(x) is np.ndarray and blocks.is_of_everything(x, {"axis": axis}):
+            return np.reshape(blocks.reduced(np.add, x), (1,) * x.ndim) if keepdims else blocks.reduced(np.add, x)
         return _reduce(x, axis=axis, keepdims=keepdims)
     ndim = x.ndim
     if axis is None or ndim < 2:

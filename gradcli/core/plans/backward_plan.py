@@ -32,17 +32,20 @@ class BackwardPlan:
     __slots__ = ("_back", "_blank", "_order", "_places", "_plan", "_together")
 
     def __init__(self, plan: Plan, slots: list[Any]) -> None:
-        self._plan = plan
-        #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
-        self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
-        #: the places of the leaves, in the order in which gradients reach them
-        self._order = [*dict.fromkeys(self._places)]
+        self._begin(plan)
         #: the constants and gradients of the backward pass, whose slots follow those of the forward pass
         self._blank: list[Any] = []
         self._back: tuple[Back, ...] = ()
         #: gradients that leave the plan and are summed together: their places among these, and the shape of the sums
         self._together: list[tuple[list[int], tuple[int, ...]]] = []
         self._number(slots)
+
+    def _begin(self, plan: Plan) -> None:
+        self._plan = plan
+        #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
+        self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
+        #: the places of the leaves, in the order in which gradients reach them
+        self._order = [*dict.fromkeys(self._places)]
 
     def _number(self, found: list[Any]) -> None:
         """Number the slots of the backward steps behind `found`, those of a forward pass, and carry out the steps.
@@ -102,7 +105,7 @@ class BackwardPlan:
         `between` takes gradients away before the backward pass. Raises no error, and leaves all else as it was where it gives None.
         """
         plan = self._plan
-        slots = plan.forward(values)
+        slots = self._forward(values)
         if slots is None:
             return None
         if between is not None:
@@ -136,17 +139,9 @@ class BackwardPlan:
                 return None
         made = plan.results(slots)
         try:
-            found = gradients(self._back, slots + self._blank)
+            totals = self._backward(slots)
         except Exception:  # the ordinary way raises it with its place
             return None
-        for places, shape in self._together:
-            for place, value in zip(places, summation.totals([found[place] for place in places]), strict=True):
-                found[place] = np.asarray(value).reshape(shape)
-        totals: list[Any] = [None] * len(leaves)
-        for place, value in zip(self._places, found, strict=True):
-            known = totals[place]
-            totals[place] = value if known is None else known + value
-        del found, value, known  # so that a leaf may take an array without a copy
         for place in self._order:
             accumulate(leaves[place], totals[place], False)
         if plan.frees:
@@ -155,6 +150,22 @@ class BackwardPlan:
             made[-1].node = plan.node(made, values, [(leaf.sink(), 0) for leaf in leaves], slots)
         made[-1].requires_grad = True
         return made
+
+    def _forward(self, values: Sequence[Any]) -> list[Any] | None:
+        """The slots of the forward pass; None where the plan does not hold."""
+        return self._plan.forward(values)
+
+    def _backward(self, slots: list[Any]) -> list[Any]:
+        """The gradients of the leaves, arrays that nothing else refers to."""
+        found = gradients(self._back, slots + self._blank)
+        for places, shape in self._together:
+            for place, value in zip(places, summation.totals([found[place] for place in places]), strict=True):
+                found[place] = np.asarray(value).reshape(shape)
+        totals: list[Any] = [None] * len(self._plan.outer)
+        for place, value in zip(self._places, found, strict=True):
+            known = totals[place]
+            totals[place] = value if known is None else known + value
+        return totals
 
 
 def _may_be_summed_together(value: Any, shape: tuple[int, ...]) -> bool:

@@ -49,9 +49,9 @@ def make(
     plan can be made.
     """
     try:
-        forward = _Forward(values, occurrences, ran, results, text)
+        forward = Forward(values, occurrences, ran, results, text)
         if forward.nodes:
-            _Backward(forward)
+            Backward(forward)
         return forward.plan
     except NoPlanError:
         return None
@@ -115,14 +115,21 @@ class Slots:
         require(id(value) not in self.slots)  # two names of one tensor cannot be told apart
         self._check_tensor(value)
         self.slots[id(value)] = at
-        self.content.append(value.array)
+        self.content.append(self.given(value.array, at))
         return (value.dtype, value.array.shape, value.array.strides, value.requires_grad)
 
     def _check_tensor(self, tensor: Tensor) -> None:
-        array = tensor.array
-        require(tensor.dtype is self.plan.dtype and type(array) is np.ndarray and array.size <= LARGEST)
-        require(tensor.meta is None or "inference" not in tensor.meta)
+        require(tensor.dtype is self.plan.dtype and (tensor.meta is None or "inference" not in tensor.meta))
+        self.check_array(tensor.array)
+
+    def check_array(self, array: Any) -> None:
+        """Raise NoPlanError for an array that the plan is not for."""
+        require(type(array) is np.ndarray and array.size <= LARGEST)
         self.plan.largest = max(self.plan.largest, array.size)
+
+    def given(self, array: Any, slot: int) -> Any:
+        """The content of the slot of a tensor with a name."""
+        return array
 
     def check_uses(self, occurrences: Sequence[int | None], uses: Counter[int]) -> None:
         """Each tensor must be an operand wherever it stands: where a number is made of one, the number differs next time."""
@@ -173,6 +180,12 @@ class Slots:
             result = ran.op.forward(*arguments)
         except Exception as error:
             raise NoPlanError from error
+        self.slots[id(out)] = len(self.content)
+        return (self.result(ran, given, arguments, result), *packed(given), type(result) is not np.ndarray)
+
+    def result(self, ran: Ran, given: list[int], arguments: list[Any], result: Any) -> Any:
+        """Note what a step has given. Its function, which may be a faster one."""
+        out = ran.outs[0]
         array = np.asarray(result)
         same = array.dtype is out.array.dtype and array.shape == out.array.shape and array.strides == out.array.strides
         require(same and type(out.array) is np.ndarray and array.tobytes() == out.array.tobytes())
@@ -180,9 +193,8 @@ class Slots:
             self.views[len(self.content)] = (self._base(ran.inputs, given[0]), ran.op)
         else:
             require(not any(type(one) is np.ndarray and np.may_share_memory(array, one) for one in arguments))
-        self.slots[id(out)] = len(self.content)
         self.content.append(out.array)
-        return (_with_scalar(ran.op.forward, arguments, array), *packed(given), type(result) is not np.ndarray)
+        return _with_scalar(ran.op.forward, arguments, array)
 
     def _base(self, inputs: Sequence[Any], slot: int) -> int:
         """The slot of the tensor that a view is of, which must be that of a name, whose version is checked."""
@@ -191,7 +203,7 @@ class Slots:
         return base
 
 
-class _Forward(Slots):
+class Forward(Slots):
     """Makes the forward steps."""
 
     def __init__(
@@ -281,10 +293,14 @@ def _is_alone(needs: tuple[tuple[int, int], ...]) -> bool:
     return len(needs) == 2 and needs[0] == (op_node.GRAD, 0)
 
 
-class _Backward:
+class Backward:
     """Makes the templates of the nodes, and the steps of the backward pass, which are carried out once for gradients of 1."""
 
-    def __init__(self, forward: _Forward) -> None:
+    #: the namespace of the rules, and what they give
+    xp: Any = numeric
+    arrays: Any = (np.ndarray, np.generic)
+
+    def __init__(self, forward: Forward) -> None:
         self.forward = forward
         self.plan = forward.plan
         #: by the slot of its output, the number of a node; by the slot of a name, the number of an outer edge
@@ -370,6 +386,8 @@ class _Backward:
         self.plan.exposed = sum(slot < names or slot in named for slot in kept)
         #: the values of the slots of the backward pass
         self.content: list[Any] = [self.forward.content[slot] for slot in self.plan.kept]
+        #: the outer edge of each gradient that leaves the plan, and that gradient
+        self.leaving: list[tuple[int, Any]] = []
 
     def _steps(self) -> None:
         """The backward steps of the nodes, newest first, in the order in which a walk calls the rules."""
@@ -377,17 +395,15 @@ class _Backward:
         self.gradients = [self._new(None) for _ in self.nodes]
         self.plan.root = self.gradients[-1]
         self.content[self.plan.root] = np.ones(self.plan.shape, self.plan.dtype.np)
-        outward: list[int] = []
         steps: list[Back] = []
         for k in range(len(self.nodes) - 1, -1, -1):
             for i, function, needs in self.nodes[k].plan.calls:
                 to = self.templates[k].edges[i]
                 assert to is not None
                 given = [self._argument(k, need, needs) for need in needs]
-                steps.append(self._step(function, given, self.ran[k].inputs[i].array.shape, self.gradients[to] if to >= 0 else -1))
-                if to < 0:
-                    outward.append(-1 - to)
+                steps.append(self._step(function, given, self.ran[k].inputs[i].array.shape, self.gradients[to] if to >= 0 else to))
         self.plan.backward = tuple(steps)
+        outward = [edge for edge, _ in self.leaving]
         self.plan.outward = None if outward == list(range(len(self.outer))) else tuple(outward)
         for slot in self.gradients:
             self.content[slot] = None
@@ -398,20 +414,22 @@ class _Backward:
         return len(self.content) - 1
 
     def _step(self, function: Any, given: list[int], shape: tuple[int, ...], to: int) -> Back:
-        """The step of one rule, which is carried out."""
+        """The step of one rule, which is carried out; a negative `to` is -1 - the number of an outer edge."""
         arguments = [self.content[at] for at in given]
         try:
             result = function(*arguments)
             summed = None if result.shape == shape else shape
-            reduced = result if summed is None else numeric.sum_to(result, summed)
+            reduced = result if summed is None else self.xp.sum_to(result, summed)
         except Exception as error:
             raise NoPlanError from error
-        require(isinstance(reduced, np.ndarray | np.generic) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
+        require(isinstance(reduced, self.arrays) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
         if to >= 0:
             known = self.content[to]
             self.content[to] = reduced if known is None else known + reduced
+        else:
+            self.leaving.append((-1 - to, reduced))
         unchanged = len(given) == 1 and result is arguments[0]
-        return (None if unchanged else function, *packed(given), summed, to)
+        return (None if unchanged else function, *packed(given), summed, max(to, -1))
 
     def _number(self, ran: Ran, need: tuple[int, int], needs: tuple[tuple[int, int], ...]) -> int | None:
         """The slot of an argument of a rule that is a number and a leaf; None for any other argument."""
@@ -435,7 +453,7 @@ class _Backward:
         if kind == op_node.OUT:
             return self.places[self.templates[k].slot]
         if kind == op_node.XP:
-            return self._new(numeric)
+            return self._new(self.xp)
         if kind in (op_node.ATTR, op_node.DATA):
             return self._new(node.attrs[at])
         if kind == op_node.ATTRS:

@@ -135,7 +135,7 @@ def _body(node: FunctionDef, inner: Context) -> Run:
     if isinstance(last, Return) and last.value is not None:
         result = inner.expression(last.value)
         statements = statements[:-1]
-    runs = tuple([inner.statement(s) for s in statements])
+    runs = tuple(inner.block(statements))
 
     def run(frame: Frame) -> Any:
         for statement in runs:

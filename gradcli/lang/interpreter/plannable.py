@@ -30,10 +30,11 @@ from gradcli.lang.syntax.nodes import (
 #: functions and methods that only compute: their results depend on nothing but their arguments, and their plain arguments on no tensor
 FUNCTIONS = frozenset(
     {
-        *("abs", "acos", "add", "asin", "atan", "cos", "cosh", "div", "dot", "elu", "erf", "exp", "exp2", "expm1", "gelu", "leaky_relu"),
-        *("log", "log10", "log1p", "log2", "log_softmax", "logsumexp", "matmul", "mean", "mm", "mse_loss", "mul", "mv", "neg", "norm"),
-        *("pow", "reciprocal", "relu", "rsqrt", "selu", "sigmoid", "silu", "sin", "sinh", "softmax", "softplus", "sqrt", "square", "std"),
-        *("sub", "sum", "tan", "tanh", "var"),
+        *("abs", "acos", "add", "asin", "atan", "binary_cross_entropy_with_logits", "clamp", "cos", "cosh", "div", "dot", "elu", "erf"),
+        *("exp", "exp2", "expm1", "gelu", "huber_loss", "l1_loss", "leaky_relu", "log", "log10", "log1p", "log2", "log_softmax"),
+        *("logsigmoid", "logsumexp", "matmul", "maximum", "mean", "minimum", "mish", "mm", "mse_loss", "mul", "mv", "neg", "norm"),
+        *("pow", "reciprocal", "relu", "relu6", "rsqrt", "selu", "sigmoid", "silu", "sin", "sinh", "smooth_l1_loss", "softmax"),
+        *("softplus", "sqrt", "square", "std", "sub", "sum", "tan", "tanh", "var"),
     }
 )
 _OPERATORS = frozenset(("+", "-", "*", "/", "**", "@"))

@@ -204,11 +204,17 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         tries -= 1
         results, ran = watch(lambda: watched(frame))
         occurrences = [*parts.count.values(), *[None] * (len(values) - len(loads))]
-        plan = None if ran is None else making.make(values, occurrences, ran, results)
-        if plan is not None:
-            made: list[Plan | BackwardPlan] = [plan]
-            if ending is not None:
-                made = [*making.with_backward(plan, values), plan]
+        made: list[Plan | BackwardPlan] = []
+        if ran is not None:
+            plan = making.make(values, occurrences, ran, results)
+            if plan is not None:
+                made = [plan] if ending is None else [*making.with_backward(plan, values), plan]
+            elif ending is not None and is_large(values):
+                from gradcli.core.plans import fused_pass
+
+                made = [*fused_pass.make(values, occurrences, ran, results)]
+        del ran
+        if made:
             plans.extend(made)
             del plans[: -KEPT * len(made)]
             if compile_context.plans == "first":
@@ -277,6 +283,11 @@ def load_of(name: Expr, context: Context) -> Run:
         return tensor.grad if type(tensor) is Tensor else tensor
 
     return load
+
+
+def is_large(values: Sequence[Any]) -> bool:
+    """Whether one of the values is a tensor that is too large for steps on whole arrays."""
+    return any(type(value) is Tensor and value.array.size > making.LARGEST for value in values)
 
 
 def may_be_planned(value: Any) -> bool:

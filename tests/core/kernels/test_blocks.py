@@ -11,7 +11,7 @@ import pytest
 from gradcli.core.autograd import backward, tensor_state
 from gradcli.core.functions import catalog
 from gradcli.core.graph import in_place
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import block_program, blocks
 from gradcli.core.ops import operators
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -22,7 +22,7 @@ function = catalog.function
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(blocks, "threshold", 100)
     monkeypatch.setattr(blocks, "BLOCK", 64)
-    monkeypatch.setattr(blocks, "_FEWEST", 1)
+    monkeypatch.setattr(block_program, "SHARE", 1)
     yield
     blocks.settle()
 
@@ -53,10 +53,10 @@ def test_a_chain_waits_and_its_gradient_is_right() -> None:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     def total() -> Any:
-        monkeypatch.setattr(blocks, "workers", workers)
+        monkeypatch.setattr(block_program, "workers", workers)
         return function("sum")(function("exp")(leaf(5000)) * 3 - 1).array
 
-    monkeypatch.setattr(blocks, "workers", 1)
+    monkeypatch.setattr(block_program, "workers", 1)
     alone = function("sum")(function("exp")(leaf(5000)) * 3 - 1).array
     assert total() == alone
 

@@ -25,7 +25,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _masked(keep: Any, grad: Any) -> Any:
-    return np.where(keep, grad, np.zeros((), np.asarray(grad).dtype))
+    return np.where(keep, grad, np.zeros((), grad.dtype))
 
 
 # --- relu, threshold ---
@@ -146,7 +146,7 @@ HARDSIGMOID = Pointwise(
 
 def _hardswish_gradient(grad: Any, x: Any) -> Any:
     bent = np.where((x < 3) | nan_in_vectors(x, 128), grad * (x / 3 + 0.5), grad)
-    return np.where(x <= -3, np.zeros((), np.asarray(grad).dtype), bent)
+    return np.where(x <= -3, np.zeros((), grad.dtype), bent)
 
 
 def _hardswish_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:

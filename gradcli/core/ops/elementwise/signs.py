@@ -25,7 +25,7 @@ def _sign(x: Any) -> Any:
     """-1, 0 or 1; 0 for nan, which is neither above nor below 0."""
     if x.dtype == bool:
         return x.copy()
-    return np.asarray(np.greater(x, 0), x.dtype) - np.asarray(np.less(x, 0), x.dtype)
+    return np.greater(x, 0).astype(x.dtype) - np.less(x, 0).astype(x.dtype)
 
 
 def _no_sign(x: Any) -> Any:
