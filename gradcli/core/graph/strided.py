@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import owner
+from gradcli.core.kernels.memory_format import address, owner
 from gradcli.errors import ProgramError, runtime_error
 
 #: shape, strides in elements, offset in elements
@@ -23,7 +23,7 @@ def geometry(array: Array, base: Array) -> Geometry:
     """Where a view lies within its base."""
     size = array.itemsize
     # a view of a base without elements may be in other memory
-    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0] if base.size else 0
+    offset = address(array) - address(base) if base.size else 0
     return array.shape, tuple(s // size for s in array.strides), offset // size
 
 

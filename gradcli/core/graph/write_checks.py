@@ -6,7 +6,7 @@ import numpy as np
 
 from gradcli.core.graph.strided import separate
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides, is_dense
+from gradcli.core.kernels.memory_format import address, element_strides, is_dense
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -145,9 +145,9 @@ def check_overlap(tensor: Tensor, operand: Tensor, apart: bool = False) -> None:
     strides = element_strides(a), element_strides(b)
     if not a.size or not b.size or not (is_dense(a.shape, strides[0]) and is_dense(b.shape, strides[1])):
         return
-    if _start(a) >= _start(b) + b.nbytes or _start(b) >= _start(a) + a.nbytes:
+    if address(a) >= address(b) + b.nbytes or address(b) >= address(a) + a.nbytes:
         return
-    if not apart and _start(a) == _start(b) and a.nbytes == b.nbytes and strides[0] == strides[1]:
+    if not apart and address(a) == address(b) and a.nbytes == b.nbytes and strides[0] == strides[1]:
         return
     raise _shared()
 
@@ -179,16 +179,12 @@ def check_order(tensor: Tensor, operand: Tensor, copied: bool = False) -> None:
     A `copied` operand of another shape is broadcast: elements that it shares with the tensor are written with what they are.
     """
     a, b = tensor.array, operand.array
-    if a.ndim == b.ndim and (copied or a.shape == b.shape) and _start(a) <= _start(b):
+    if a.ndim == b.ndim and (copied or a.shape == b.shape) and address(a) <= address(b):
         dims = zip(b.shape, a.strides, b.strides, strict=True)
         if all(n == 1 or s == t or (copied and t == 0) for n, s, t in dims):
             return
     if tensor is not operand and np.shares_memory(a, b):
         raise runtime_error("an in-place operation with an operand that overlaps the written-to tensor is not part of gradcli")
-
-
-def _start(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def check_fits(tensor: Tensor, result: Tensor) -> None:

@@ -43,6 +43,11 @@ def owner(array: Array) -> Array:
     return array
 
 
+def address(array: Any) -> int:
+    """Where the first element of an array lies in memory."""
+    return int(np.asarray(array).__array_interface__["data"][0])
+
+
 def element_strides(array: Array) -> Strides:
     """The strides of an array. numpy keeps none for a new array without elements, which PyTorch lays out in row-major order."""
     if not _has_strides(array):
@@ -263,12 +268,15 @@ def like_operands(result: Array, operands: Sequence[Array]) -> Array:
     return laid_out(result, iterated(shape, operands))
 
 
-def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Array:
+def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """The comparison of two arrays or numbers, laid out as PyTorch's, which decides how a gradient chosen by it lies.
 
     A number is compared in the dtype of the array.
     """
-    return like_operands(np.asarray(compare(x, y)), (np.asarray(x), np.asarray(y)))
+    made = compare(x, y)
+    if not isinstance(made, (np.ndarray, np.generic)):  # an array that is computed later is one in row-major order
+        return made
+    return like_operands(np.asarray(made), (np.asarray(x), np.asarray(y)))
 
 
 def where(condition: Any, x: Any, y: Any) -> Array:

@@ -16,7 +16,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_an_integer, type_error
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.kernels.memory_format import owner
+from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import empty
 from gradcli.core.tensor import dtypes
@@ -31,10 +31,6 @@ from gradcli.lang.values.execution import execution
 _WITHIN = 40
 
 
-def _begin(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
 def data_ptr(tensor: Tensor) -> int:
     """The address of the first element; 0 for a tensor without elements."""
     blocks.settle()
@@ -42,7 +38,7 @@ def data_ptr(tensor: Tensor) -> int:
     if not array.size:
         return 0
     buffer = owner(array)
-    return (execution.addresses.of(buffer) << _WITHIN) + _begin(array) - _begin(buffer)
+    return (execution.addresses.of(buffer) << _WITHIN) + address(array) - address(buffer)
 
 
 class Storage(Scripted):

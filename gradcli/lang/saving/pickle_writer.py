@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.core.calling import mappings
 from gradcli.core.calling.mappings import OrderedDict, SavedState
 from gradcli.core.kernels import Array, blocks, memory_format
-from gradcli.core.kernels.memory_format import owner
+from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -199,7 +199,7 @@ class Writer:
         array = np.asarray(tensor.array)
         key, dtype, base, count = self._storage(array, tensor.dtype)
         step = array.itemsize
-        offset = (array.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // step if array.size else 0
+        offset = (address(array) - address(base)) // step if array.size else 0
         self._global("torch._utils", "_rebuild_tensor_v2")
         self.out += b"(("
         self.save("storage")

@@ -40,7 +40,7 @@ def show(name, t):
 ATOMS = ["x", "w", "c", "s", "b", "x", "w", "(2)", "(0.5)", "k", "(-3)", "x"]
 UNARY = [
     *("{}.exp()", "{}.sigmoid()", "torch.tanh({})", "F.relu({})", "-({})", "({}) ** 2", "({}) ** 3", "{}.sin()", "{}.cos()", "{}.abs()"),
-    *("torch.log({}.abs() + 1)", "({} + 4).sqrt()", "F.softplus({})", "F.silu({})", "F.leaky_relu({}, 0.1)", "F.gelu({})"),
+    *("torch.log({}.abs() + 1)", "({} + 4).sqrt()", "F.softplus({})", "F.silu({})", "F.leaky_relu({}, 0.1)", "{}.clamp(-1, 1)"),
     *("{}.square()", "1 / ({} * {} + 1)", "{}.atan()", "F.mish({})", "F.logsigmoid({})", "{}.sinh()"),
 ]
 PAIRS = ["({} + {})", "({} - {})", "({} * {})", "({} / ({} + 4.5))", "({} + {} * {})"]

@@ -40,9 +40,10 @@ def _with_tensor(chosen: Callable[[Any, Any], Any], step: int = 64) -> Callable[
     """The maximum or minimum with a tensor: of -0 and 0 PyTorch's vector code, which takes `step` bytes at a time, returns the second."""
 
     def choose(x: Any, y: Any) -> Any:
-        made = np.asarray(chosen(x, y))
-        if made.size > elementary.LARGEST:
-            return made
+        found = chosen(x, y)
+        if found.size > elementary.LARGEST:
+            return found
+        made = np.asarray(found)
         zeros = (made == 0) & elementary.in_vectors(made, step, np.asarray(x), np.asarray(y))
         return np.where(zeros & np.equal(x, y), y, made) if zeros.any() else made
 
@@ -66,7 +67,8 @@ def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
 
 def _joined(ufunc: Any, first: Any, second: Any) -> Any:
     """Both conditions in one. PyTorch writes it into the first, which is an error where that one is smaller."""
-    first, second = np.asarray(first), np.asarray(second)
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        return ufunc(first, second)
     if first.shape != second.shape:
         check_into(first, second)
     return ufunc(first, second, out=first)

@@ -9,7 +9,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import element_strides, inner_first, is_in, owner
+from gradcli.core.kernels.memory_format import address, element_strides, inner_first, is_in, owner
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -39,7 +39,7 @@ def _size(input: Tensor, dim: int | None) -> Any:
 def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors are the same view of the same memory."""
     a, b = input.array, tensor.array
-    return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    return a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
 
 
 def _is_ambiguous(array: Array) -> bool:
