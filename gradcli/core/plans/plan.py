@@ -23,7 +23,8 @@ The tensor of a name in between has a `PartNode`, which unfolds with the node of
 
 Where `.backward()` follows the assignments, the plan goes on with its backward steps (`backward_plan.py`): no node is walked through, and
 what results is a graph that has been freed. Large tensors have such plans alone, which work block by block (`fused_pass.py`). Statements
-that write in place while nothing is recorded have plans of their own (`update_plan.py`). All hold only while nobody can see the difference: leaves have no hooks, and what is written to is no view.
+that write in place while nothing is recorded have plans of their own (`update_plan.py`). All hold only while nobody can see the
+difference: leaves have no hooks, and what is written to is no view.
 
 A plan may also hold for other numbers than those that its expression was written with: then they are leaves, and the places of its
 operations are looked up in the text of each evaluation.
