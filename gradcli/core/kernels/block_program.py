@@ -22,7 +22,7 @@ from gradcli.core.kernels import Array
 workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 #: the work of one thread at least, as elements of a sum; for less it costs more to wake it up
-SHARE = 1_500_000
+SHARE = 2_400_000
 #: functions that take about as long as a sum, and how many sums any other function takes
 _QUICK = frozenset((np.add, np.subtract, np.multiply, np.divide, np.negative, np.maximum, np.minimum, np.square, np.abs))
 _SLOW = 6
@@ -115,6 +115,10 @@ def _buffers(steps: Sequence[Step], cut: set[int], reduced: set[int]) -> list[tu
     made: list[tuple[list[int], np.dtype[Any]]] = []
     chosen: dict[int, int] = {}
     for i, step in enumerate(steps):
+        ended = [chosen[place] for place in {*step.operands} if last_use[place] == i and place in chosen]
+        in_place = isinstance(step.function, np.ufunc)  # a function of numpy may write to its operand
+        for number in ended if in_place else ():
+            free[made[number][1]].append(number)
         if step.out not in cut:
             spare = free.setdefault(step.dtype, [])
             if spare:
@@ -123,9 +127,8 @@ def _buffers(steps: Sequence[Step], cut: set[int], reduced: set[int]) -> list[tu
                 chosen[step.out] = len(made)
                 made.append(([], step.dtype))
             made[chosen[step.out]][0].append(step.out)
-        for place in {*step.operands}:
-            if last_use[place] == i and place in chosen:
-                free[made[chosen[place]][1]].append(chosen[place])
+        for number in () if in_place else ended:
+            free[made[number][1]].append(number)
     return made
 
 
