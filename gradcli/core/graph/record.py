@@ -126,6 +126,8 @@ class Op:
     )
     #: whether chains of such operations may run block by block
     elementwise = False
+    #: gives the result from the sum of all elements and their number, where it depends on nothing else
+    of_total: Callable[[Any, int], Any] | None = None
     #: the class of the nodes
     node_type: type[OpNode] = OpNode
     #: the `jvp` of a record that declares none

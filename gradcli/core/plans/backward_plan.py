@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -29,15 +29,17 @@ _LARGE = 256
 class BackwardPlan:
     """The plan of assignments, and of a backward pass from the last result, which has one element. Raises what a step raises."""
 
-    __slots__ = ("_back", "_blank", "_order", "_places", "_plan", "_together")
+    __slots__ = ("_back", "_blank", "_last", "_order", "_places", "_plan", "_together")
 
     def __init__(self, plan: Plan, slots: list[Any]) -> None:
         self._begin(plan)
         #: the constants and gradients of the backward pass, whose slots follow those of the forward pass
         self._blank: list[Any] = []
         self._back: tuple[Back, ...] = ()
-        #: gradients that leave the plan and are summed together: their places among these, and the shape of the sums
-        self._together: list[tuple[list[int], tuple[int, ...]]] = []
+        #: gradients that leave the plan and are summed together: the place of each among these, and the shape of its sum
+        self._together: list[list[tuple[int, tuple[int, ...]]]] = []
+        #: what is summed for the last result, with the last of these; None where it is computed before the backward pass
+        self._last: _Total | None = None
         self._number(slots)
 
     def _begin(self, plan: Plan) -> None:
@@ -61,8 +63,8 @@ class BackwardPlan:
         #: the sums that vary, with what constants give to them first
         begun: dict[int, Any] = {}
         back: list[Back] = []
-        #: by size and shape, the gradients that may be summed together: the places of their steps, and their own
-        groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = {}
+        #: by size, the gradients that may be summed together: the places of their steps and their own, and the shapes of the sums
+        groups: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
         leaving = 0
         for function, first, second, shape, to in plan.backward:
             given = [slots[at] for at in (first if second == -2 else (first,) if second < 0 else (first, second))]
@@ -72,7 +74,7 @@ class BackwardPlan:
             varies = place in begun or not constant.issuperset(given)
             if varies:
                 if shape is not None and place < 0 and _may_be_summed_together(value, shape):
-                    groups.setdefault((value.size, shape), []).append((len(back), leaving))
+                    groups.setdefault(value.size, []).append((len(back), leaving, shape))
                 back.append((function, *packed(given), shape, place))
             elif place < 0:
                 back.append((None, len(content), -1, None, -1))
@@ -88,11 +90,18 @@ class BackwardPlan:
                 constant.add(place)
             result = result if known is None else known + result
             content[place] = result if varies else _constant(result)
-        for (size, shape), places in groups.items():
-            if len(places) > 2 or (len(places) == 2 and size > _LARGE):
-                self._together.append(([own for _, own in places], shape))
-                for step, _ in places:
+        last = _total_of(plan, found)
+        if last is not None:
+            groups[last.size] = groups.pop(last.size, [])  # it comes at the end
+        for size, places in groups.items():
+            is_last = last is not None and size == last.size
+            count = len(places) + is_last
+            if places and (count > 2 or (count == 2 and size > _LARGE)):
+                self._together.append([(own, shape) for _, own, shape in places])
+                for step, _, _ in places:
                     back[step] = (*back[step][:3], None, -1)
+                if is_last:
+                    self._last = last
         self._back = tuple(back)
         for slot in range(start, start + len(plan.blank)):
             if slot not in constant:
@@ -137,11 +146,11 @@ class BackwardPlan:
                 exposed = [slots[i] for i in plan.kept_leaves]
             if not is_quiet(leaf, exposed):
                 return None
-        made = plan.results(slots)
         try:
             totals = self._backward(slots)
         except Exception:  # the ordinary way raises it with its place
             return None
+        made = plan.results(slots)
         for place in self._order:
             accumulate(leaves[place], totals[place], False)
         if plan.frees:
@@ -153,19 +162,49 @@ class BackwardPlan:
 
     def _forward(self, values: Sequence[Any]) -> list[Any] | None:
         """The slots of the forward pass; None where the plan does not hold."""
-        return self._plan.forward(values)
+        if self._last is None:
+            return self._plan.forward(values)
+        slots = self._plan.forward(values, steps=self._plan.steps[:-1])
+        if slots is not None:
+            slots.append(None)
+        return slots
 
     def _backward(self, slots: list[Any]) -> list[Any]:
         """The gradients of the leaves, arrays that nothing else refers to."""
         found = gradients(self._back, slots + self._blank)
-        for places, shape in self._together:
-            for place, value in zip(places, summation.totals([found[place] for place in places]), strict=True):
+        for places in self._together:
+            arrays = [found[place] for place, _ in places]
+            if self._last is not None and places is self._together[-1]:
+                sums = summation.totals([*arrays, slots[self._last.slot]])
+                slots[-1] = np.asarray(self._last.result(sums[-1], self._last.size))
+            else:
+                sums = summation.totals(arrays)
+            for (place, shape), value in zip(places, sums, strict=False):
                 found[place] = np.asarray(value).reshape(shape)
         totals: list[Any] = [None] * len(self._plan.outer)
         for place, value in zip(self._places, found, strict=True):
             known = totals[place]
             totals[place] = value if known is None else known + value
         return totals
+
+
+class _Total(NamedTuple):
+    """A result that is made of the sum of all elements of an array."""
+
+    #: the slot of the array, and its number of elements
+    slot: int
+    size: int
+    #: gives the result from the sum and that number
+    result: Callable[[Any, int], Any]
+
+
+def _total_of(plan: Plan, found: list[Any]) -> _Total | None:
+    """How the last result of a forward pass comes of a sum that can be made after the backward pass; None where it cannot."""
+    slot, result = plan.steps[-1][1], plan.nodes[-1].op.of_total
+    if result is None or len(found) - 1 in plan.kept or not _may_be_summed_together(found[slot], ()):
+        return None
+    last = _Total(slot, found[slot].size, result)
+    return last if np.asarray(result(summation.total(found[slot]), last.size)).tobytes() == found[-1].tobytes() else None
 
 
 def _may_be_summed_together(value: Any, shape: tuple[int, ...]) -> bool:

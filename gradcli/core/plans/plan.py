@@ -197,13 +197,16 @@ class Plan:
             made[-1].requires_grad = True
         return made
 
-    def forward(self, values: Sequence[Any], numbers: Sequence[float] = ()) -> list[Any] | None:
-        """The slots of names, numbers, constants and results; None where the plan does not hold, or a step fails. Raises no error."""
+    def forward(self, values: Sequence[Any], numbers: Sequence[float] = (), steps: Sequence[Step] | None = None) -> list[Any] | None:
+        """The slots of names, numbers, constants and results; None where the plan does not hold, or a step fails. Raises no error.
+
+        `steps` are those to carry out, the first ones or all.
+        """
         slots = self.slots(values, numbers)
         if slots is None:
             return None
         try:
-            for function, first, second, is_scalar in self.steps:
+            for function, first, second, is_scalar in self.steps if steps is None else steps:
                 if second >= 0:
                     result = function(slots[first], slots[second])
                 elif second == -1:

@@ -38,7 +38,15 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
-SUM = Typed(
+
+class _Sum(Typed):
+    """A sum of all elements."""
+
+    __slots__ = ()
+    of_total = staticmethod(lambda total, count: total)
+
+
+SUM = _Sum(
     "SumBackward0",
     lambda x, dtype: add_up(x),
     "input",
@@ -83,6 +91,13 @@ class _Mean(Typed):
         return super().cast(x, dtypes.widened(dtype))
 
 
+class _MeanOfAll(_Mean):
+    """A mean of all elements."""
+
+    __slots__ = ()
+    of_total = staticmethod(lambda total, count: total / count)
+
+
 def _average(x: Array, dims: tuple[int, ...] | None, keepdim: bool, count: int) -> Any:
     """The sum over dimensions (None: all) divided by `count`; without elements it is 0 / 0, which is nan."""
     return add_up(x.astype(np.float32) if x.dtype == np.float16 else x, dims, keepdim) / count
@@ -100,7 +115,7 @@ def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
     return made
 
 
-MEAN = _Mean(
+MEAN = _MeanOfAll(
     "MeanBackward0",
     lambda x, dtype: _average(x, None, False, x.size),
     "input",
