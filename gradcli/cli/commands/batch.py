@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,8 @@ WITHOUT = ("file", "json", "precision")
 _LINE_SHARE = 64
 #: a worker that has grown by this part of the bound on bytes is replaced
 _GROWTH_SHARE = 2
+#: seconds in which a process cannot fill as much memory as would count
+_UNMEASURED = 0.002
 #: to read so many bytes of a request takes no memory that counts
 _SHORT = 1 << 16
 
@@ -159,8 +162,9 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
 
     guard.preload()
 
-    #: the memory that the process held at its start, and after the last answer
+    #: the memory that the process held at its start, and when it was measured last, at `measured` on time.monotonic's clock
     start = held = 0
+    measured = 0.0
     parent = os.getpid()
 
     def prepare() -> None:
@@ -176,7 +180,7 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
         start = held = limits.memory.total()
 
     def work(number: int, line: bytes) -> bytes:
-        nonlocal held
+        nonlocal held, measured
         spoiled = False
         limits.use(bounds)  # not those of the request before
         try:
@@ -197,7 +201,9 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
             ours = error if isinstance(error, GradcliError) else _fault(error)
             text = answers.failure_json(messages.identity(line), number, _steady(ours))
             spoiled = isinstance(ours, InternalFault) or (isinstance(ours, LimitError) and ours.limit in ("time", "bytes"))
-        held = limits.memory.total()
+        now = time.monotonic()
+        if spoiled or now > measured + _UNMEASURED:
+            held, measured = limits.memory.total(), now
         if spoiled or held - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN):
             raise pool.Leave(text.encode())
         return text.encode()
