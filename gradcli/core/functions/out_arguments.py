@@ -13,7 +13,16 @@ from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.out import EXACT, SAME, Out, no_graph
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.core.graph.write_checks import bump, check_memory, check_overlap, check_writable, result_dtype_error, shares_places
+from gradcli.core.graph.write_checks import (
+    bump,
+    check_memory,
+    check_order,
+    check_overlap,
+    check_writable,
+    read_while_written,
+    result_dtype_error,
+    shares_places,
+)
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -206,12 +215,18 @@ class _Call:
         for i, operand in enumerate(self.operands):
             a, b = out.array, operand.array
             if operand is out and a.shape != result.array.shape:
-                raise _read_while_written()
+                raise read_while_written()
             if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
                 continue
             same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any" and not self.rule.adds
             if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
-                raise _read_while_written()
+                raise read_while_written()
+
+    def check_reads(self, out: Tensor) -> None:
+        """Refuse an operand that lies otherwise in the memory of `out`, of a function that takes element by element."""
+        for i, operand in enumerate(self.operands):
+            if self.overlap_of(i) == "partial":
+                check_order(out, operand)
 
     # --- the result ---
 
@@ -264,7 +279,7 @@ class _Call:
             for out in self.outs if self.overlap else ():
                 self.check_memory("resized", out)
             if shared:
-                raise _read_while_written()
+                raise read_while_written()
 
     def evaluated(self, implementation: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What the function gives for these arguments, without a history unless that is copied."""
@@ -411,6 +426,7 @@ class _Call:
             if nowhere:  # numpy does not know where in its memory a view without elements was
                 raise runtime_error("a view without elements that gets some beside an operand is not part of gradcli") from None
             raise
+        self.check_reads(out)
         if self.rule.adds and shares_places(out.array):
             raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
@@ -444,10 +460,6 @@ def _type_name(dtype: DType) -> str:
     """The type of tensors of this dtype as errors have it: of old dtypes that of Python, of others that of C++."""
     name = dtype.torch_name
     return f"CPU{name}Type" if dtype in (dtypes.bool_, dtypes.bfloat16) or dtype.is_complex else f"torch.{name}Tensor"
-
-
-def _read_while_written() -> ProgramError:
-    return runtime_error("an out in the memory of an operand that is read while it is written is not part of gradcli")
 
 
 def _last_operand(result: Tensor) -> Tensor:

@@ -404,7 +404,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (mat @ vec).",
         ADDMV,
         Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),
-        out=Out(EXACT, overlap="partial"),
+        out=Out(EXACT, memory="own", overlap=("partial", "any", "any")),
     ),
     _declared(
         "addr",
