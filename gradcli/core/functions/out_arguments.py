@@ -131,7 +131,7 @@ class _Call:
             self.check_memory("first")
         if rule.resized_first:
             self.check_order(self.out, result)
-            in_place.resize_out(self.out, result)
+            in_place.resize_out(self.out, result, bool(rule.row_major))
         if rule.check is not None:
             rule.check(self.out, result)
         if rule.late:

@@ -74,4 +74,4 @@ def test_the_result_is_written_and_the_tensor_returned(name: str) -> None:
 )
 def test_an_operand_that_is_read_while_it_is_written_is_refused(call: str) -> None:
     with pytest.raises(ProgramError, match="written while the operand is read"):
-        _session([].append).run(Source("refused", f"import torch\nx = torch.ones(3, 3)\ny = torch.eye(3)\n{call}"))
+        _session(lambda _: None).run(Source("refused", f"import torch\nx = torch.ones(3, 3)\ny = torch.eye(3)\n{call}"))
