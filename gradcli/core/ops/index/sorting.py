@@ -288,7 +288,7 @@ def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -
 
 
 def _check_topk(values: list[Any], out: Any) -> None:
-    if _topk_shape(values) is None:
+    if _topk_shape(values) is None or values[0].dtype.is_complex:
         topk(*values)  # which raises the error
 
 

@@ -234,7 +234,14 @@ _W: Any = [3.0, 4.0]
 def _cat_out(tensors: Sequence[Any], **how: Any) -> Out:
     """How `cat` takes `out`, which may share memory with empty vectors alone."""
     empty = all(type(t) is Tensor and _is_skipped(t) for t in tensors)
-    return Out(first=True, overlap="" if empty else "any", **how, **_CAST)
+    return Out(first=True, overlap="" if empty else "any", check=_check_strides, **how, **_CAST)
+
+
+def _check_strides(out: Tensor, made: Tensor) -> None:
+    """Refuse an `out` with another stride of a dimension of size 1, from which PyTorch computes how much it copies."""
+    array = out.array
+    if array.size and array.shape == made.array.shape and array.flags.c_contiguous and not memory_format.is_row_major(array):
+        raise runtime_error("cat into an out with another stride of a dimension of size 1 is not part of gradcli")
 
 
 def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] = ()) -> Function:
