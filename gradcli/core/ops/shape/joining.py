@@ -14,11 +14,11 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
-from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -49,7 +49,26 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     return parts
 
 
-CAT: Op = Op(
+class _Joining(Op):
+    """An operation on tensors of any dtypes, which it converts to the one that they promote to."""
+
+    __slots__ = ()
+
+    def __call__(self, tensors: Sequence[Tensor], *attrs: Any) -> Any:
+        first = tensors[0].dtype
+        if all(t.dtype is first for t in tensors):
+            return super().__call__(tensors, *attrs)
+        dtype = dtypes.result_type(tensors)
+        ready = [Tensor(dtypes.cast(t.array, dtype), dtype) for t in tensors]
+        out = self._wrap(self.forward([t.array for t in ready], *attrs), ready)
+        if state.enabled:
+            self.record(out, tensors, attrs)
+        if state.dual is not None:
+            state.dual.push(self, tensors, attrs, (out,))
+        return out
+
+
+CAT: Op = _Joining(
     "CatBackward0",
     lambda arrays, dim, sizes: _cat(arrays, dim),
     "tensors",
@@ -75,7 +94,7 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [xp.call(SELECT, grad, dim, i) for i in range(len(tensors_shape))]
 
 
-STACK: Op = Op(
+STACK: Op = _Joining(
     "StackBackward0", _stack, "tensors", "dim", saved="dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"), complex=True
 )
 
@@ -105,7 +124,7 @@ def _blocks_rule(xp: Any, grad: Any, heights: Any, widths: Any, tensors_shape: A
     return parts
 
 
-BLOCK_DIAG: Op = Op(
+BLOCK_DIAG: Op = _Joining(
     "BlockDiagBackward0",
     lambda arrays, heights, widths: _diagonal_blocks(arrays),
     "tensors",
@@ -115,15 +134,6 @@ BLOCK_DIAG: Op = Op(
     tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
     complex=True,
 )
-
-
-def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, converted to the dtype that they promote to."""
-    first = tensors[0].dtype
-    if all(t.dtype is first for t in tensors):
-        return list(tensors)
-    dtype = dtypes.result_type(tensors)
-    return [to_dtype(t, dtype) for t in tensors]
 
 
 def _check_result(tensors: Sequence[Tensor]) -> None:
@@ -169,8 +179,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                     "in the list.",
                 )
     _check_result(tensors)
-    ready = _promoted(tensors)
-    return CAT(ready, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+    return CAT(tensors, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in tensors))  # type: ignore[no-any-return]
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -185,7 +194,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
             raise shape_error(text)
     _check_result(tensors)
-    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
+    return STACK(tensors, dim)  # type: ignore[no-any-return]
 
 
 def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
@@ -221,7 +230,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
     widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
     limits.check_elements(sum(heights) * sum(widths), 4)
-    return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
+    return BLOCK_DIAG(tensors, heights, widths)  # type: ignore[no-any-return]
 
 
 _CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError"}
