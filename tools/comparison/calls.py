@@ -165,7 +165,7 @@ def _finish(subject: Subject, number: int, mode: str, made: _Arguments, rng: ran
     positional = list(made.positional)
     own = subject.name.rpartition(".")[2]
     if own.endswith("_") and not own.endswith("__") and positional:
-        copy = "clone()" if rng.random() < 0.8 else "detach()"
+        copy = rng.choices(("clone()", "detach()", "clone()[...]"), (6, 2, 2))[0]
         setup.append(f"z = {positional[0]}.{copy}" if positional[0].isidentifier() else f"z = {positional[0]}")
         positional[0] = "z"
     keywords = [f"**{{'{key}': {value}}}" if iskeyword(key) else f"{key}={value}" for key, value in made.keywords.items()]
