@@ -25,10 +25,9 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 def _cat(arrays: Sequence[Array], dim: int) -> Array:
     rank = max(a.ndim for a in arrays)
-    if rank > 1:
-        arrays = [a for a in arrays if a.ndim == rank]
-    made = np.concatenate(arrays, axis=dim if rank > 1 else 0)
-    if rank > 3 and all(memory_format.suggests_channels_last(a) for a in arrays):
+    joined = [a for a in arrays if a.ndim == rank] if rank > 1 else arrays
+    made = np.concatenate(joined, axis=dim if rank > 1 else 0)
+    if rank > 3 and all(memory_format.suggests_channels_last(a) for a in arrays):  # an empty vector, which is passed over, does not
         return memory_format.laid_out(made, memory_format.channels_last_strides(made.shape))
     if made.flags.c_contiguous:
         return made
