@@ -24,6 +24,7 @@ from gradcli.core.ops.layers.convolution_checks import (
     check_channels,
     check_dtypes,
     check_kernel,
+    check_kernel_of_bias,
     check_not_empty,
     check_onednn,
     check_output,
@@ -261,7 +262,6 @@ def convolution(
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
         check_sizes(sizes, kernel, border, gaps)
-    check_bias(input, bias)
     shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
     if 0 in input.array.shape[:2]:
         factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
@@ -277,6 +277,7 @@ def convolution(
             check_channels(weight)
             check_output(sizes, shape[2:], steps, gaps, extra)
         check_dtypes(input, weight, transposed, gaps)
+    check_kernel_of_bias(input, bias, transposed)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
@@ -337,6 +338,8 @@ def _plain(rank: int) -> Callable[..., Any]:
     name = f"conv{rank}d"
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        if not isinstance(padding, str):
+            check_bias(input, bias)
         x, added = _batched(name, input, rank)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
         if padding == "same":
