@@ -15,8 +15,19 @@ from gradcli.core.functions.function import Callee, Function, InplaceFunction, P
 from tools.comparison import inputs, outs
 from tools.comparison.inputs import Input
 
-#: how a call is observed: gradients of first and second order, a tangent of forward mode, or the values alone
-MODES = ("gradient", "forward", "value")
+#: how a call is observed: gradients of first and second order, a tangent of forward mode, the values alone, or gradients of views that
+#: `backward` adds to, where the results are used twice
+MODES = ("gradient", "forward", "value", "backward")
+#: what the inputs of the last mode are of their leaves
+_VIEWS = (
+    "{} * 1",
+    "{}[...]",
+    "{}.mT.mT",
+    "{}.clone()[...]",
+    "{}.flatten().view({}.shape)",
+    "torch.cat([{}, {}])[:{}.size(0)]",
+    "{}.unbind()[0]",
+)
 
 _BY_NAME: dict[str, tuple[str, ...]] = {
     "reduction": ("'mean'", "'sum'", "'none'", "'no'"),
@@ -109,9 +120,9 @@ def passes_out(subject: Subject, number: int, seed: int) -> random.Random | None
 def make(subject: Subject, number: int, seed: int) -> Call:
     """The call of that number: the same for the same seed, whatever was made before."""
     rng = random.Random(f"{seed} {subject.name} {number}")
-    mode = rng.choices(MODES, (5, 1, 4))[0]
+    mode = rng.choices(MODES, (5, 1, 4, 1))[0]
     of_out = passes_out(subject, number, seed)
-    if of_out and mode == "gradient" and of_out.random() < 0.75:
+    if of_out and mode in ("gradient", "backward") and of_out.random() < 0.75:
         mode = "value"  # most functions refuse `out=` where a gradient is wanted
     call = _without_out(subject, number, mode, rng)
     if of_out is None or "out=" in call.text:
@@ -139,16 +150,22 @@ def _without_out(subject: Subject, number: int, mode: str, rng: random.Random) -
 def _finish(subject: Subject, number: int, mode: str, made: _Arguments, rng: random.Random) -> Call:
     """The texts of the call, with its inputs; what is written into is a copy of an input."""
     dtype = rng.choices(inputs.DTYPES, inputs.ODDS[mode])[0]
+    mixed = rng.random() < 0.1
     leaves, setup = [], []
     for name, value in made.inputs.items():
-        value = value.cast(dtype)
-        if grad := mode == "gradient" and value.dtype in inputs.DIFFERENTIABLE and rng.random() < 0.9:
-            leaves.append(name)
-        setup.append(f"{name} = {value.text(rng, expanded=mode != 'forward')}{'.requires_grad_()' if grad else ''}")
+        value = value.cast(rng.choices(inputs.DTYPES, inputs.ODDS[mode])[0] if mixed else dtype)
+        grad = mode in ("gradient", "backward") and value.dtype in inputs.DIFFERENTIABLE and rng.random() < 0.9
+        viewed = grad and mode == "backward" and value.data.ndim > 1 and rng.random() < 0.5
+        leaf = f"{name}0" if viewed else name
+        if grad:
+            leaves.append(leaf)
+        setup.append(f"{leaf} = {value.text(rng, expanded=mode != 'forward')}{'.requires_grad_()' if grad else ''}")
+        if viewed:
+            setup.append(f"{name} = {rng.choice(_VIEWS).replace('{}', leaf)}")
     positional = list(made.positional)
     own = subject.name.rpartition(".")[2]
     if own.endswith("_") and not own.endswith("__") and positional:
-        copy = "clone()" if rng.random() < 0.8 else "detach()"
+        copy = rng.choices(("clone()", "detach()", "clone()[...]"), (6, 2, 2))[0]
         setup.append(f"z = {positional[0]}.{copy}" if positional[0].isidentifier() else f"z = {positional[0]}")
         positional[0] = "z"
     keywords = [f"**{{'{key}': {value}}}" if iskeyword(key) else f"{key}={value}" for key, value in made.keywords.items()]
@@ -248,7 +265,8 @@ def _value(p: Parameter, made: _Arguments, rng: random.Random) -> str:
     if kind == "ints1":
         kind = rng.choice(("int", "ints"))
     text = rng.choice(_BY_TYPE["Number" if kind == "Operand" else kind])
-    return f"float('{text}')" if text in ("inf", "nan") else text
+    text = f"float('{text}')" if text in ("inf", "nan") else text
+    return f"torch.tensor({text})" if kind in ("Number", "float", "int", "symint", "Operand") and rng.random() < 0.05 else text
 
 
 def _tensor(p: Parameter, made: _Arguments, rng: random.Random) -> str:

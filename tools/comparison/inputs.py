@@ -18,6 +18,7 @@ ODDS = {
     "gradient": (12, 4, 1, 1, 0, 0, 0, 0, 0.2),
     "forward": (8, 3, 0, 0, 0, 0, 0, 0, 0),
     "value": (8, 3, 2, 2, 3, 1, 1, 2, 0.3),
+    "backward": (12, 4, 1, 1, 0, 0, 0, 0, 0),
 }
 DIFFERENTIABLE = ("float32", "float64", "float16", "bfloat16", "complex64")
 _SHAPES = (
@@ -38,6 +39,12 @@ _SHAPES = (
     (1, 2, 3, 3),
     (1, 1),
     (17,),
+    (33,),
+    (129,),
+    (5, 33),
+    (2, 1, 3, 1),
+    (2, 3, 1, 2),
+    (2, 3, 2, 2),
 )
 _ODD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5)
 
@@ -67,7 +74,15 @@ class Input:
     def text(self, rng: random.Random, expanded: bool = True) -> str:
         """An expression for the tensor, most often contiguous, else transposed, sliced or, if it may be, expanded."""
         data = self.data
-        layout = rng.choices(("plain", "transposed", "sliced", "offset", "expanded"), (16, 2, 1, 1, expanded))[0]
+        kinds = ("plain", "transposed", "sliced", "offset", "expanded", "permuted", "narrowed", "channels last")
+        layout = rng.choices(kinds, (16, 2, 1, 1, expanded, 1, 1, 2 * (data.ndim == 4)))[0]
+        if layout == "permuted" and data.ndim > 2:
+            order = rng.sample(range(data.ndim), data.ndim)
+            return f"{self._literal(data.transpose(np.argsort(order)))}.permute({', '.join(map(str, order))})"
+        if layout == "narrowed" and data.ndim >= 1 and data.shape[-1]:
+            return f"{self._literal(np.concatenate([data[..., :1], data, data[..., :1]], -1))}[..., 1:-1]"
+        if layout == "channels last":
+            return f"{self._literal(data)}.to(memory_format=torch.channels_last)"
         if layout == "transposed" and data.ndim >= 2:
             return f"{self._literal(np.swapaxes(data, 0, -1))}.transpose(0, -1)"
         if layout == "sliced" and data.ndim >= 1 and data.shape[-1]:
@@ -116,6 +131,8 @@ def random_input(rng: random.Random, first: Input | None = None) -> Input:
         shape = first.data.shape
         if rng.random() < 0.2:
             shape = shape[rng.randrange(len(shape)) :] if shape else (2,)
+        elif rng.random() < 0.1:  # broadcast along some of the dimensions
+            shape = tuple(1 if rng.random() < 0.5 else n for n in shape)
     return Input(_values(rng, shape))
 
 

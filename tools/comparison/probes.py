@@ -79,6 +79,18 @@ def show_second(seconds, leaves):
         return
     if any(g is not None for g in found):
         fact('second', lambda: found)
+def show_backward(y, leaves):
+    ts = [t for t in flat(y) if t.requires_grad]
+    if not ts or not leaves:
+        return
+    try:
+        sum((t * weights(t)).sum() + t.sin().sum() for t in ts).backward(retain_graph=True)
+        ts[0].sum().backward()
+    except Exception as e:
+        fact('gradient', lambda: type(e).__name__ + ': ' + str(e))
+        return
+    fact('gradient', lambda: [leaf.grad for leaf in leaves])
+    fact('gradient layout', lambda: [leaf.grad is not None and (leaf.grad.dtype, leaf.grad.stride()) for leaf in leaves])
 def tangent(t):
     return forward_ad.unpack_dual(t).tangent
 """
@@ -86,6 +98,7 @@ def tangent(t):
 _EPILOGUE = {
     "gradient": "    show_graph(y)\n    show_gradients(y, [{leaves}])",
     "value": "",
+    "backward": "    show_graph(y)\n    show_backward(y, [{leaves}])",
     "forward": "    fact('tangent', lambda: [tangent(t) for t in flat(y)])",
 }
 

@@ -103,13 +103,23 @@ def _has_singular(inputs: str) -> bool:
     return bool(re.search(_INPUTS["of repeated rows"], inputs)) or any(map(_is_singular, _literal_matrices(inputs)))
 
 
+def _has_equal_values(inputs: str) -> bool:
+    """Whether two singular values of a matrix of the inputs are equal, up to rounding."""
+    found = (np.linalg.svd(m, compute_uv=False) for m in _literal_matrices(inputs))
+    return any(bool((values[..., :-1] - values[..., 1:] <= _SINGULAR * values[..., :1]).any()) for values in found)
+
+
 def _has_dependent_columns(inputs: str) -> bool:
     """Whether the first columns of a matrix of the inputs, as many as it has rows, are dependent up to rounding; or rows by columns."""
     return any(_is_singular(m[..., : min(m.shape[-2:]), : min(m.shape[-2:])]) for m in _literal_matrices(inputs))
 
 
 #: conditions on the matrices of the inputs, and on the texts of PyTorch and of gradcli
-_MATRICES = {"of singular matrices": _has_singular, "of dependent columns": _has_dependent_columns}
+_MATRICES = {
+    "of singular matrices": _has_singular,
+    "of dependent columns": _has_dependent_columns,
+    "of equal singular values": _has_equal_values,
+}
 _TEXTS: dict[str, Callable[[str, str], object]] = {
     "but for signs": lambda theirs, ours: _near(*(NUMBER.sub(_without_sign, text) for text in (theirs, ours))),
     "but for nan and infinity": lambda theirs, ours: _near(*(re.sub(r"-?inf\b", "nan", text) for text in (theirs, ours))),
@@ -122,7 +132,8 @@ class Known:
     """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason.
 
     After it may follow "with nan or infinity", "with huge numbers", "with tiny numbers", "without elements", "in half precision", "in
-    single precision", "of repeated rows", "of shared memory", "of singular matrices" or "of dependent columns", for calls of such inputs;
+    single precision", "of repeated rows", "of shared memory", "of singular matrices", "of equal singular values" or "of dependent columns",
+    for calls of such inputs;
     "but for signs", for numbers that differ in their signs alone; "but for nan and infinity", for numbers that differ only where both are
     one of these; or "of an internal assertion", for errors that PyTorch calls its bug.
     """

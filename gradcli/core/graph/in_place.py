@@ -20,6 +20,7 @@ from gradcli.core.graph.write_checks import (
     check_memory,
     check_order,
     check_overlap,
+    check_unread,
     check_writable,
     expanded,
     resized,
@@ -83,6 +84,8 @@ def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tens
             for operand in operands:
                 if type(operand) is Tensor:
                     check_order(tensor, operand)
+        elif overlap is None:
+            check_unread(tensor, operands)
         return result
 
     return apply(tensor, checked)

@@ -51,12 +51,27 @@ def _window(memory: Array, where: Geometry) -> Array:
     return np.ndarray(shape, memory.dtype, memory, offset * step, tuple(s * step for s in strides))
 
 
+class _Place:
+    """What numpy makes an array of, which keeps the memory of `base`."""
+
+    def __init__(self, base: Array, interface: dict[str, Any]) -> None:
+        self.base = base
+        self.__array_interface__ = interface
+
+
+def nothing_at(base: Array, place: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """A view without elements, `place` bytes behind the first element of `base`, with strides in bytes. numpy's slices have no place."""
+    interface = base.__array_interface__
+    address, read_only = interface["data"]
+    return np.asarray(_Place(base, {**interface, "data": (address + place, read_only), "shape": shape, "strides": strides}))
+
+
 def seen(array: Array, view: Geometry) -> Array:
     """The array's own memory with the given geometry; the caller has checked that it lies within."""
     shape, strides, offset = view
     step = array.itemsize
-    if not array.size and 0 in shape:  # numpy keeps strides 0 of no elements in a view of some elements
-        array, offset = np.zeros(1, array.dtype), 0
+    if 0 in shape:
+        return nothing_at(array, offset * step, shape, tuple(s * step for s in strides))
     start = array.reshape(-1) if array.ndim == 0 else array
     flat = np.lib.stride_tricks.as_strided(
         start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable
@@ -72,12 +87,14 @@ def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> A
     memory = owner(array)
     _, own, offset = geometry(array, memory)
     count = math.prod(shape)
+    if not count:
+        return nothing_at(array, 0, shape, tuple(s * array.itemsize for s in strides))
     flat = seen(memory, ((extent(*own_geometry(memory)[:2]),), (1,), 0))[offset:]
     if flat.size < count:
         if offset or extent(array.shape, own) < flat.size:
             raise runtime_error("a view that is resized to more elements than its memory has is not part of gradcli")
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    return seen(flat[:count] if count else flat, (shape, strides, 0))
+    return seen(flat[:count], (shape, strides, 0))
 
 
 def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from gradcli.core.graph.strided import separate
@@ -173,8 +176,20 @@ def expanded(name: str) -> str:
     )
 
 
+def read_while_written() -> ProgramError:
+    """A refusal: PyTorch would read elements of an operand that it has already written, so that what it computes is by chance."""
+    return runtime_error("an operand in the memory that is written while the operand is read is not part of gradcli")
+
+
+def check_unread(tensor: Tensor, operands: Iterable[Any]) -> None:
+    """Refuse operands that share memory with a tensor that is written to, for an operation that reads elements more than once."""
+    for operand in operands:
+        if type(operand) is Tensor and np.may_share_memory(tensor.array, operand.array) and np.shares_memory(tensor.array, operand.array):
+            raise read_while_written()
+
+
 def check_order(tensor: Tensor, operand: Tensor, copied: bool = False) -> None:
-    """Raise RuntimeError where PyTorch would read elements of an operand that it has already written: what it computes is by chance.
+    """Refuse an operand of which PyTorch, element by element, would read what it has already written.
 
     A `copied` operand of another shape is broadcast: elements that it shares with the tensor are written with what they are.
     """
@@ -183,8 +198,8 @@ def check_order(tensor: Tensor, operand: Tensor, copied: bool = False) -> None:
         dims = zip(b.shape, a.strides, b.strides, strict=True)
         if all(n == 1 or s == t or (copied and t == 0) for n, s, t in dims):
             return
-    if tensor is not operand and np.shares_memory(a, b):
-        raise runtime_error("an in-place operation with an operand that overlaps the written-to tensor is not part of gradcli")
+    if tensor is not operand:
+        check_unread(tensor, (operand,))
 
 
 def check_fits(tensor: Tensor, result: Tensor) -> None:

@@ -11,10 +11,13 @@ elements than a vector loop takes go by the C library's formulas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from gradcli.core.kernels import memory_format
 
 #: beyond this many elements speed counts more than the last bit
 LARGEST = 1 << 14
@@ -90,21 +93,18 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
 def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ.
 
-    Where `x` comes of operands that are broadcast, or have gaps, each row is taken apart. Operands of different strides, and those with
-    gaps in a row, are taken by the scalar code.
+    `x` comes of `operands`, or is the only one. Rows that do not follow each other in memory are taken one by one; the scalar code takes
+    those with gaps, and all where more than one operand repeats its elements.
     """
-    count = step // x.itemsize
-    full = [operand for operand in operands if operand.shape == x.shape]
-    gaps = any(not operand.flags.forc for operand in full)
-    if len({operand.strides for operand in full}) > 1 or (gaps and full[0].strides[-1] != full[0].itemsize):
+    shape = x.shape
+    inner, strides = memory_format.inner_loop(shape, operands or (x,))
+    if strides.count(1) + (0 in strides) < len(strides):
         return np.False_
-    if gaps or any(operand.size != 1 and operand.shape != x.shape for operand in operands):
-        row = x.shape[-1]
-        return np.broadcast_to(np.arange(row) < row - row % count, x.shape)
-    if not x.flags.forc:
-        return np.False_
-    order = "C" if x.flags.c_contiguous else "F"
-    return (np.arange(x.size) < x.size - x.size % count).reshape(x.shape, order=order)
+    outer_first = inner[::-1]
+    sizes = [shape[d] for d in outer_first]
+    count, row = step // x.itemsize, math.prod(sizes)
+    taken = (np.arange(row) < row - row % count).reshape(sizes).transpose(np.argsort(outer_first))
+    return np.broadcast_to(taken.reshape([n if d in inner else 1 for d, n in enumerate(shape)]), shape)
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

@@ -28,8 +28,8 @@ def fits(x: Any, columns: int) -> bool:
     return isinstance(x, np.ndarray) and x.dtype is _FLOAT32 and 0 < columns <= _LONGEST and 0 < x.size <= columns * _MOST_ROWS
 
 
-def moments(x: Array, eps: float) -> tuple[Array, Array]:
-    """Mean and reciprocal deviation of each row of a matrix, as columns."""
+def moments(x: Array, eps: Any) -> tuple[Array, Array]:
+    """Mean and reciprocal deviation of each row of a matrix, as columns; `eps` is added in its precision."""
     rows, columns = x.shape
     vectors = columns // _LANES
     lanes = x[:, : vectors * _LANES].reshape(rows, vectors, _LANES)
@@ -52,7 +52,7 @@ def moments(x: Array, eps: float) -> tuple[Array, Array]:
         square = fused(difference * difference * share, _single(count), lane_square[:, lane]) + square
         count += vectors
     variance = np.maximum(square / _single(columns), _single(0))
-    return mean[:, None], (_single(1) / np.sqrt(variance + _single(eps)))[:, None]
+    return mean[:, None], (_single(1) / np.sqrt(variance + eps)).astype(_FLOAT32)[:, None]
 
 
 def _product_sum(a: Array, b: Array) -> Array:

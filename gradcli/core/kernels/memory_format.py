@@ -8,6 +8,7 @@ Strides are in elements here; numpy counts bytes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -211,6 +212,18 @@ def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
             return first
     operands = [_broadcast_strides(a, shape) for a in arrays]
     return dense(shape, _inner_first(shape, operands))
+
+
+def inner_loop(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[list[int], list[int]]:
+    """The dimensions that PyTorch walks as one, the innermost first, on arrays that broadcast to `shape`, and the arrays' strides there."""
+    operands = [_broadcast_strides(a, shape) for a in arrays]
+    order = [d for d in _inner_first(shape, operands) if shape[d] != 1]
+    inner = order[:1]
+    for before, d in itertools.pairwise(order):
+        if any(strides[d] != shape[before] * strides[before] for strides in operands):
+            break
+        inner.append(d)
+    return inner, [strides[d] for d in inner[:1] for strides in operands]
 
 
 def empty(shape: tuple[int, ...], strides: Strides, dtype: np.dtype[Any]) -> Array:

@@ -8,8 +8,15 @@ of three that torch uses for kthvalue. They work on a list of positions; `less(a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.kernels import Array
 
 Less = Callable[[int, int], bool]
+#: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
+_EMULATED = 1 << 16
 
 
 def nth_element(order: list[int], nth: int, less: Less) -> None:
@@ -94,6 +101,64 @@ def quickselect(order: list[int], k: int, greater: Less) -> None:
             left = i
         if j >= k:
             right = j - 1
+
+
+def stable_order(x: Array, dim: int, descending: bool) -> Array:
+    """The indices that sort stably along dim; nan is the largest."""
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    # sorting the reversed array and reversing the result keeps equal elements in their order
+    back = np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+    return np.asarray(x.shape[dim] - 1 - back)
+
+
+def comparisons(row: Array) -> tuple[Less, Less]:
+    """`less` and `greater` of the elements at two positions of a row; nan is greater than all numbers."""
+    values = row.tolist()
+
+    def less(i: int, j: int) -> bool:
+        a, b = values[i], values[j]
+        return bool(a < b or (b != b and a == a))
+
+    return less, lambda i, j: less(j, i)
+
+
+def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Array:
+    """The indices that `choose` gives for each row along `dim`: `count` of them, which replace the dimension."""
+    along = np.moveaxis(x, dim, -1)
+    made = np.empty((*along.shape[:-1], count), np.int64)
+    for place in np.ndindex(along.shape[:-1]):
+        made[place] = choose(along[place])
+    return np.moveaxis(made, -1, dim)
+
+
+def has_ties(x: Array, dim: int) -> bool:
+    """Whether equal elements (nan counts as equal to nan) occur along a dimension that is not too long to sort as PyTorch does."""
+    if x.shape[dim] > _EMULATED:
+        return False
+    ordered = np.sort(x, axis=dim)
+    low, high = np.take(ordered, range(x.shape[dim] - 1), dim), np.take(ordered, range(1, x.shape[dim]), dim)
+    return bool((np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any())
+
+
+def _top_of_row(row: Array, k: int, largest: bool, ordered: bool) -> list[int]:
+    less, greater = comparisons(row)
+    before = greater if largest else less
+    order = list(range(len(row)))
+    if k * 64 <= len(row):
+        partial_sort(order, 0, k, len(row), before)
+    else:
+        nth_element(order, k - 1, before)
+        if ordered:
+            sort(order, 0, k - 1, before)
+    return order[:k]
+
+
+def top(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> Array:
+    """The indices of the k largest or smallest elements along dim, in order or as they are found."""
+    if has_ties(x, dim) or (not ordered and x.shape[dim] <= _EMULATED):
+        return rows(x, dim, k, lambda row: _top_of_row(row, k, largest, ordered))
+    return np.take(stable_order(x, dim, largest), range(k), dim)
 
 
 def _partition_pivot(order: list[int], first: int, last: int, less: Less) -> int:

@@ -75,7 +75,7 @@ class BatchedGenerator(Generator):
     def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
         raise _refused()
 
-    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None) -> Array:
+    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None, largest: Any = None) -> Array:
         raise _refused()
 
 

@@ -383,11 +383,18 @@ class Generator:
             raise runtime_error(UNMET.format("p_in >= 0 && p_in <= 1"))
         return (draw(flat.size) < flat).astype(dtype.np).reshape(size)
 
-    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: DType | None = None) -> Array:
+    def multinomial(
+        self,
+        weights: Array,
+        num_samples: int,
+        replacement: bool = False,
+        dtype: DType | None = None,
+        largest: Callable[[Array, int], Array] = lambda rows, count: np.argsort(-rows, -1, kind="stable")[..., :count],
+    ) -> Array:
         """`torch.multinomial`: int64 indices, `num_samples` for each row of `weights` (1-d or 2-d).
 
-        Without replacement the largest of weight / exponential; with it, a search in the cumulated weights. RuntimeError
-        for weights that are no distribution.
+        Without replacement the `largest` of weight / exponential, which finds them in rows; with it, a search in the cumulated weights.
+        RuntimeError for weights that are no distribution.
         """
         dtype = dtypes.of(weights.dtype) if dtype is None else dtype
         checks.multinomial(weights, num_samples, replacement, dtype)
@@ -403,8 +410,7 @@ class Generator:
             scores = dtypes.cast(weights / times, dtype)
         if num_samples == 1:
             return np.asarray(np.argmax(scores, -1, keepdims=True), np.int64)
-        order: Array = np.argsort(-scores, -1, kind="stable")[..., :num_samples]
-        return order.astype(np.int64)
+        return largest(scores, num_samples)
 
     def _search(self, row: Array, num_samples: int) -> Array:
         """Draws with replacement from one row of weights."""

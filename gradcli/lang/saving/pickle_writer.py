@@ -199,7 +199,7 @@ class Writer:
         array = np.asarray(tensor.array)
         key, dtype, base, count = self._storage(array, tensor.dtype)
         step = array.itemsize
-        offset = (address(array) - address(base)) // step if array.size else 0
+        offset = (address(array) - address(base)) // step if base.size else 0
         self._global("torch._utils", "_rebuild_tensor_v2")
         self.out += b"(("
         self.save("storage")

@@ -301,12 +301,12 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+    return np.where(_below(grad, x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
 
 
-def _below(x: Any) -> Any:
+def _below(grad: Any, x: Any) -> Any:
     """Where the gradient is that of the exponential branch: at 0, below, and in vector code at nan."""
-    return np.less_equal(x, 0) | nan_in_vectors(x, 128)
+    return np.less_equal(x, 0) | nan_in_vectors(x, 128, grad)
 
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -340,7 +340,7 @@ CELU = Pointwise(
 
 
 def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
+    return np.where(_below(grad, out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
 
 
 def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:

@@ -80,15 +80,16 @@ def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -
 # --- hardtanh ---
 
 
-def _unordered(x: Any, *bounds: float) -> Any:
+def _unordered(grad: Any, x: Any, *bounds: float) -> Any:
     """Where PyTorch's vector code makes the gradient 0 because an element or a bound is nan."""
-    return in_vectors(np.asarray(x)) if any(bound != bound for bound in bounds) else nan_in_vectors(x)
+    x = np.asarray(x)
+    return in_vectors(x, 64, np.asarray(grad), x) if any(bound != bound for bound in bounds) else nan_in_vectors(x, 64, grad)
 
 
 _, HARDTANH = activation(
     "Hardtanh",
     lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
-    lambda grad, x, min_val, max_val: _masked(~((x <= min_val) | (x >= max_val) | _unordered(x, min_val, max_val)), grad),
+    lambda grad, x, min_val, max_val: _masked(~((x <= min_val) | (x >= max_val) | _unordered(grad, x, min_val, max_val)), grad),
     "min_val max_val",
     formula="where((input <= min_val) | (input >= max_val), 0 * grad, grad)",
     note="0 at both edges",
@@ -145,7 +146,7 @@ HARDSIGMOID = Pointwise(
 
 
 def _hardswish_gradient(grad: Any, x: Any) -> Any:
-    bent = np.where((x < 3) | nan_in_vectors(x, 128), grad * (x / 3 + 0.5), grad)
+    bent = np.where((x < 3) | nan_in_vectors(x, 128, grad), grad * (x / 3 + 0.5), grad)
     return np.where(x <= -3, np.zeros((), grad.dtype), bent)
 
 
@@ -178,7 +179,7 @@ HARDSHRINK, SOFTSHRINK = (
     activation(
         name,
         forward,
-        lambda grad, x, lambd: _masked(~((x >= -lambd) & (x <= lambd) | _unordered(x, lambd)), grad),
+        lambda grad, x, lambd: _masked(~((x >= -lambd) & (x <= lambd) | _unordered(grad, x, lambd)), grad),
         "lambd",
         formula="where((input >= -lambd) & (input <= lambd), 0 * grad, grad)",
         note="0 at both edges",

@@ -15,7 +15,7 @@ from gradcli.core.functions.function import Function, Overload
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op
 from gradcli.core.graph.write_checks import resized
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, check_no_complex_gradient, check_no_tangent, not_differentiable, recorded
@@ -221,9 +221,16 @@ def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
 
 
 def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Generator | None) -> Tensor:
-    rows = input.array.shape[0] if input.array.ndim > 1 else 1
-    limits.check_elements(rows * max(num_samples, 0), 8)
-    return leaf(source(given).multinomial(np.asarray(input.array), num_samples, replacement, input.dtype), dtypes.int64)
+    count = input.array.shape[0] if input.array.ndim > 1 else 1
+    limits.check_elements(count * max(num_samples, 0), 8)
+    drawn = source(given).multinomial(
+        np.asarray(input.array),
+        num_samples,
+        replacement,
+        input.dtype,
+        lambda rows, count: selection.top(rows, rows.ndim - 1, count, True, True),
+    )
+    return leaf(drawn, dtypes.int64)
 
 
 _GENERATOR = "*, Generator? generator=None"

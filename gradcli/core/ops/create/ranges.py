@@ -73,7 +73,7 @@ def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         raise not_implemented("range_cpu", dtype)
     wanted = dtype or dtypes.get_default()
     for value in (start, end, step):
-        scalar_of(value, wanted)
+        scalar_of(value, wanted if wanted.is_floating_point else dtypes.int64)
     _check_step(start, end, step)
     if not wanted.is_floating_point:
         start, end, step = _whole(start, end, step)

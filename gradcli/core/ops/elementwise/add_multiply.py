@@ -212,7 +212,7 @@ def _lerp(a: Any, b: Any, weight: float) -> Any:
 def _lerp_from_end(a: Any, b: Any, weight: Any) -> Any:
     """`b + (weight - 1) * (b - a)`; PyTorch's scalar code takes the negative of `1 - weight`, which is -0 for the weight 1."""
     difference = b - a
-    vectors = elementary.in_vectors(difference, 64, a, b)
+    vectors = elementary.in_vectors(difference, 64, a, b, *([weight] if isinstance(weight, np.ndarray) else []))
     return elementary.fused(difference, np.where(vectors, weight - 1, -(1 - weight)), b)
 
 

@@ -134,7 +134,7 @@ def _logical(name: str, forward: np.ufunc) -> Function:
 
 
 def _comparison_out(a: Tensor, b: Operand) -> Out:
-    return Out(dtype=dtypes.bool_, check=lambda out, made: _warn_of_complex(out, made, a, b))
+    return Out(dtype=dtypes.bool_, check=lambda out, made: _warn_of_complex(Tensor(made.array, out.dtype), made, a, b))
 
 
 def _warn_of_complex(written: Tensor, made: Tensor, *operands: Operand) -> None:

@@ -104,42 +104,52 @@ SIGMOID = floating(
 
 
 def _logit(x: Any, eps: float | None) -> Any:
-    if eps is not None:
+    if eps is not None and eps >= 0:
         low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
         x = np.where(x < low, low, np.where(x > high, high, x))
     return elementary.log(x / (1 - x))
 
 
-def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
+def _limits(eps: float) -> Any:
+    return eps, 1 - eps
+
+
+def _limits_bfloat(eps: float) -> Any:
+    return dtypes.round_bfloat16(np.asarray(_limits(eps), np.float32))
+
+
+def _logit_gradient(limits: Callable[[float], Any], xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
     recorded = type(input) is Tensor and state.enabled
     if eps is not None and eps < 0 and recorded:
-        held = (xp.plain(input) >= eps) & (xp.plain(input) <= 1 - eps)
+        low, high = limits(eps)
+        held = (xp.plain(input) >= low) & (xp.plain(input) <= high)
         return xp.where(held, grad / (input * scalars.from_number(xp, 1, input)), 0.0)
     given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
-    low = max(given, 0.0)
+    low, high = limits(max(given, 0.0))
     plain = xp.plain(input)
-    inside = (plain >= low) & (plain <= 1 - low)
-    if not recorded:  # the scalar code of PyTorch's kernel looks for numbers outside, which nan is not
-        inside = np.where(elementary.in_vectors(plain, 128), inside, ~((plain < low) | (plain > 1 - low)))
+    inside = (plain >= low) & (plain <= high)
+    if not recorded:  # the scalar code of PyTorch's kernel looks for numbers outside, which nan is not, and takes -0 for 0
+        vectors = elementary.in_vectors(plain, 128, xp.plain(grad), plain)
+        inside = np.where(vectors, inside, ~((plain < low) | (plain > high)))
     inside = memory_format.like_operands(inside, (plain,))
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
     outside = math.nan if given < 0 else 0.0
     slope = input * scalars.from_number(xp, 1, input)
-    if not recorded:  # the scalar code of PyTorch's kernel takes -0 for 0
-        slope = xp.where(elementary.in_vectors(plain, 128), slope, xp.abs(slope))
+    if not recorded:
+        slope = xp.where(vectors, slope, xp.abs(slope))
     return xp.where(inside, grad / slope, outside)
 
 
 def _logit_bfloat(x: Any, eps: float | None) -> Any:
     """`_logit`, rounded to bfloat16 after each step."""
     step = dtypes.round_bfloat16
-    if eps is not None:
-        low, high = step(np.asarray([eps, 1 - eps], np.float32))
+    if eps is not None and eps >= 0:
+        low, high = _limits_bfloat(eps)
         x = np.where(x < low, low, np.where(x > high, high, x))
     return elementary.log(step(x / step(1 - x)))
 
 
-def _logit_record(forward: Callable[..., Any]) -> Pointwise:
+def _logit_record(forward: Callable[..., Any], limits: Callable[[float], Any]) -> Pointwise:
     return Pointwise(
         "LogitBackward0",
         forward,
@@ -148,7 +158,7 @@ def _logit_record(forward: Callable[..., Any]) -> Pointwise:
         kind="float",
         narrow=True,
         input=Rule(
-            _logit_rule,
+            lambda xp, grad, input, eps: _logit_gradient(limits, xp, grad, input, eps),
             "e = -1 if eps is None else eps; low = max(e, 0); "
             "where((input < low) | (input > 1 - low), nan if e < 0 else 0, grad / (input * (1 - input)))",
             "nan outside of [0, 1] without eps; a nan gives nan, but 0 where vector code takes it",
@@ -156,7 +166,7 @@ def _logit_record(forward: Callable[..., Any]) -> Pointwise:
     )
 
 
-LOGIT, _LOGIT_BFLOAT = _logit_record(_logit), _logit_record(_logit_bfloat)
+LOGIT, _LOGIT_BFLOAT = _logit_record(_logit, _limits), _logit_record(_logit_bfloat, _limits_bfloat)
 
 
 def logit(input: Tensor, eps: float | None) -> Tensor:

@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
@@ -282,8 +283,16 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return INDEX_COPY(input, source, dim, watched(index))  # type: ignore[no-any-return]
 
 
+def _index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """`index_copy` for the in-place form, of which PyTorch checks the memory before the arguments."""
+    wrap_dim(dim, input.array.ndim)
+    in_place.check_apart(input, (index, source))
+    return index_copy(input, dim, index, source)
+
+
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _V: Any = [7.0, 8.0]
+_COPIED = "Tensor input, int dim, Tensor index, Tensor source"
 
 
 def _check_dim(values: list[Any], out: Tensor) -> None:
@@ -327,10 +336,11 @@ FUNCTIONS = (
     ),
     Function(
         "index_copy",
-        ("Tensor input, int dim, Tensor index, Tensor source", index_copy),
+        (_COPIED, index_copy),
         doc="A copy with slices of source written at the slices that an index lists.",
         ops=(INDEX_COPY,),
         samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
+        written=((_COPIED, _index_copy_),),
         inplace=True,
         out=shaped_as_input(),
         overlap="any",

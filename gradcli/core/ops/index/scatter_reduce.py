@@ -22,6 +22,7 @@ from gradcli.core.ops.index.gather_scatter import (
     SCATTER_NUMBER,
     check_gather,
     out_of_bounds,
+    out_of_range,
     places_along,
     source_gradient,
 )
@@ -369,7 +370,12 @@ def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
     )
     if len(a) > 1 and index.array.size and not a[at]:
         raise shape_error(f"select(): index 0 out of range for tensor of size {list(a)} at dimension {at}", "IndexError")
-    if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
+    length = a[at] if a else 1
+    # PyTorch fills the places first, of which -1 is the last one
+    bad = None if include_self else out_of_range(index.array, length, -length)
+    if bad is not None:
+        raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}", "IndexError")
+    if index.array.size and not (index.array.min() >= 0 and index.array.max() < length):
         raise out_of_bounds("index out of range in self", "IndexError")
     if input.dtype is dtypes.bool_ and not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)

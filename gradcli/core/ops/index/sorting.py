@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,18 +22,11 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
-#: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
-_EMULATED = 1 << 16
-
 
 def _order(x: Array, dim: int, descending: bool) -> Array:
     """The indices that sort stably along dim; nan is the largest."""
     check_sorting(x)
-    if not descending:
-        return np.argsort(x, axis=dim, kind="stable")
-    # sorting the reversed array and reversing the result keeps equal elements in their order
-    back = np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
-    return np.asarray(x.shape[dim] - 1 - back)
+    return selection.stable_order(x, dim, descending)
 
 
 def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
@@ -44,14 +36,14 @@ def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
     """The indices that sort as PyTorch does: short rows by insertion, which is stable, longer ones by std::sort, which is not."""
-    if x.size and x.shape[dim] > 16 and x.strides[dim] and has_ties(x, dim):
+    if x.size and x.shape[dim] > 16 and x.strides[dim] and selection.has_ties(x, dim):
         check_sorting(x)
-        return rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
+        return selection.rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
     return _order(x, dim, descending)
 
 
 def _sort_row(row: Array, descending: bool) -> list[int]:
-    less, greater = comparisons(row)
+    less, greater = selection.comparisons(row)
     order = list(range(len(row)))
     selection.sort(order, 0, len(row), greater if descending else less)
     return order
@@ -95,56 +87,11 @@ def msort(input: Tensor) -> Tensor:
 # --- selection, with PyTorch's algorithms, which decide about the indices of equal elements ---
 
 
-def comparisons(row: Array) -> tuple[selection.Less, selection.Less]:
-    """`less` and `greater` of the elements at two positions of a row; nan is greater than all numbers."""
-    values = row.tolist()
-
-    def less(i: int, j: int) -> bool:
-        a, b = values[i], values[j]
-        return bool(a < b or (b != b and a == a))
-
-    return less, lambda i, j: less(j, i)
-
-
-def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Array:
-    """The indices that `choose` gives for each row along `dim`: `count` of them, which replace the dimension."""
-    along = np.moveaxis(x, dim, -1)
-    made = np.empty((*along.shape[:-1], count), np.int64)
-    for place in np.ndindex(along.shape[:-1]):
-        made[place] = choose(along[place])
-    return np.moveaxis(made, -1, dim)
-
-
-def has_ties(x: Array, dim: int) -> bool:
-    """Whether equal elements (nan counts as equal to nan) occur along a dimension that is not too long to sort as PyTorch does."""
-    if x.shape[dim] > _EMULATED:
-        return False
-    ordered = np.sort(x, axis=dim)
-    low, high = np.take(ordered, range(x.shape[dim] - 1), dim), np.take(ordered, range(1, x.shape[dim]), dim)
-    return bool((np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any())
-
-
-def _top_of_row(row: Array, k: int, largest: bool, ordered: bool) -> list[int]:
-    less, greater = comparisons(row)
-    before = greater if largest else less
-    order = list(range(len(row)))
-    if k * 64 <= len(row):
-        selection.partial_sort(order, 0, k, len(row), before)
-    else:
-        selection.nth_element(order, k - 1, before)
-        if ordered:
-            selection.sort(order, 0, k - 1, before)
-    return order[:k]
-
-
 def _topk(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> tuple[Array, Array]:
     check_sorting(x)
     if k == 0 or not x.size:
         return of_nothing(x, dim, k)
-    if has_ties(x, dim) or (not ordered and x.shape[dim] <= _EMULATED):
-        index = rows(x, dim, k, lambda row: _top_of_row(row, k, largest, ordered))
-    else:
-        index = np.take(_order(x, dim, largest), range(k), dim)
+    index = selection.top(x, dim, k, largest, ordered)
     return np.take_along_axis(x, index, dim), index
 
 
@@ -166,7 +113,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 def _kth_of_row(row: Array, k: int) -> int:
     order = list(range(len(row)))
-    selection.quickselect(order, k, comparisons(row)[1])
+    selection.quickselect(order, k, selection.comparisons(row)[1])
     return order[k]
 
 
@@ -174,8 +121,8 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
     check_sorting(x)
     if not x.size:
         return of_nothing(x, dim)
-    tied = has_ties(x, dim)
-    index = rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1)) if tied else np.take(_order(x, dim, False), [k - 1], dim)
+    tied = selection.has_ties(x, dim)
+    index = selection.rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1)) if tied else np.take(_order(x, dim, False), [k - 1], dim)
     return np.take_along_axis(x, index, dim), index
 
 
@@ -341,7 +288,7 @@ def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -
 
 
 def _check_topk(values: list[Any], out: Any) -> None:
-    if _topk_shape(values) is None:
+    if _topk_shape(values) is None or values[0].dtype.is_complex:
         topk(*values)  # which raises the error
 
 

@@ -24,6 +24,7 @@ from gradcli.core.ops.layers.convolution_checks import (
     check_channels,
     check_dtypes,
     check_kernel,
+    check_kernel_of_bias,
     check_not_empty,
     check_onednn,
     check_output,
@@ -79,9 +80,18 @@ def _cut(x: Array, padding: Sizes) -> Array:
     return memory_format.contiguous(x[windows.inside(padding, [n - 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])])
 
 
-def _laid_out(made: Array, x: Array, weight: Array) -> Array:
-    """A result as PyTorch lays it out: of images it has channels last where one of both operands has them."""
-    return memory_format.of_images(made, x, weight) if x.ndim == 4 else made
+def _laid_out(made: Array, x: Array, weight: Array, how: Settings) -> Array:
+    """A result as PyTorch lays it out: with channels last where one of both operands has them; of volumes only its library does that."""
+    images = x.ndim == 4 or (x.ndim == 5 and _by_library(x, weight, how))
+    return memory_format.of_images(made, x, weight) if images else made
+
+
+def _by_library(x: Array, weight: Array, how: Settings) -> bool:
+    """Whether PyTorch leaves a convolution of volumes to oneDNN, where it computes in one thread (Convolution.cpp, `use_mkldnn`)."""
+    last = weight.shape[-2:]
+    wide = how.stride != (1, 1, 1) or how.dilation != (1, 1, 1) or len(x) >= 16 or last != (1, 1)
+    much = how.groups > 1 or min(last) > 3 or len(x) > 1 or math.prod(x.shape[:4]) > 20480
+    return bool(x.dtype == np.float32 and wide and much)
 
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
@@ -94,7 +104,7 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
         out += bias.reshape(-1, *(1 for _ in how.stride))
-    return _laid_out(out.astype(dtype, copy=False), first, weight)
+    return _laid_out(out.astype(dtype, copy=False), first, weight, how)
 
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
@@ -106,7 +116,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
         out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
-    return _laid_out(np.asarray(out.astype(dtype, copy=False)), x, weight)
+    return _laid_out(np.asarray(out.astype(dtype, copy=False)), x, weight, how)
 
 
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
@@ -119,7 +129,7 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
     made = made.astype(dtype, copy=False)
     # PyTorch's own code, which is not that for float32, has kernels of one element, and joined ones of one channel, in row-major order
     single = dtype != np.float32 and (math.prod(weight.shape[2:]) == 1 or weight.shape[1] == 1 < how.groups)
-    return memory_format.contiguous(made) if single else _laid_out(made, first, weight)
+    return memory_format.contiguous(made) if single else _laid_out(made, first, weight, how)
 
 
 def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:
@@ -252,7 +262,6 @@ def convolution(
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
         check_sizes(sizes, kernel, border, gaps)
-    check_bias(input, bias)
     shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
     if 0 in input.array.shape[:2]:
         factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
@@ -268,6 +277,7 @@ def convolution(
             check_channels(weight)
             check_output(sizes, shape[2:], steps, gaps, extra)
         check_dtypes(input, weight, transposed, gaps)
+    check_kernel_of_bias(input, bias, transposed)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
@@ -328,6 +338,8 @@ def _plain(rank: int) -> Callable[..., Any]:
     name = f"conv{rank}d"
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        if not isinstance(padding, str):
+            check_bias(input, bias)
         x, added = _batched(name, input, rank)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
         if padding == "same":

@@ -80,6 +80,15 @@ def check_bias(input: Tensor, bias: Tensor | None) -> None:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
 
 
+def check_kernel_of_bias(input: Tensor, bias: Tensor | None, transposed: bool) -> None:
+    """Raise RuntimeError for a bias of another dtype than the input, which transposed convolutions add in the dtype of the input."""
+    if bias is None or bias.dtype is input.dtype:
+        return
+    if transposed and input.array.ndim == 5:
+        raise scalar_type_error(input.dtype, bias.dtype)
+    raise runtime_error("a convolution with a bias of another dtype than the input is not part of gradcli")
+
+
 def check_not_empty(shape: Sequence[int]) -> None:
     """Raise RuntimeError for an input of this shape without elements; PyTorch takes rows as images of height 1."""
     if 0 in shape:

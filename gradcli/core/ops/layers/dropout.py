@@ -43,12 +43,8 @@ def drop(input: Tensor, p: float, train: bool, channels: bool = False, alpha: bo
     if not train or p == 0 or not input.array.size:
         return input
     factor, shift = _noise(input, p, channels, alpha)
-
-    def run(x: Tensor) -> Tensor:
-        product = MUL(x, factor)
-        return product if shift is None else ADD(product, shift)
-
-    return apply(input, run) if in_place else run(input)
+    product = apply(input, lambda x: MUL(x, factor)) if in_place else MUL(input, factor)
+    return product if shift is None else apply(product, lambda x: ADD(x, shift))
 
 
 def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor, Tensor | None]:

@@ -282,12 +282,17 @@ def embedding_bag(
     return _EMBEDDING_BAG(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
 
 
-def _check_types(weight: Tensor, indices: Tensor) -> None:
+def _check_types(weight: Tensor, indices: Tensor, per_sample_weights: Tensor | None) -> None:
     check_indices("embedding_bag", indices)
     if not weight.dtype.is_floating_point:
         raise runtime_error(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
             f"{weight.dtype.tensor_name} instead (while checking arguments for embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise runtime_error(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+            f"{weight.dtype.tensor_name} does not equal {per_sample_weights.dtype.tensor_name} (while checking arguments for embedding_bag)"
         )
 
 
@@ -334,7 +339,7 @@ def _embedding_bag(
         raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
     both = dtypes.promote(indices.dtype, offsets.dtype)
     indices, offsets = (Tensor(t.array.astype(both.np), both) for t in (indices, offsets))
-    _check_types(weight, indices)
+    _check_types(weight, indices, per_sample_weights)
     bags, count = _bags(indices, offsets, include_last_offset)
     # PyTorch has another kernel for tables of single or half precision whose rows lie in one piece
     simple = weight.dtype is not dtypes.float64 and element_strides(weight.array)[1] == 1 and padding_idx is None

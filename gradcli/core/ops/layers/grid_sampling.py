@@ -17,9 +17,9 @@ from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, grid_sampling
 from gradcli.core.kernels.grid_sampling import Settings
-from gradcli.core.ops.checks import require_floating, scalar_type_error, with_method
+from gradcli.core.ops.checks import require_floating, scalar_type_error, size, with_method
 from gradcli.core.ops.linalg.products import BMM
-from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable
 from gradcli.core.ops.shape.transpose import TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -143,7 +143,10 @@ RECORDS = {rank: _records(rank) for rank in (2, 3)}
 def _grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """`torch.grid_sampler`. Raises RuntimeError or NotImplementedError for shapes or dtypes that do not fit."""
     shape, places = list(input.array.shape), list(grid.array.shape)
-    if shape[:1] != places[:1]:
+    check_no_tangent("grid_sampler_2d" if len(shape) == 4 else "grid_sampler_3d", input, grid)
+    for operand in (input, grid):
+        size(operand, 0)
+    if shape[0] != places[0]:
         raise shape_error(
             f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {shape} and grid with "
             f"sizes {places}"

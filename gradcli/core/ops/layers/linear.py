@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import EXACT, Out
-from gradcli.core.graph import in_place
+from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import bump
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
@@ -37,7 +36,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
     if rank == 2:
         return addmm(bias, input, transposed)
-    if not input.array.flags.c_contiguous or bias.array.ndim != 1 or not bias.array.flags.c_contiguous:
+    row = bias.array.ndim == 1 or sum(n != 1 for n in bias.array.shape) == 1
+    if not row or not input.array.flags.c_contiguous or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
         if state.dual is None or state.dual.tangent_of(bias) is None:  # PyTorch adds in place, unless the bias has a tangent
             check_into(made.array, bias.array)
@@ -127,18 +127,17 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return made if bias is None else made + bias
 
 
-def _into_row(out: Tensor, result: Tensor) -> None:
-    """The product of a vector and a matrix is written into `out` as a matrix of one row, which is squeezed then."""
-    if out.dtype is result.dtype:
-        in_place.resize_to(out, (1, *result.array.shape))
-        out.array = out.array[0]
-        bump(out)
-
-
-def _linear_out(input: Tensor, weight: Tensor, bias: Tensor | None) -> Out:
-    if input.array.ndim == 1 and weight.array.ndim == 2 and bias is None:
-        return Out(EXACT, operator="linear", check=_into_row, writes=0)  # of the two writes PyTorch counts one
-    return Out(EXACT, operator="linear")
+def _linear_into(input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    """`linear` with `out`, into which the product is written, and the bias added afterwards. PyTorch counts that as one write."""
+    writes = out.counter().count
+    if bias is not None and input.array.ndim == 2:
+        made = catalog.function("addmm")(bias, input, t(weight), out=out)
+    else:
+        made = catalog.function("matmul")(input, t(weight), out=out)
+        if bias is not None:
+            catalog.function("add")(made, bias, out=made)
+    out.counter().count = writes + 1
+    return made  # type: ignore[no-any-return]
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -152,7 +151,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         namespace="torch.nn.functional",
         method=False,
-        out=_linear_out,
+        out=Out(operator="linear", steps=_linear_into),
     ),
     Function(
         "bilinear",

@@ -207,8 +207,8 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
     for state in states:
         _check_batch(batch, state, (4 if name == "lstm" else 1) * state.array.shape[2], whole)
     gates = _GATES.get(name, 0)
-    if gates and any(weight.array.ndim != 2 or weight.array.shape[0] != gates * states[-1].array.shape[2] for weight in params[:2]):
-        # PyTorch reads beyond them
+    rows = gates * states[-1].array.shape[2]
+    if any(weight.array.ndim != 2 or (gates and weight.array.shape[0] != rows) for weight in params[:2]):  # PyTorch reads beyond them
         raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
 
 

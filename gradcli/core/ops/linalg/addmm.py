@@ -76,6 +76,20 @@ def _rounded_once(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
 _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
 
 
+def _tangent(product: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """The scaled tangents of the tensor and of both factors, each `product` with the other factor; a factor without one has zeros."""
+
+    def jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
+        (_, first, second), (beta, alpha, *_) = inputs, attrs
+        moved, *of_factors = tangents
+        of_first, of_second = (xp.zeros_like(x) if t is None else t for x, t in zip((first, second), of_factors, strict=True))
+        added = _scaled(xp, product(xp, of_first, second), alpha)
+        added = added if moved is None else _scaled(xp, moved, beta) + added
+        return added + _scaled(xp, product(xp, first, of_second), alpha)
+
+    return jvp
+
+
 def _record(grad_fn: str, tensors: str, forward: Callable[..., Array], saved: str | None = None, **rules: Any) -> Op:
     """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
     return Op(grad_fn, forward, f"input {tensors}", "beta alpha", saved=saved, complex=True, input=_INPUT, **rules)
@@ -97,6 +111,7 @@ ADDMM: Op = Op(
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
     saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides=? mat2_sym_sizes mat2_sym_strides=?",
+    jvp=_tangent(lambda xp, a, b: xp.matmul(a, b)),
     input=_INPUT,
     mat1=Rule(
         lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
@@ -122,13 +137,14 @@ ADDMV: Op = _record(
     "AddmvBackward0",
     "mat vec",
     _onto_vector,
+    jvp=_tangent(lambda xp, a, b: xp.call(MV, a, b)),
     mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
 
 
 def _addr_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
-    """The scaled tangents of the three, each with the others as they are."""
+    """The scaled tangents of the three, each with the others as they are; PyTorch leaves out those that are missing."""
     (_, first, second), (beta, alpha) = inputs, attrs
     moved, of_first, of_second = tangents
     parts = [] if moved is None else [_scaled(xp, moved, beta)]
@@ -184,6 +200,7 @@ ADDBMM: Op = _record(
     "batch1 batch2",
     _added_up,
     "batch1 batch2 alpha batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2 beta",
+    jvp=_tangent(lambda xp, a, b: xp.sum(xp.call(BMM, a, b), (0,))),
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(
             xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha
@@ -201,6 +218,7 @@ BADDBMM: Op = _record(
     "BaddbmmBackward0",
     "batch1 batch2",
     _of_batches,
+    jvp=_tangent(lambda xp, a, b: xp.call(BMM, a, b)),
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
         "alpha * (grad @ batch2.mT)",
@@ -404,7 +422,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "beta * input + alpha * (mat @ vec).",
         ADDMV,
         Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),
-        out=Out(EXACT, overlap="partial"),
+        out=Out(EXACT, memory="own", overlap=("partial", "any", "any")),
     ),
     _declared(
         "addr",

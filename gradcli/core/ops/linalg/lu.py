@@ -382,20 +382,19 @@ def _written(outs: Any, results: Sequence[Tensor]) -> Any:
 def _exchanges(packed: Array, pivots: Array) -> Array:
     """The permutation P of each matrix, from as many pivots as it has rows and columns.
 
-    Raises RuntimeError for a pivot that is no row, and for fewer pivots, for which PyTorch reads other memory.
+    Raises RuntimeError for a pivot that is no row, and for other shapes of pivots, for which PyTorch reads or writes other memory.
     """
     *batch, m, n = packed.shape
-    size = pivots.shape[-1] if pivots.ndim else 1
-    if size < min(m, n) or pivots.size < math.prod(batch) * size:
-        raise runtime_error("lu_unpack with fewer pivots than the matrices have rows and columns is not part of gradcli")
-    rows = pivots.reshape(-1)[: math.prod(batch) * size].reshape(*batch, size)
-    read = rows[..., : min(m, n)]
+    pivots = np.atleast_1d(pivots)
+    read = pivots[..., : min(m, n)]
     if packed.size and not ((read >= 1) & (read <= m)).all():
         raise runtime_error(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?",
             Code.AFTER_CHECKS,
         )
-    return lu.permutation(read, m, packed.dtype)
+    if read.shape[-1] < min(m, n) or math.prod(read.shape[:-1]) != math.prod(batch):
+        raise runtime_error("lu_unpack with pivots that are not those of as many matrices is not part of gradcli")
+    return lu.permutation(read.reshape(*batch, min(m, n)), m, packed.dtype)
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:

@@ -252,7 +252,8 @@ def exact_out(name: str) -> Callable[..., Out]:
         if name == "addmm":  # `out` is resized before the tensor is expanded
             at, start = next((i, v) for i, v in enumerate(values) if type(v) is Tensor)
             instead[at] = Tensor(start.array.reshape(-1)[:1].sum(), start.dtype)
-        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap="any", dtype=last, instead=instead)
+        overlap: Any = ("partial", "any", "any") if "add" in name else "any"  # the tensor that is added may be `out`
+        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap=overlap, dtype=last, instead=instead)
 
     return rule
 

@@ -35,7 +35,7 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _singular(a: Array) -> ProgramError:
-    where, _ = first_failure(a, lambda m: np.linalg.solve(m, m))
+    where, _ = first_failure(a, lambda m: (elimination.solve if elimination.fits(m) else np.linalg.solve)(m, m))
     return ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.")
 
 

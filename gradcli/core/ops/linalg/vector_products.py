@@ -14,7 +14,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_overlap
+from gradcli.core.graph.write_checks import check_overlap, check_unread
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
@@ -88,6 +88,7 @@ def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
         copied = out.dtype is dtypes.bfloat16  # views of these are copies here
         for operand in held if copied else (a, b):  # which keep their memory here
             check_overlap(before, operand, copied)
+        check_unread(before, held)
     view = UNSAFE_VIEW(out, pairs)
     view.array = out.array.reshape(pairs)
     catalog.function("mul")(a, b, out=view)

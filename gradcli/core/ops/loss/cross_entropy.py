@@ -23,6 +23,7 @@ from gradcli.core.kernels.summation import total
 from gradcli.core.ops.activation.softmax import log_softmax
 from gradcli.core.ops.checks import require_floating, scalar_type_error, size
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.index.gather_scatter import gather
 from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
@@ -115,12 +116,13 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         ),
         input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(input)"),
     )
-    loss = Op(
+    loss: Op = Op(
         f"NllLoss{suffix}Backward0",
         _forward,
         "input",
         attrs,
         saved="self target total_weight=? weight ignore_index reduction",
+        jvp=lambda xp, inputs, attrs, tangents, _: xp.call(loss, tangents[0], *attrs),
         input=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), placed),
     )
     return loss, backward
@@ -316,12 +318,8 @@ def _smoothed(
     if reduction != "none":
         spread = sum_all(spread)
     if reduction == "mean":
-        if weight is None:
-            divisor = Tensor(np.asarray(np.sum(~ignored)), dtypes.int64)
-        else:
-            chosen = np.where(ignored, 0, weight.array[np.where(ignored, 0, target.array)])
-            divisor = Tensor(np.asarray(chosen.sum(dtype=weight.dtype.np)), weight.dtype)
-        spread = spread / divisor
+        counted = Tensor(target.array[~ignored], target.dtype)
+        spread = spread / (Tensor(np.asarray(counted.array.size), dtypes.int64) if weight is None else sum_all(gather(weight, 0, counted)))
     return scalars.times(traced, loss, 1 - label_smoothing) + scalars.times(traced, spread, label_smoothing / classes)
 
 

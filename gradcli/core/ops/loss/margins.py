@@ -241,7 +241,9 @@ def _multi_margin_loss(input: Tensor, target: Tensor, p: float, margin: float, w
             raise runtime_error("target out of range")
     if not shape:
         raise ProgramError("NotImplementedError", "multi_margin_loss of a 0-d input is not part of gradcli")
-    return MULTI_MARGIN(input, watched(target), int(p), margin, None if weight is None else weight.array, reduction)
+    return MULTI_MARGIN(
+        input, watched(target), p if type(p) is bool else int(p), margin, None if weight is None else weight.array, reduction
+    )
 
 
 # --- several classes for each row: the target lists them, up to the first -1 ---

@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.write_checks import check_unread
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
@@ -289,7 +290,8 @@ def _diff_out(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: T
         # what is subtracted are parts of the tensor, or of a new one; of parts with gaps PyTorch does not see that memory is shared
         shape = input.array.shape
         whole = prepend is None and append is None and n == 1 and all(size == 1 for size in shape[: dim % max(len(shape), 1)])
-        return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "")
+        check = None if whole else lambda out, _: check_unread(out, (input,))
+        return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "", check=check)
     return Out("expected scalar_type {result} but found {out}", autograd="composed")
 
 

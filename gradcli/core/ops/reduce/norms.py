@@ -130,6 +130,12 @@ def _power(xp: Any, x: Any, exponent: float) -> Any:
     return xp.call(POW_SCALAR, x, exponent)
 
 
+def _power_below(xp: Any, x: Any, order: float) -> Any:
+    """`abs(x) ** (order - 1)` of an order below 2; below 1 it is 0 for 0."""
+    powers = _power(xp, xp.abs(x), order - 1)
+    return xp.call(FILLED, powers, np.equal(xp.plain(x), 0), 0) if order < 1 else powers
+
+
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
     """The gradient of the norm `out` of `x`; 0 where the norm is 0, None (no gradient) for order 0."""
     shape = xp.plain(x).shape
@@ -149,11 +155,10 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
         count, hit = (_like(x, np.asarray(data)) for data in (count, hit))
         return _direction(xp, x) * xp.call(MUL, xp.call(DIV, grad, count), hit)
     if order < 1:
-        powers = xp.call(FILLED, _power(xp, xp.abs(x), order - 1), np.equal(xp.plain(x), 0), 0)
-        return _direction(xp, x) * powers * grad * _power(xp, out, 1 - order)
+        return _direction(xp, x) * _power_below(xp, x, order) * grad * _power(xp, out, 1 - order)
     scale = xp.call(FILLED, grad / _power(xp, out, order - 1), zero, 0)
     if order < 2:
-        return _direction(xp, x) * _power(xp, xp.abs(x), order - 1) * scale
+        return _direction(xp, x) * _power_below(xp, x, order) * scale
     return x * _power(xp, xp.abs(x), order - 2) * scale
 
 
@@ -177,10 +182,14 @@ def _norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: 
     x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
     if order == 1:
         return xp.sum(_along(xp, _direction(xp, x), tangents[0]), dims, keepdim)
-    if order >= 2 and not math.isinf(order):
-        powers = _along(xp, x, tangents[0])
-        powers = powers if order == 2 else powers * _power(xp, xp.abs(x), order - 2)
-        made = xp.call(FILLED, xp.sum(powers, dims, keepdim) / _power(xp, out, order - 1), out.array == 0, 0)
+    if order != 0 and not math.isinf(order):
+        powers = _along(xp, x if order >= 2 else _direction(xp, x), tangents[0])
+        if order != 2:
+            powers = powers * (_power(xp, xp.abs(x), order - 2) if order > 2 else _power_below(xp, x, order))
+        moved = xp.sum(powers, dims, keepdim)
+        if order < 1:
+            return moved * _power(xp, out, 1 - order)
+        made = xp.call(FILLED, moved / _power(xp, out, order - 1), out.array == 0, 0)
         return xp.cast(made, powers.dtype) if order == 2 and made.dtype is not powers.dtype else made
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
     return xp.zeros_like(out) if slope is None else xp.sum(_along(xp, slope, tangents[0]), dims, keepdim)

@@ -29,7 +29,7 @@ from gradcli.core.ops.index.selection import (
     spread_evenly,
     with_dimension,
 )
-from gradcli.core.ops.index.sorting import SORT, rows
+from gradcli.core.ops.index.sorting import SORT
 from gradcli.core.ops.reduce.common import shape_of
 from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.squeeze import unsqueeze
@@ -149,7 +149,7 @@ def _mode(x: Array, dim: int) -> tuple[Array, Array]:
     check_sorting(x)
     if not x.size:
         return of_nothing(x, dim)
-    index = rows(x, dim, 1, _mode_of_row)
+    index = selection.rows(x, dim, 1, _mode_of_row)
     return np.take_along_axis(x, index, dim), index
 
 

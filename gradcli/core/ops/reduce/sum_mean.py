@@ -324,7 +324,11 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
         if dtype is None and fits and input.dtype.is_differentiable:
             values[-1] = out.dtype
 
-    lower = "" if len(options) > 1 else "mean.dtype_out(): input types can't be cast to the desired output type {out}"
+    lower = ""
+    if len(options) == 1:
+        lower = "mean.dtype_out(): input types can't be cast to the desired output type {out}"
+    elif not dtype and not input.dtype.is_complex:  # PyTorch adds up in an `out` of integers, and cannot divide it
+        lower = f"result type {dtypes.get_default().torch_name} can't be cast to the desired output type {{out}}"
     return Out(EXACT if dtype else "", lower=lower, adds=True, inspect=take_dtype, shape=shape_of_real)
 
 

@@ -53,7 +53,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     if max(stride, default=0) * itemsize >= 1 << 63:
         raise runtime_error("strides of 2**63 bytes are not part of gradcli")
     if 0 in size:
-        return tuple(size), tuple(stride), 0, strided.own_geometry(array)[1], storage_offset
+        return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
     limits.check_elements(math.prod(size), array.itemsize)

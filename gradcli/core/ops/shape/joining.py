@@ -14,21 +14,20 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
-from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _cat(arrays: Sequence[Array], dim: int) -> Array:
     rank = max(a.ndim for a in arrays)
-    if rank > 1:
-        arrays = [a for a in arrays if a.ndim == rank]
-    made = np.concatenate(arrays, axis=dim if rank > 1 else 0)
-    if rank > 3 and all(memory_format.suggests_channels_last(a) for a in arrays):
+    joined = [a for a in arrays if a.ndim == rank] if rank > 1 else arrays
+    made = np.concatenate(joined, axis=dim if rank > 1 else 0)
+    if rank > 3 and all(memory_format.suggests_channels_last(a) for a in arrays):  # an empty vector, which is passed over, does not
         return memory_format.laid_out(made, memory_format.channels_last_strides(made.shape))
     if made.flags.c_contiguous:
         return made
@@ -49,7 +48,26 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     return parts
 
 
-CAT: Op = Op(
+class _Joining(Op):
+    """An operation on tensors of any dtypes, which it converts to the one that they promote to."""
+
+    __slots__ = ()
+
+    def __call__(self, tensors: Sequence[Tensor], *attrs: Any) -> Any:
+        first = tensors[0].dtype
+        if all(t.dtype is first for t in tensors):
+            return super().__call__(tensors, *attrs)
+        dtype = dtypes.result_type(tensors)
+        ready = [Tensor(dtypes.cast(t.array, dtype), dtype) for t in tensors]
+        out = self._wrap(self.forward([t.array for t in ready], *attrs), ready)
+        if state.enabled:
+            self.record(out, tensors, attrs)
+        if state.dual is not None:
+            state.dual.push(self, tensors, attrs, (out,))
+        return out
+
+
+CAT: Op = _Joining(
     "CatBackward0",
     lambda arrays, dim, sizes: _cat(arrays, dim),
     "tensors",
@@ -75,7 +93,7 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [xp.call(SELECT, grad, dim, i) for i in range(len(tensors_shape))]
 
 
-STACK: Op = Op(
+STACK: Op = _Joining(
     "StackBackward0", _stack, "tensors", "dim", saved="dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"), complex=True
 )
 
@@ -105,7 +123,7 @@ def _blocks_rule(xp: Any, grad: Any, heights: Any, widths: Any, tensors_shape: A
     return parts
 
 
-BLOCK_DIAG: Op = Op(
+BLOCK_DIAG: Op = _Joining(
     "BlockDiagBackward0",
     lambda arrays, heights, widths: _diagonal_blocks(arrays),
     "tensors",
@@ -115,15 +133,6 @@ BLOCK_DIAG: Op = Op(
     tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
     complex=True,
 )
-
-
-def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, converted to the dtype that they promote to."""
-    first = tensors[0].dtype
-    if all(t.dtype is first for t in tensors):
-        return list(tensors)
-    dtype = dtypes.result_type(tensors)
-    return [to_dtype(t, dtype) for t in tensors]
 
 
 def _check_result(tensors: Sequence[Tensor]) -> None:
@@ -169,8 +178,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                     "in the list.",
                 )
     _check_result(tensors)
-    ready = _promoted(tensors)
-    return CAT(ready, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+    return CAT(tensors, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in tensors))  # type: ignore[no-any-return]
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -185,7 +193,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
             raise shape_error(text)
     _check_result(tensors)
-    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
+    return STACK(tensors, dim)  # type: ignore[no-any-return]
 
 
 def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
@@ -221,7 +229,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
     widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
     limits.check_elements(sum(heights) * sum(widths), 4)
-    return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
+    return BLOCK_DIAG(tensors, heights, widths)  # type: ignore[no-any-return]
 
 
 _CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError"}
@@ -234,7 +242,14 @@ _W: Any = [3.0, 4.0]
 def _cat_out(tensors: Sequence[Any], **how: Any) -> Out:
     """How `cat` takes `out`, which may share memory with empty vectors alone."""
     empty = all(type(t) is Tensor and _is_skipped(t) for t in tensors)
-    return Out(first=True, overlap="" if empty else "any", **how, **_CAST)
+    return Out(first=True, overlap="" if empty else "any", check=_check_strides, **how, **_CAST)
+
+
+def _check_strides(out: Tensor, made: Tensor) -> None:
+    """Refuse an `out` with another stride of a dimension of size 1, from which PyTorch computes how much it copies."""
+    array = out.array
+    if array.size and array.shape == made.array.shape and array.flags.c_contiguous and not memory_format.is_row_major(array):
+        raise runtime_error("cat into an out with another stride of a dimension of size 1 is not part of gradcli")
 
 
 def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] = ()) -> Function:

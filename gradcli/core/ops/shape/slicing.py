@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_size, wrap_dim
@@ -53,10 +54,14 @@ SELECT_BACK: Op = Op(
 
 def _slice(a: Array, dim: int, start: int, end: int, step: int) -> Array:
     made = a[start:end:step] if dim == 0 else a[(slice(None),) * (dim if dim >= 0 else dim + a.ndim) + (slice(start, end, step),)]
-    if step != 1 and not made.size:  # numpy leaves the step of an empty slice out
-        strides = [s * step if d == dim % a.ndim else s for d, s in enumerate(a.strides)]
-        return np.lib.stride_tricks.as_strided(made, made.shape, strides, writeable=a.flags.writeable)
-    return made
+    return made if made.size else _empty_slice(a, made.shape, dim % a.ndim, start, step)
+
+
+def _empty_slice(a: Array, shape: tuple[int, ...], dim: int, start: int, step: int) -> Array:
+    """A slice without elements, whose place and step numpy leaves out."""
+    place = slice(start, None).indices(a.shape[dim])[0] * a.strides[dim]
+    strides = tuple(s * step if d == dim else s for d, s in enumerate(a.strides))
+    return strided.nothing_at(a, place, shape, strides)
 
 
 def _slice_back(grad: Array, dim: int, start: int, end: int, step: int, shape: Any) -> Array:

@@ -104,7 +104,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor src, int dim=0, symint? start=None, symint? end=None, symint step=1", slice_scatter),
         doc="A copy with a slice of a dimension overwritten by src.",
         ops=(SLICE_SCATTER,),
-        out=Out(EXACT, autograd="fallback", resized_first=True),
+        out=Out(EXACT, autograd="fallback", resized_first=True, row_major="always"),
         samples=(Sample("x.slice_scatter(y, 0, 1)", lambda x, y: np.concatenate([x[:1], y]), x=_M, y=[[1.0, 2.0, 3.0]]),),
     ),
     Function(

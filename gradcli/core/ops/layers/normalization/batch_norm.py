@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.namespaces import in_single, numeric
+from gradcli.core.graph.namespaces import in_single, numeric, traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
@@ -293,14 +293,23 @@ BATCH_NORM_FIXED = Op(
 )
 
 
-def _follow(x: Array, mean: Tensor, var: Tensor, momentum: float) -> None:
-    """Move the running mean and variance toward those of a batch, of which the variance is unbiased."""
-    axes = _channels(x)[0]
-    wide = x.astype(np.float64)
-    for kept, new in ((mean, wide.mean(axes)), (var, wide.var(axes, ddof=1))):
-        blocks.settle()
-        kept.array[...] = (1 - momentum) * kept.array + momentum * new
-        kept.counter().count += 1
+def _follow(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
+    """Move the running mean and variance toward those of a batch, of which the variance is unbiased.
+
+    PyTorch does not count these writes.
+    """
+    x = input.array
+    axes, shape = _channels(x)
+    dtype = input.dtype if input.dtype is mean.dtype else dtypes.float32
+    kind = dtypes.widened(dtype).np.type
+    middle = dtypes.cast(x.astype(np.float64).mean(axes), dtype)
+    squares = np.square(x.astype(kind) - middle.reshape(shape)).sum(axes, dtype=np.float64)
+    spread = dtypes.cast(np.asarray(dtypes.cast(squares, dtype) / kind(x.size // middle.size - 1)), dtype)
+    moved, kept = kind(momentum), kind(1 - momentum)
+    old_mean, old_var = (t.array.astype(kind) for t in (mean, var))
+    blocks.settle()
+    mean.array[...] = dtypes.cast(moved * middle.astype(kind) + kept * old_mean, mean.dtype)
+    var.array[...] = dtypes.cast(np.asarray(fused(moved, spread.astype(kind), kept * old_var)), var.dtype)
 
 
 def batch_norm(
@@ -384,7 +393,7 @@ def _batch_norm(
         if running_mean is not None and running_var is not None:
             if state.mapped and running_mean.view is None:  # neither is a slice of a batch
                 raise runtime_error(_NOT_BATCHED)
-            _follow(input.array, running_mean, running_var, momentum)
+            _follow(input, running_mean, running_var, momentum)
         return BATCH_NORM(input, weight, bias, eps, dtype)
     assert running_mean is not None and running_var is not None
     figures = (memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var))
@@ -409,14 +418,15 @@ def _instance_norm(
     if not use_input_stats and (running_mean is None or running_var is None):
         raise runtime_error("Expected running_mean and running_var to be defined when use_input_stats is false")
     images, channels, shape = size(input, 0), size(input, 1), input.array.shape
-    kept = (running_mean, running_var, weight, bias)
-    mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in kept)
+    dtype = (input if weight is None else weight).dtype
+    statistics = (None if t is None else traced.cast(t, dtype) for t in (running_mean, running_var))
+    mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in (*statistics, weight, bias))
     side_by_side = view(contiguous(input), (1, images * channels, *shape[2:]))
     out = _batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
-        if own is not None and repeated is not None:
+        if own is not None and repeated is not None and use_input_stats:
             blocks.settle()
-            own.array[...] = repeated.array.reshape(images, channels).mean(0)
+            own.array[...] = dtypes.cast(repeated.array.reshape(images, channels).mean(0), own.dtype)
             own.counter().count += 1
     return view(out, shape)
 

@@ -67,7 +67,7 @@ def _moments(grouped: Array, eps: float) -> tuple[Array, Array]:
     batch, groups, columns = grouped.shape
     if not layer_norm.fits(grouped, columns):
         return moments(grouped, (2,), eps)
-    mean, rstd = layer_norm.moments(grouped.reshape(-1, columns), eps)
+    mean, rstd = layer_norm.moments(grouped.reshape(-1, columns), np.float64(eps))
     return mean.reshape(batch, groups, 1), rstd.reshape(batch, groups, 1)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -65,6 +66,9 @@ def widened(xp: Any, x: Any, dtype: DType) -> Any:
 def check_mixed(input: Tensor, *parameters: Tensor) -> None:
     """Raise RuntimeError for parameters of another dtype than the input: only float32 ones go with an input of half precision."""
     if not parameters or parameters[0].dtype is input.dtype:
+        other = next((parameter.dtype for parameter in parameters if parameter.dtype is not input.dtype), None)
+        if other is not None:
+            raise scalar_type_error(input.dtype, other)
         return
     if any(parameter.dtype is not dtypes.float32 for parameter in parameters):
         raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")

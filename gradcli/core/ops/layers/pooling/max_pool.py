@@ -30,7 +30,7 @@ from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _flat(xp: Any, x: Any, rank: int) -> Any:
@@ -118,6 +118,8 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
         checks.check_rank(input, rank)
         checks.check_windows(input, *sizes, ceil_mode)
         checks.check_dtype(name, input, _WHOLE)
+        if rank == 3 and input.array.ndim == 4 and memory_format.suggests_channels_last(input.array):
+            raise runtime_error("Unsupported memory format. Supports only ChannelsLast3d, Contiguous")
         kept = checks.as_kept(rank, kernel_size, stride, padding, dilation)
         return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *kept, ceil_mode)
 
