@@ -73,6 +73,9 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag and tensor.property_of("inference") and not state.inference:
         raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if tensor.view is not None and tensor.view.creation != "default":  # a view made without recording follows its base, or is a leaf itself
+        tensor.set_property("leaf", flag)
+        flag = flag or tensor.view.base.requires_grad
     tensor.requires_grad = flag
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()

@@ -73,7 +73,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[Edge, ...]:
         """Pairs of (node, output number), one for each input that can have a derivative."""
-        return tuple([self.edges[i] for i in self.listed])
+        edges = [self.edges[i] for i in self.listed]
+        return tuple([NO_EDGE if type(node) is Nowhere else (node, number) for node, number in edges])
 
     @property
     def saved_names(self) -> tuple[str, ...]:
@@ -157,6 +158,18 @@ class AccumulateGrad(Node):
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
+
+
+class Nowhere(Node):
+    """Where the gradient of a view ends that requires grad as its base does, and has neither a node nor a gradient of its own.
+
+    Such a view was made without recording. Programs see no edge there.
+    """
+
+    __slots__ = ()
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        return []
 
 
 def freed_error() -> ProgramError:

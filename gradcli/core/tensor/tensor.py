@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
+from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node, Nowhere
 from gradcli.errors import Code, runtime_error
 
 
@@ -98,7 +98,7 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns"
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf"
         self.meta: dict[str, Any] | None = None
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
 
@@ -124,8 +124,9 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.creation != "default":
-            return self.grad_fn, 0  # no node, or PyTorch's error if the base was written to meanwhile
+        if self.view is not None and self.view.creation != "default" and not self.property_of("leaf"):
+            node = self.grad_fn  # which is PyTorch's error if the base was written to meanwhile
+            return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:

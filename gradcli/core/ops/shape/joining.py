@@ -19,6 +19,7 @@ from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -117,13 +118,17 @@ BLOCK_DIAG: Op = Op(
 )
 
 
-def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, converted to the dtype that they promote to."""
+def _joined(op: Op, tensors: Sequence[Tensor], *attrs: Any) -> Tensor:
+    """The tensors joined in the dtype that they promote to. Their conversion is no step of the graph, as in PyTorch."""
     first = tensors[0].dtype
     if all(t.dtype is first for t in tensors):
-        return list(tensors)
+        return op(tensors, *attrs)  # type: ignore[no-any-return]
     dtype = dtypes.result_type(tensors)
-    return [to_dtype(t, dtype) for t in tensors]
+    with recording(False):
+        out: Tensor = op([to_dtype(t, dtype) for t in tensors], *attrs)
+    if state.enabled:
+        op.record(out, tensors, attrs)
+    return out
 
 
 def _check_result(tensors: Sequence[Tensor]) -> None:
@@ -169,8 +174,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                     "in the list.",
                 )
     _check_result(tensors)
-    ready = _promoted(tensors)
-    return CAT(ready, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+    return _joined(CAT, tensors, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in tensors))
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -185,7 +189,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
             raise shape_error(text)
     _check_result(tensors)
-    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
+    return _joined(STACK, tensors, dim)
 
 
 def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
@@ -221,7 +225,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
     widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
     limits.check_elements(sum(heights) * sum(widths), 4)
-    return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
+    return _joined(BLOCK_DIAG, tensors, heights, widths)
 
 
 _CAST: Any = {"lower": "torch.cat(): input types can't be cast to the desired output type {out}", "error": "TypeError"}
