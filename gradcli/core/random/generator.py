@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.kernels.fused import fma32, fma64
 from gradcli.core.random import checks
-from gradcli.core.random.normals import box_muller32, box_muller64, each
+from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error

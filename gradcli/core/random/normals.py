@@ -1,7 +1,8 @@
-"""Normals from uniforms, to the last bit as PyTorch computes them on x86-64 with AVX2.
+"""Normals from uniforms, and fused multiply-adds, to the last bit as PyTorch computes them on x86-64 with AVX2.
 
 The float32 logarithm, sine and cosine are the polynomials of the Cephes Mathematical Library (S. Moshier; logf, sinf and
-cosf), which PyTorch evaluates with each multiplication and following addition rounded once.
+cosf), which PyTorch evaluates with each multiplication and following addition rounded once. numpy has no such operation:
+a product of two float32 is exact in float64, so the sum there, rounded to float32, gives it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.fused import fma32, fma64
 
 _BLOCK_ROWS = 1024  # intermediates of a block stay in the cache
 
@@ -40,6 +40,36 @@ _LOG2_LOW, _LOG2_HIGH = np.float32(-2.12194440e-4), 0.693359375
 _HALF_ROOT = np.float32(0.5**0.5)
 _FOUR_OVER_PI = np.float32(4 / math.pi)
 _TAU = np.float32(math.tau)
+
+
+def fma32(a: Array, b: Array | float, c: Array | float) -> Array:
+    """a * b + c of float32 arrays (or numbers that float32 holds), rounded once."""
+    wide = np.multiply(a, b, dtype=np.float64)
+    wide += c
+    return wide.astype(np.float32)
+
+
+def fma64(a: Array, b: float, c: float) -> Array:
+    """a * b + c in float64, rounded once (but for ties of the last bit that need more than 106 bits to tell).
+
+    The rounding errors of the product (Dekker) and of the sum (Knuth) are computed exactly and added at the end.
+    """
+    with np.errstate(all="ignore"):
+        product = a * b
+        high = _upper_half(a)
+        b_high = _upper_half(np.float64(b))
+        low, b_low = a - high, b - b_high
+        product_error = ((high * b_high - product) + high * b_low + low * b_high) + low * b_low
+        total = product + c
+        rest = total - product
+        sum_error = (product - (total - rest)) + (c - rest)
+        exact: Array = total + (product_error + sum_error)
+    return np.where(np.isfinite(exact), exact, total)
+
+
+def _upper_half(x: Any) -> Any:
+    scaled = x * 134217729.0  # 2**27 + 1 (Veltkamp)
+    return scaled - (scaled - x)
 
 
 def each(function: Callable[[float], float], values: Array) -> Array:

@@ -13,7 +13,9 @@ from typing import Any
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.routines import Routine
-from gradcli.core.ops.rules import check_tangent_size
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.rules import UNCHANGED, check_tangent_size
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
@@ -22,12 +24,28 @@ from gradcli.core.tensor.text import formatted
 from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
-from gradcli.core.transforms.user_functions import call, qualified_name_of, stand_in, type_text
+from gradcli.core.transforms.user_functions import call, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 JVP_TEXT = "jvp(f, primals, tangents)"
 VJP_TEXT = "vjp(f, *primals)"
 NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+
+
+class _Through(OpNode):
+    """The node of a stand-in: programs see the input in its place."""
+
+    __slots__ = ()
+
+    hidden = True
+
+
+class _StandIn(Op):
+    __slots__ = ()
+    node_type = _Through
+
+
+_STAND_IN: Op = _StandIn("ViewBackward0", lambda a: a.view(), "input", saved="", view=True, input=UNCHANGED, complex=True)
 
 
 class Level:
@@ -71,7 +89,7 @@ class Level:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
-        made = stand_in(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
+        made: Tensor = _STAND_IN(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
         self.given[id(made)] = made, value
         return made
 
