@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.autograd import backward
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
@@ -20,8 +21,8 @@ def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
     made = Tensor(input.array, input.dtype)
     made.version = input.counter()
-    if input.meta is not None:
-        made.meta = {name: True for name in ("inference", "conj") if input.meta.get(name)} or None
+    if input.meta is not None or state.within is not None:
+        made.inherit(input, "inference", "conj")
     return made
 
 
@@ -52,6 +53,22 @@ _ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
 _DETACH_INSTEAD = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
 )
+
+
+def _check_outside_transforms(call: str, name: str) -> None:
+    if state.transforms:
+        raise runtime_error(
+            f"You are attempting to call Tensor.{call} inside of a function being transformed by a functorch transform. This is "
+            "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+            f"{name} outside of a function being transformed instead."
+        )
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """`tensor.retain_grad()`."""
+    if tensor.requires_grad and tensor.grad_fn is not None:
+        _check_outside_transforms("retain_grad()", "retain_grad()")
+    backward.retain_grad(tensor)
 
 
 def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
@@ -85,6 +102,7 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
 
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
     """`tensor.requires_grad_(flag)`."""
+    _check_outside_transforms("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
     set_requires_grad(input, requires_grad)
     return input
 
