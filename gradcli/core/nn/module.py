@@ -184,7 +184,8 @@ class Module(Scripted):
             routine = Module._forwards[kind] = Routine(kind.forward, f"{self.FORWARD_NAME or self.SCRIPT_NAME}.forward")
         for hook in self.before or ():
             args, kwargs = hook(self, args, kwargs)
-        passage = None if self.backward_hooks is None else Passage(self, self.backward_hooks)
+        called = self.backward_hooks
+        passage = Passage(self, called) if called is not None and (called.before or called.after) else None
         if passage is not None:
             args = passage.enter(args)
         result = routine(self, *args, **kwargs)

@@ -9,6 +9,7 @@ from gradcli.core.autograd import custom_function
 from gradcli.core.autograd.hooks import register_node_hook, register_node_prehook
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Hooks
+from gradcli.core.ops.operators import iterate
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -100,6 +101,20 @@ class BackwardHooks:
         self.after = Hooks()
 
 
+class _Hook:
+    """A hook of a node under the name that it has in PyTorch, which errors show."""
+
+    __slots__ = ("run",)
+
+    name = "hook"
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+    def __call__(self, /, *args: Any) -> Any:
+        return self.run(*args)
+
+
 class Passage:
     """One call of a module with backward hooks: nodes before and after it see the gradients of its inputs and outputs."""
 
@@ -119,7 +134,7 @@ class Passage:
         self.inputs = len(args)
         found, self.input_places, node = _behind_node(args)
         if node is not None:
-            register_node_hook(node, self._inputs_known)
+            register_node_hook(node, _Hook(self._inputs_known))
         return found
 
     def leave(self, output: Any) -> Any:
@@ -128,7 +143,7 @@ class Passage:
         self.outputs = len(whole)
         found, self.output_places, node = _behind_node(whole)
         if node is not None:
-            register_node_prehook(node, self._outputs_known)
+            register_node_prehook(node, _Hook(self._outputs_known))
         return found if isinstance(output, tuple) else found[0]
 
     def _inputs_known(self, grad_inputs: Sequence[Any], _: Any) -> Any:
@@ -181,6 +196,8 @@ def _spread(places: Sequence[int], values: Sequence[Any], count: int) -> tuple[A
 
 
 def _same_length(changed: Any, before: Sequence[Any], text: str) -> Any:
+    if type(changed) is Tensor:
+        changed = tuple(iterate(changed))
     if len(changed) != len(before):
         raise runtime_error(f"{text}, got {len(changed)}, but expected {len(before)}")
     return changed

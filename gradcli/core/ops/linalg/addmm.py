@@ -96,7 +96,7 @@ ADDMM: Op = Op(
     lambda a, x, y, beta, alpha, left_columns, right_columns: _onto(a, x, y, beta, alpha),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
-    saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides=? mat2_sym_sizes mat2_sym_strides=?",
+    saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides mat2_sym_sizes mat2_sym_strides",
     input=_INPUT,
     mat1=Rule(
         lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
