@@ -18,6 +18,7 @@ from numpy import ndarray
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -375,9 +376,11 @@ class Walk:
             if value is not None:
                 known = tensor.grad
                 if self.traced:
-                    tensor.grad = value if known is None else known + value
+                    with recording(self.recorded):
+                        tensor.grad = CONTIGUOUS(value) if known is None else known + value
                 else:  # never in place: the gradient travels on
-                    tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
+                    first = CONTIGUOUS.forward(value) if known is None else known.array + value
+                    tensor.grad = Tensor(first, tensor.dtype)
 
     def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
         """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""

@@ -12,7 +12,7 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, memory_format
@@ -23,7 +23,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import expand
-from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous, to_dtype
+from gradcli.core.ops.shape.casting import contiguous, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
