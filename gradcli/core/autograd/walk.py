@@ -43,6 +43,7 @@ class Walk:
     """One backward pass."""
 
     __slots__ = (
+        "__weakref__",
         "buffers",
         "capture",
         "capturing",
