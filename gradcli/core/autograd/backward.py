@@ -16,7 +16,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AccumulateGrad, Edge, Node
+from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, Nowhere
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -161,7 +161,7 @@ def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) 
     given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
     if len(given) == len(outputs) == 1 and given[0] is None:
         first = outputs[0]
-        if type(first) is Tensor and first.requires_grad and first.array.size == 1 and not first.dtype.is_complex:  # a loss, most often
+        if type(first) is Tensor and first.node is not None and first.array.size == 1 and not first.dtype.is_complex:  # a loss, most often
             one = np.array(1, first.dtype.np)
             return [first.edge()], [Tensor(one.reshape(first.array.shape) if first.array.ndim else one, first.dtype)]
     check_roots(outputs, given)
@@ -171,7 +171,11 @@ def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) 
             shape, dtype = meta_of(output)
             gradient = Tensor(np.ones(shape, dtype.np), dtype)
         grads.append(gradient)
-    return [edge_of(output) for output in outputs], grads
+    edges = [edge_of(output) for output in outputs]
+    for i, (node, _) in enumerate(edges):
+        if type(node) is Nowhere:
+            raise no_graph_error(i)
+    return edges, grads
 
 
 def own(value: Array, dtype: DType) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.autograd import backward
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
@@ -20,8 +21,8 @@ def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
     made = Tensor(input.array, input.dtype)
     made.version = input.counter()
-    if input.meta is not None:
-        made.meta = {name: True for name in ("inference", "conj") if input.meta.get(name)} or None
+    if input.meta is not None or state.within is not None:
+        made.inherit(input, "inference", "conj")
     return made
 
 
@@ -54,6 +55,22 @@ _DETACH_INSTEAD = (
 )
 
 
+def _check_outside_transforms(call: str, name: str) -> None:
+    if state.transforms:
+        raise runtime_error(
+            f"You are attempting to call Tensor.{call} inside of a function being transformed by a functorch transform. This is "
+            "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+            f"{name} outside of a function being transformed instead."
+        )
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """`tensor.retain_grad()`."""
+    if tensor.requires_grad and tensor.grad_fn is not None:
+        _check_outside_transforms("retain_grad()", "retain_grad()")
+    backward.retain_grad(tensor)
+
+
 def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
     """`tensor.requires_grad = flag`. Unlike `requires_grad_` it refuses a computed tensor even if the flag stays as it is."""
     if flag is True and tensor.node is not None:
@@ -73,6 +90,9 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag and tensor.property_of("inference") and not state.inference:
         raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if tensor.view is not None and tensor.view.creation != "default":  # a view made without recording follows its base, or is a leaf itself
+        tensor.set_property("leaf", flag)
+        flag = flag or tensor.view.base.requires_grad
     tensor.requires_grad = flag
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
@@ -82,6 +102,7 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
 
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
     """`tensor.requires_grad_(flag)`."""
+    _check_outside_transforms("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
     set_requires_grad(input, requires_grad)
     return input
 

@@ -18,6 +18,7 @@ from numpy import ndarray
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -42,6 +43,7 @@ class Walk:
     """One backward pass."""
 
     __slots__ = (
+        "__weakref__",
         "buffers",
         "capture",
         "capturing",
@@ -375,9 +377,11 @@ class Walk:
             if value is not None:
                 known = tensor.grad
                 if self.traced:
-                    tensor.grad = value if known is None else known + value
+                    with recording(self.recorded):
+                        tensor.grad = CONTIGUOUS(value) if known is None else known + value
                 else:  # never in place: the gradient travels on
-                    tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
+                    first = CONTIGUOUS.forward(value) if known is None else known.array + value
+                    tensor.grad = Tensor(first, tensor.dtype)
 
     def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
         """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""
@@ -390,15 +394,18 @@ class Walk:
                 changed = hook(own) if which is BEFORE else hook(own, tuple([self._shown(value) for value in fixed]))
             if changed is None:
                 continue
-            given = changed if isinstance(changed, tuple) else (changed,)
-            if len(given) != len(own):
+            if not isinstance(changed, tuple):
+                raise type_error("expected tuple, but hook returned '{}'", changed)
+            if len(changed) != len(own):
                 name = getattr(hook, "name", "function")
-                text = f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but expected {len(own)})"
+                text = f"hook '{name}' has returned an incorrect number of values (got {len(changed)}, but expected {len(own)})"
                 raise runtime_error(text)
-            for i, (value, before) in enumerate(zip(given, own, strict=True)):
+            for i, (value, before) in enumerate(zip(changed, own, strict=True)):
                 if value is not None:
+                    if before is None:
+                        raise runtime_error("can't replace a None gradient with a non-None value")
                     _check_replacement(hook, before, value)
-                    changing[i] = value if self.traced else value.array
+                changing[i] = value if value is None or self.traced else value.array
 
     def _shown(self, value: Any) -> Tensor | None:
         """A gradient as a tensor, for a hook."""
@@ -440,12 +447,10 @@ def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source
         raise runtime_error(f"{start}invalid gradient at index {index} - got {list(have)} but expected shape compatible with {list(shape)}")
 
 
-def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
+def _check_replacement(hook: Any, tensor: Tensor, changed: Any) -> None:
     """Raise an error unless `changed`, which `hook` returned, is a tensor of the shape and dtype of the gradient that it replaces."""
     if type(changed) is not Tensor:
         raise type_error("expected Variable, but hook returned '{}'", changed)
-    if tensor is None:
-        return
     name = getattr(hook, "name", "function")
     if changed.dtype is not tensor.dtype:
         raise runtime_error(

@@ -142,6 +142,9 @@ class Hooks:
     def __iter__(self) -> Iterator[Callable[..., Any]]:
         return iter(list(self.functions.values()))
 
+    def __len__(self) -> int:
+        return len(self.functions)
+
 
 class Removable(Scripted):
     """What registering a hook returns: `remove()` takes the hook away."""

@@ -64,7 +64,8 @@ class Bernoulli(Odds):
         return f.bernoulli(expand(self.probs, self.full(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         return -f_nn("binary_cross_entropy_with_logits", logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
@@ -229,7 +230,8 @@ class ContinuousBernoulli(Odds):
         return self.icdf(filled("rand", self.full(sample_shape), self.probs.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         return -f_nn("binary_cross_entropy_with_logits", logits, value, reduction="none") + self._log_norm()
 
     def cdf(self, value: Any) -> Tensor:
@@ -360,7 +362,8 @@ class Multinomial(OneHotCategorical):
         return cast(f.scatter_add(counts, -1, drawn, f.ones_like(drawn)), self.probs.dtype)
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         logits = f.where(f.logical_and(value == 0, logits == -math.inf), 0.0, logits)
         arranged = f.lgamma(f.sum(value, -1) + 1) - f.sum(f.lgamma(value + 1), -1)
         return arranged + f.sum(logits * value, -1)
@@ -404,7 +407,8 @@ class LogitRelaxedBernoulli(Odds):
         return self.draw(sample_shape)
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         apart = logits - f.mul(value, self.temperature)
         return f.log(self.temperature) + apart - 2 * f.log1p(f.exp(apart))
 
@@ -433,7 +437,8 @@ class ExpRelaxedCategorical(OneHotCategorical):
 
     def log_prob(self, value: Any) -> Tensor:
         k = self.index.count
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         scale = f.lgamma(f.full_like(self.temperature, float(k))) - f.mul(f.log(self.temperature), -(k - 1))
         score = logits - f.mul(value, self.temperature)
         return f.sum(score - f.logsumexp(score, -1, True), -1) + scale

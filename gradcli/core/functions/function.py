@@ -56,6 +56,7 @@ class Function:
         "inplace",
         "torch_inplace",
         "written",
+        "writes",
         "analytic",
         "aliases",
         "takes_out",
@@ -105,6 +106,8 @@ class Function:
         self.torch_inplace = torch_inplace
         #: the overloads of the in-place forms, where PyTorch gives those a derivative of their own
         self.written = written
+        #: whether it writes into its first argument
+        self.writes = name.endswith("_")
         #: the same function of complex arrays, by numpy alone, where it is analytic: `check` takes complex steps with it
         self.analytic = analytic
         #: further names in the same places; `linalg.x` for another namespace below torch
@@ -162,6 +165,8 @@ class Function:
                 args, kwargs = args[:-1], {**kwargs, "out": args[-1]}  # Python's functions take it by position too
         if self.takes_out and "out" in kwargs:
             return _out_arguments().call(self, args, kwargs)
+        if self.writes and state.within is not None:
+            _write_checks().check_captured(self.name, args)
         return (self._parser or self.parser).call(args, kwargs)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -173,6 +178,8 @@ class Function:
             if kwargs:
                 raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no keyword arguments")
             raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
+        if self.writes and state.within is not None:
+            _write_checks().check_captured(self.name, (tensor, *args))
         return parser.call(args, kwargs, (tensor,))
 
     def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], first: str = "") -> None:
@@ -207,6 +214,14 @@ def _in_place() -> Any:
     return in_place
 
 
+@cache
+def _write_checks() -> Any:
+    """The module that says what may be written, loaded on first use too."""
+    from gradcli.core.graph import write_checks
+
+    return write_checks
+
+
 class InplaceFunction:
     """`NAME_`, made from a function: computes, then writes into the tensor and rebases its history."""
 
@@ -239,6 +254,8 @@ class InplaceFunction:
         return self._apply(tensor, operands, lambda t: self.named.method(t, args, kwargs))
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
+        if state.within is not None:
+            _write_checks().check_captured(self.name, (tensor, *operands))
         if state.dual is not None and self.of.ops and self.of.operator not in _WITHOUT_ZEROS:
             compute = state.dual.with_tangent(tensor, operands, compute)
         try:

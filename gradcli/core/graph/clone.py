@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
 
-CLONE = Op("CloneBackward0", memory_format.copy, "input", input=Rule(lambda grad: grad, "grad"), complex=True)
+_UNCHANGED = Rule(lambda grad: grad, "grad")
+
+CLONE = Op("CloneBackward0", memory_format.copy, "input", input=_UNCHANGED, complex=True)
+#: a copy in row-major order
+CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=_UNCHANGED, complex=True)
 #: an accumulator copies a gradient that has a graph in this way
 COPY = Op(
     "CopyBackwards",
     memory_format.copy,
     "input",
     full_name="torch::autograd::CopyBackwards",
-    input=Rule(lambda grad: grad, "grad"),
+    input=_UNCHANGED,
     complex=True,
 )

@@ -13,9 +13,10 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, freed_error, recount
+from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, recount
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, ProgramError, runtime_error
@@ -234,15 +235,24 @@ class OpNode(Node):
         if kind == "constant":
             return at
         if kind == "unknown":
-            raise ProgramError("NotImplementedError", f"_saved_{name} of {self.type_name} is not part of gradcli")
+            raise self._unknown(name)
         if kind == "attr":
             value = self.attrs[at]
             return shown_attr(name, value[int(part)] if part and value is not None else value)
         if part:
             node, number = self.edges[at]
             kept = None if self.saved is None else self.saved[at]
-            shape = kept.array.shape if type(kept) is Tensor else None if node is None else node.meta(number)[0]
-            return None if shape is None else part_of(shape, part)
+            known = kept if type(kept) is Tensor else node.variable if type(node) is AccumulateGrad else None
+            if part == "strides":
+                if node is None:  # which a gradient alone would need
+                    return ()
+                if known is None:
+                    raise self._unknown(name)
+                return element_strides(known.array)
+            shape = known.array.shape if known is not None else None if node is None else node.meta(number)[0]
+            if shape is None:
+                raise self._unknown(name)
+            return part_of(shape, part)
         if self.freed:
             if (kind == "input" and not self.op.variadic and at not in self.plan.keep) or (kind == "data" and at not in self.plan.data):
                 return None
@@ -255,6 +265,9 @@ class OpNode(Node):
         if type(value) is Tensor:
             return self._input(value, 0 if self.versions is None else self.versions[at], True)
         return wrap(np.array(value)) if isinstance(value, (int, float)) else value
+
+    def _unknown(self, name: str) -> ProgramError:
+        return ProgramError("NotImplementedError", f"_saved_{name} of {self.type_name} is not part of gradcli")
 
     def _input(self, value: Tensor, expected: int, traced: bool) -> Any:
         version = value.version

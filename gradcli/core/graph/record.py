@@ -348,10 +348,9 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     out.version = version
     if not state.enabled:
         creation = "inference" if state.inference else "no_grad"
-    if state.inference or source.meta is not None:
+    if state.inference or source.meta is not None or state.within is not None:
         # a view is an inference tensor exactly if its base is one, and a conjugate or negative as its source
-        kept = {name: True for name in ("inference", "conj", "neg") if source.property_of(name)}
-        out.meta = kept or None
+        out.inherit(source, "inference", "conj", "neg")
     base = source if source.view is None else source.view.base
     if source.view is not None and creation == "default":
         creation = source.view.creation

@@ -76,7 +76,7 @@ def _listed(op: Op, text: str) -> dict[str, Place]:
     return found
 
 
-_PART = re.compile(r"(\w+?)_(?:sym_(sizes|numel)|(dim)|sym_argsize_(minus_)?([0-9]+))")
+_PART = re.compile(r"(\w+?)_(?:sym_(sizes|strides|numel)|(dim)|sym_argsize_(minus_)?([0-9]+))")
 
 
 def _place(op: Op, own: str) -> Place | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,9 +73,39 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
         if view.creation != "default":
             raise runtime_error(why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
-            raise leaf_error("a view of a leaf Variable")
+            raise leaf_error("a leaf Variable" if tensor.node is not None and tensor.node.hidden else "a view of a leaf Variable")
     if tensor.requires_grad and (tensor.node is None or (view is not None and view.version == UNASKED)):
         raise leaf_error("a leaf Variable")
+
+
+#: the overloads of in-place operators: by the type of the last operand, and those that take a number as a tensor
+_BY_OPERAND = (
+    *("pow_", "remainder_", "fmod_", "fill_", "masked_fill_", "lerp_", "float_power_", "xlogy_"),
+    *("eq_", "ne_", "lt_", "le_", "gt_", "ge_"),
+)
+_OF_TENSORS = ("add_", "sub_", "mul_", "div_", "true_divide_", "floor_divide_", "bitwise_and_", "bitwise_or_", "bitwise_xor_")
+
+
+def check_captured(operator: str, args: Sequence[Any]) -> None:
+    """Raise RuntimeError where a function that torch.func transforms writes to a tensor that was not made inside."""
+    tensor = args[0] if args else None
+    if type(tensor) is not Tensor or not tensor.captured or state.mapped or operator in ("requires_grad_", "detach_"):
+        return
+    kind = "Tensor" if type(args[-1]) is Tensor else "Scalar"
+    overload = ""
+    if operator in _OF_TENSORS:
+        overload = ".Tensor"
+    elif operator in _BY_OPERAND:
+        overload = f".{kind}"
+    elif operator == "index_fill_":
+        overload = f".int_{kind}"
+    elif operator == "scatter_":
+        overload = ".src" if kind == "Tensor" else ".value"
+    raise runtime_error(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"(aten::{operator}{overload}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
+        "transformed to explicitly accept the mutated Tensor(s) as inputs."
+    )
 
 
 def bump(tensor: Tensor) -> None:

@@ -202,11 +202,14 @@ NUMBER: Array = np.zeros(())
 def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
     """The strides of the result of an elementwise operation on arrays that broadcast to `shape`.
 
-    Among operands of one shape a contiguous one is in row-major order, whatever the strides of its dimensions of size 1.
+    Among operands of one shape a contiguous one is in row-major order, and images may have their channels last, whatever the
+    strides of dimensions of size 1.
     """
     if all(a.shape == shape for a in arrays):
         if all(a.flags.c_contiguous for a in arrays):
             return contiguous_strides(shape)
+        if len(shape) == 4 and all(map(is_channels_last, arrays)):
+            return channels_last_strides(shape)
         first, *rest = map(element_strides, arrays)
         if is_dense(shape, first) and all(strides == first for strides in rest):
             return first

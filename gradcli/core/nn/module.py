@@ -184,13 +184,18 @@ class Module(Scripted):
             routine = Module._forwards[kind] = Routine(kind.forward, f"{self.FORWARD_NAME or self.SCRIPT_NAME}.forward")
         for hook in self.before or ():
             args, kwargs = hook(self, args, kwargs)
-        passage = None if self.backward_hooks is None else Passage(self, self.backward_hooks)
+        called = self.backward_hooks
+        passage = Passage(self, called) if called is not None and (called.before or called.after) else None
         if passage is not None:
             args = passage.enter(args)
         result = routine(self, *args, **kwargs)
         for hook in self.after or ():
             result = hook(self, args, kwargs, result)
-        return result if passage is None else passage.leave(result)
+        if passage is not None:
+            result = passage.leave(result)
+        if called is not None and called.of_node:
+            called.watch(self, args, result)
+        return result
 
     # --- repr ---
 
@@ -695,9 +700,16 @@ class Module(Scripted):
         self.before = self.before or Hooks()
         return self.before.add(before_forward(hook, with_kwargs), prepend)
 
+    def register_backward_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made the output. Deprecated in PyTorch."""
+        self.backward_hooks = self.backward_hooks or BackwardHooks()
+        self.backward_hooks.choose(False)
+        return self.backward_hooks.of_node.add(hook)
+
     def register_full_backward_hook(self, hook: Any, prepend: Any = False) -> Removable:
         """Call `hook(module, grad_input, grad_output)` in each backward; its result replaces grad_input unless it is None."""
         self.backward_hooks = self.backward_hooks or BackwardHooks()
+        self.backward_hooks.choose(True)
         return self.backward_hooks.after.add(hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Any, prepend: Any = False) -> Removable:
@@ -747,7 +759,7 @@ class Module(Scripted):
                 *(register_forward_hook, register_forward_pre_hook, register_buffer, register_parameter, add_module),
                 *(named_buffers, get_submodule, get_parameter, get_buffer, cpu, get_extra_state, set_extra_state, share_memory),
                 *(cuda, set_submodule),
-                *(register_full_backward_hook, register_full_backward_pre_hook),
+                *(register_backward_hook, register_full_backward_hook, register_full_backward_pre_hook),
                 *(register_state_dict_pre_hook, register_state_dict_post_hook),
                 *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
             )

@@ -10,6 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
+from gradcli.core.graph.write_checks import check_captured
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.normalization.batch_norm import batch_norm, instance_norm
@@ -88,6 +89,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
         mean, var, count = (self.own_buffers[name] for name in self.BUFFERS.split())
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and count is not None:
+            check_captured("add_", (count,))
             count.array += 1
             count.counter().count += 1
             if self.momentum is None:

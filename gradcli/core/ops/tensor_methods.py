@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
-from gradcli.core.autograd import backward, hooks, tensor_state, torch_autograd
+from gradcli.core.autograd import hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops import operators
 from gradcli.core.tensor.tensor import Tensor
@@ -36,7 +36,7 @@ FUNCTIONS: tuple[Any, ...] = (
         doc="Switch gradients on or off, in place.",
         function=False,
     ),
-    Function("retain_grad", ("Tensor input", backward.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
+    Function("retain_grad", ("Tensor input", tensor_state.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
     Function("item", ("Tensor input", operators.item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),

@@ -49,6 +49,12 @@ def _state_tensor(source: Generator) -> Tensor:
     return wrap(source.get_state())
 
 
+def _clone_state(source: Generator) -> Generator:
+    made = Generator()
+    made.set_state(source.get_state())
+    return made
+
+
 def _set_state(source: Generator, state: Any) -> Generator:
     if type(state) is not Tensor:
         raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {language.type_name(state)}")
@@ -93,5 +99,6 @@ GENERATOR_METHODS: dict[str, Routine] = {
     "seed": Routine(lambda self: self.seed(), "seed"),
     "initial_seed": Routine(lambda self: self.initial_seed(), "initial_seed"),
     "get_state": Routine(_state_tensor, "get_state"),
+    "clone_state": Routine(_clone_state, "clone_state"),
     "set_state": Routine(_set_state, "set_state"),
 }

@@ -34,6 +34,8 @@ class Node:
     metadata: object
     #: whether it stands for several nodes, and unfolds into them when it is read (gradcli/core/plans)
     folded: ClassVar[bool] = False
+    #: whether programs see what is behind it in its place
+    hidden: ClassVar[bool] = False
 
     def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
         self.edges = edges
@@ -73,7 +75,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[Edge, ...]:
         """Pairs of (node, output number), one for each input that can have a derivative."""
-        return tuple([self.edges[i] for i in self.listed])
+        return tuple([_shown(self.edges[i]) for i in self.listed])
 
     @property
     def saved_names(self) -> tuple[str, ...]:
@@ -157,6 +159,32 @@ class AccumulateGrad(Node):
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
+
+
+def _shown(edge: Edge) -> Edge:
+    """An edge as programs see it."""
+    node, number = edge
+    while node is not None and node.hidden:
+        node, number = node.edges[0] if node.edges else NO_EDGE
+    return node, number
+
+
+class Nowhere(Node):
+    """Where the gradient of a view ends that requires grad as its base does, and has neither a node nor a gradient of its own.
+
+    Such a view was made without recording. Programs see no edge there.
+    """
+
+    __slots__ = ()
+
+    hidden = True
+
+    @property
+    def type_name(self) -> str:
+        return "unrecorded view"
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        return []
 
 
 def freed_error() -> ProgramError:

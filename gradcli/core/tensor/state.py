@@ -69,6 +69,7 @@ class State:
         "observed",
         "mapped",
         "transforms",
+        "within",
         "retaining",
         "multithreading",
         "dual",
@@ -106,6 +107,8 @@ class State:
         self.mapped = 0
         #: the transforms of torch.func that are running, the innermost last: "vmap", "grad" or "jvp"
         self.transforms: tuple[str, ...] = ()
+        #: what the rare properties of a new tensor begin with: "levels", those of torch.func that are open; None outside
+        self.within: dict[str, Any] | None = None
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -134,6 +137,7 @@ class State:
             self.observed,
             self.mapped,
             self.transforms,
+            self.within,
             self.retaining,
             self.multithreading,
             self.dual,

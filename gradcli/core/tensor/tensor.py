@@ -11,7 +11,8 @@ import numpy as np
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
+from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node, Nowhere
+from gradcli.core.tensor.state import state
 from gradcli.errors import Code, runtime_error
 
 
@@ -98,8 +99,8 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns"
-        self.meta: dict[str, Any] | None = None
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf"; tensors share those they begin with
+        self.meta: dict[str, Any] | None = state.within
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
 
     # --- place in the graph ---
@@ -124,8 +125,9 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.creation != "default":
-            return self.grad_fn, 0  # no node, or PyTorch's error if the base was written to meanwhile
+        if self.view is not None and self.view.creation != "default" and not self.property_of("leaf"):
+            node = self.grad_fn  # which is PyTorch's error if the base was written to meanwhile
+            return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:
@@ -158,9 +160,22 @@ class Tensor:
 
     def set_property(self, name: str, value: Any) -> None:
         """Set one of the rare properties."""
-        if self.meta is None:
-            self.meta = {}
-        self.meta[name] = value
+        self.meta = {**self.meta, name: value} if self.meta else {name: value}
+
+    @property
+    def captured(self) -> bool:
+        """Inside torch.func, whether the tensor was made outside the innermost level, or shares its memory with one that was."""
+        if state.within is None:
+            return False
+        made = self.property_of("levels")
+        return not made or made[-1] is not state.within["levels"][-1] or bool(self.property_of("captured"))
+
+    def inherit(self, source: Tensor, *names: str) -> None:
+        """Have those of a source's properties that are true; inside torch.func also that its memory was made outside."""
+        kept = {name: True for name in names if source.property_of(name)}
+        if source.captured:
+            kept["captured"] = True
+        self.meta = {**kept, **(state.within or {})} or None
 
     # --- shape and values ---
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from textwrap import indent
+from typing import Any
 
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.state import state
@@ -29,6 +31,9 @@ def tangent_text(tensor: Tensor) -> str | None:
 
 def tensor_repr(tensor: Tensor) -> str:
     """`repr(tensor)` as PyTorch prints it with the print options in force."""
+    levels = tensor.property_of("levels")
+    if levels and not state.mapped:
+        return _wrapped(tensor, levels)
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
@@ -39,6 +44,22 @@ def tensor_repr(tensor: Tensor) -> str:
         is_parameter=tensor.is_parameter,
         tangent=tangent_text(tensor),
     )
+
+
+def _wrapped(tensor: Tensor, levels: Sequence[Any]) -> str:
+    """The text of a tensor that was made inside levels of torch.func, the outermost first."""
+    requires_grad, node = levels[0].history(tensor, levels)
+    text = printing.tensor_text(
+        tensor.array,
+        tensor.dtype.name,
+        options=printing.options,
+        default_dtype=dtypes.get_default().name,
+        requires_grad=requires_grad,
+        grad_fn=None if node is None else node.type_name,
+    )
+    for level in levels:
+        text = f"GradTrackingTensor(lvl={level.number}, value=\n{indent(text, '    ')}\n)"
+    return text
 
 
 class Texts:

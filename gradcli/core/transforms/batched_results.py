@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
 from gradcli.core.functions import catalog
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.shape.joining import STACK
+from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
 
 #: the last operation of PyTorch's batching rule, where it is another than the one on a sample
@@ -68,8 +71,10 @@ _BATCHED = {
 }
 
 
-def stacked(arrays: Sequence[Array], _: int = 0) -> Array:
-    """The arrays of all samples, the batch as first dimension; each keeps the order of its dimensions in memory."""
+def stacked(arrays: Sequence[Array], dim: int = 0) -> Array:
+    """The arrays of all samples, the batch as a dimension; where it is the first, each keeps the order of its dimensions in memory."""
+    if dim:
+        return np.stack(arrays, dim)
     first = arrays[0]
     strides = (max(first.size, 1), *memory_format.preserved(first))
     made = memory_format.empty((len(arrays), *first.shape), strides, first.dtype)
@@ -84,13 +89,33 @@ def _stack_named(name: str) -> Op:
     return Op(name, stacked, "tensors", "dim", saved="", variadic=True, tensors=STACK.rules["tensors"], complex=True)
 
 
-def joined(values: Sequence[Tensor], dim: int) -> Tensor:
-    """The results of all samples with the batch as dimension `dim`."""
+#: operations on the elements of one tensor beside those that broadcast
+_OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
+
+
+def _leaves_batch(node: Node | None) -> bool:
+    """Whether PyTorch's rule of an operation leaves the batch in its place, instead of moving it to the front."""
+    if type(node) is not OpNode or node.type_name == "PowBackward2":
+        return False
+    return node.type_name in _OF_ELEMENTS or (isinstance(node.op, Pointwise) and len(node.op.tensors) == 1)
+
+
+def place_of_batch(value: Tensor, mapped: Mapping[Node | None, int]) -> int:
+    """The dimension in which PyTorch has the batch; `mapped` has that of each argument by the node of its sample."""
+    node = value.grad_fn
+    while node not in mapped and _leaves_batch(node):
+        assert node is not None
+        node = node.edges[0][0]
+    return mapped.get(node, 0)
+
+
+def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
+    """The results of all samples with the batch as dimension `dim`, moved there from `place`."""
     if not any(value.requires_grad for value in values):
         return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn
-    return moved(_stack_named(_BATCHED.get(name, name))(tuple(values), 0), 0, dim)
+    return moved(_stack_named(_BATCHED.get(name, name))(tuple(values), place), place, dim)
 
 
 def moved(tensor: Tensor, start: int, end: int) -> Tensor:

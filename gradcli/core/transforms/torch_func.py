@@ -13,16 +13,18 @@ from typing import Any
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.routines import Routine
-from gradcli.core.ops.rules import check_tangent_size
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.rules import UNCHANGED, check_tangent_size
 from gradcli.core.ops.shape.casting import ALIAS
-from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.tensor.text import formatted
 from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
-from gradcli.core.transforms.user_functions import call, qualified_name_of, stand_in, type_text
+from gradcli.core.transforms.user_functions import call, qualified_name_of, type_text
+from gradcli.core.transforms.wrapping import Wrapping, reaches_outside
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 JVP_TEXT = "jvp(f, primals, tangents)"
@@ -30,15 +32,31 @@ VJP_TEXT = "vjp(f, *primals)"
 NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
+class _Through(OpNode):
+    """The node of a stand-in: programs see the input in its place."""
+
+    __slots__ = ()
+
+    hidden = True
+
+
+class _StandIn(Op):
+    __slots__ = ()
+    node_type = _Through
+
+
+_STAND_IN: Op = _StandIn("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED, complex=True)
+
+
 class Level:
     """The stand-ins of one call. Inside `with` they require grad and everything is recorded."""
 
-    __slots__ = ("before", "own", "given", "kinds", "outer", "recording", "start")
+    __slots__ = ("before", "own", "given", "kinds", "wrapping", "recording", "start")
 
     def __init__(self, *kinds: str) -> None:
-        #: the names of the transforms, "grad" for none, and those that are running around them
+        #: the names of the transforms, "grad" for none
         self.kinds = kinds or ("grad",)
-        self.outer: tuple[str, ...] = ()
+        self.wrapping: Wrapping | None = None
         self.before = state.enabled
         #: leaves of this level, by identity
         self.own: dict[int, Tensor] = {}
@@ -50,7 +68,7 @@ class Level:
     def __enter__(self) -> Level:
         self.recording = recording(True)
         self.recording.__enter__()
-        self.outer, state.transforms = state.transforms, (*state.transforms, *self.kinds)
+        self.wrapping = Wrapping(self.kinds, self.own)
         for leaf in self.own.values():
             leaf.requires_grad = True
         return self
@@ -58,7 +76,8 @@ class Level:
     def __exit__(self, *_: object) -> None:
         for leaf in self.own.values():
             leaf.requires_grad = False
-        state.transforms = self.outer
+        if self.wrapping is not None:
+            self.wrapping.close()
         self.recording.__exit__()
 
     def leaf(self, tensor: Tensor) -> Tensor:
@@ -71,30 +90,23 @@ class Level:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
-        made = stand_in(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
+        made: Tensor = _STAND_IN(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
+        made.set_property("captured", False)
+        self.given[id(made)] = made, value
+        return made
+
+    def wrapped(self, value: Any) -> Any:
+        """What the function gets in place of an argument that is not differentiated: a tensor that is wrapped in the level."""
+        if type(value) is not Tensor:
+            return value
+        made: Tensor = _STAND_IN(value) if value.requires_grad and self.before else _without_history(value)
+        made.set_property("captured", False)
         self.given[id(made)] = made, value
         return made
 
     def matters_outside(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` would reach anything but this level's own leaves."""
-        if not tensor.requires_grad or not self.before:
-            return False
-        if tensor.node is None:
-            return id(tensor) not in self.own
-        seen: set[Node] = set()
-        stack: list[Node | None] = [tensor.grad_fn]
-        while stack:
-            node = stack.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            if type(node) is AccumulateGrad:
-                if node.variable.requires_grad and id(node.variable) not in self.own:
-                    return True
-            elif node.sequence < self.start:
-                return True  # recorded before the level began
-            stack += [edge[0] for edge in node.edges]
-        return False
+        return tensor.requires_grad and self.before and reaches_outside(tensor, self.own, self.start)
 
     def leave(self, value: Any) -> Any:
         """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached.
@@ -108,9 +120,9 @@ class Level:
             raise runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
         if id(value) in self.given:
             return self.given[id(value)][1]
-        if not value.requires_grad or self.matters_outside(value):
-            return value
-        return _without_history(value, self._left)
+        if value.requires_grad and not self.matters_outside(value):
+            value = _without_history(value, self._left)
+        return value if self.wrapping is None else self.wrapping.unwrap(value)
 
     def gradients(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], v: Gradients | None, keep: bool, graph: bool) -> list[Tensor]:
         """Gradients of the inputs, zeros where nothing depends on them."""
@@ -151,10 +163,8 @@ def positions_of(argnums: Any, count: int) -> list[int]:
 
 def points_of(level: Level, args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
     """The arguments with stand-ins in place, and those of `argnums` as one nest."""
-    placed = list(args)
     positions = positions_of(argnums, len(args))
-    for at in positions:
-        placed[at] = map_leaves(level.stand_in, args[at])
+    placed = [map_leaves(level.stand_in if at in positions else level.wrapped, arg) for at, arg in enumerate(args)]
     return placed, tuple(placed[at] for at in positions) if isinstance(argnums, tuple) else placed[positions[0]]
 
 
@@ -307,16 +317,22 @@ def forward_products(
 ) -> _Products:
     """The outputs, their shape, J u of each (None where it depends on no input) and what else f returns, in forward mode."""
     forward_ad.enter_dual_level()
-    outer, state.transforms = state.transforms, (*state.transforms, *kinds)
+    wrapping = Wrapping(kinds, {})
+
+    def left(value: Any) -> Any:
+        return wrapping.unwrap(value) if type(value) is Tensor else value
+
     try:
         duals = [forward_ad.make_dual(primal, tangent) for primal, tangent in zip(leaves, directions, strict=True)]
+        for dual in duals:
+            dual.set_property("captured", False)
         output, aux = split_aux(call(func, rebuild(spec, duals)), has_aux, JVP_TEXT)
         outputs, out_spec = tensor_leaves(output, JVP_TEXT)
         pairs = [forward_ad.unpack_dual(o) for o in outputs]
         primals = [o if o.requires_grad else primal for o, (primal, _) in zip(outputs, pairs, strict=True)]
-        return rebuild(out_spec, primals), out_spec, [tangent for _, tangent in pairs], aux
+        return rebuild(out_spec, map(left, primals)), out_spec, [left(tangent) for _, tangent in pairs], map_leaves(left, aux)
     finally:
-        state.transforms = outer
+        wrapping.close()
         forward_ad.exit_dual_level()
 
 

@@ -25,7 +25,8 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     """`def`: makes the function, calls its decorators with it, and binds the name."""
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
-    code.run = _generator(node, inner, code) if inner.scope.yields else _body(node, inner)
+    code.generates = bool(inner.scope.yields)
+    code.run = _generator(node, inner, code) if code.generates else _body(node, inner)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]
     put = store(node.name, context)

@@ -20,6 +20,7 @@ from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
@@ -142,7 +143,11 @@ def _tensor_method(name: str) -> Method | None:
                         raise function.method_parser.failed(error, (tensor, *args)) from None
             return method(tensor, args, kwargs)
 
-        return run_known
+        def run_outside(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
+            # inside torch.func it is checked what is written to
+            return run_known(tensor, *args, **kwargs) if state.within is None else method(tensor, args, kwargs)
+
+        return run_outside if function.writes else run_known
 
     def run(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
         return method(tensor, args, kwargs)

@@ -8,6 +8,7 @@ from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.ops import operators as core
+from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
@@ -51,13 +52,18 @@ def _base(tensor: Tensor) -> Tensor | None:
     return None if tensor.view is None or tensor.property_of("inference") else tensor.view.base
 
 
+def _grad_fn(tensor: Tensor) -> Node | None:
+    node = tensor.grad_fn
+    return None if node is not None and node.hidden else node
+
+
 GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "data": tensor_state.read_data,
     "grad": tensor_state.read_grad,
-    "grad_fn": lambda t: t.grad_fn,
+    "grad_fn": _grad_fn,
     "grad_dtype": tensor_state.read_grad_dtype,
     "requires_grad": lambda t: t.requires_grad,
-    "is_leaf": lambda t: t.is_leaf,
+    "is_leaf": lambda t: _grad_fn(t) is None,
     "shape": lambda t: t.shape,
     "dtype": lambda t: t.dtype,
     "device": lambda t: torch_types.CPU,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
 
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
@@ -10,10 +11,11 @@ from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
+from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import special
 from gradcli.lang.values.user_functions import UserFunction, invoke
-from gradcli.lang.values.value_classes import NO_KEYWORDS, register
+from gradcli.lang.values.value_classes import NO_KEYWORDS, IteratorValue, register
 
 
 class Decorated:
@@ -35,6 +37,9 @@ class Decorated:
         return str(getattr(self.function, "name", "decorate_context"))
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        if type(self.function) is UserFunction and self.function.code.generates:
+            made = call(self.function, args, state.origin, kwargs)
+            return IteratorValue("generator", _in_blocks(self.mode, made.host), (made,), made.name)
         mode = self.mode.copy()
         mode.enter()
         try:
@@ -44,6 +49,27 @@ class Decorated:
 
 
 register(Decorated, GradMode)
+
+
+def _in_blocks(mode: Decorating, steps: Generator[Value, Value, Value]) -> Generator[Value, Value, Value]:
+    """A generator each of whose steps runs in a block of its own, so that the mode is not in force where its values are used."""
+    step: Callable[[], Value] = partial(steps.send, None)
+    while True:
+        block = mode.copy()
+        block.enter()
+        try:
+            value = step()
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            block.exit()
+        try:
+            step = partial(steps.send, (yield value))
+        except GeneratorExit:
+            steps.close()
+            raise
+        except ProgramError as error:
+            step = partial(steps.throw, error)
 
 
 def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Value:

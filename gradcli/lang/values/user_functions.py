@@ -23,6 +23,7 @@ class Code:
         "cell_slots",
         "counting",
         "double_star",
+        "generates",
         "keyword_only",
         "locals",
         "places",
@@ -60,6 +61,8 @@ class Code:
         self.cell_slots: tuple[int, ...] = ()
         self.run: Callable[[Value], Value] = lambda frame: None
         self.counting = False
+        #: whether it yields: a call makes a generator
+        self.generates = False
 
 
 class UserFunction:

@@ -1,24 +1,28 @@
-"""torch.utils.checkpoint: parts of a model that PyTorch computes again in the backward pass, to save memory.
+"""torch.utils.checkpoint: parts of a model that are computed again in the backward pass, to save memory.
 
-With `use_reentrant=True` they are computed again here too, by a node that walks a graph of its own; else they are kept.
+With `use_reentrant=True` a node computes them, and walks a graph of its own; else the hooks on what the nodes of the part keep.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.autograd import custom_function
 from gradcli.core.autograd.backward import backward
 from gradcli.core.autograd.custom_function import FunctionNode, Functions
+from gradcli.core.autograd.saved_tensor_hooks import pop, push
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
+from gradcli.core.graph.op_node import modified_error
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 _NO_CHOICE = (
@@ -34,6 +38,35 @@ _NOT_WITH_GRAD = (
     "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). To "
     "resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument."
 )
+
+_TIP = (
+    "\n"
+    "Tip: To see a more detailed error message, either pass `debug=True` to\n"
+    "`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
+    "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\n"
+    "enable checkpoint‑debug mode globally.\n"
+    "\n"
+    "If this error occurs under torch.compile with automatic_dynamic_shapes enabled,\n"
+    "it may be because the recomputation selected a different compiled graph than the\n"
+    "forward pass (e.g., a dynamic graph instead of the original static graph).\n"
+    "To fix this, either:\n"
+    "  - Use torch._dynamo.mark_dynamic() to explicitly mark varying dimensions as\n"
+    "    dynamic upfront, avoiding the static-to-dynamic transition.\n"
+    "  - Call torch._C._dynamo.eval_frame._set_lru_cache(False) to disable LRU cache\n"
+    "    reordering, which can change which graph is checked first between forward\n"
+    "    and recompute.\n"
+    "See https://github.com/pytorch/pytorch/issues/166926 for more details and\n"
+    "workaround examples.\n"
+)
+_UNPACKED_ONCE = (
+    "Unpack is being triggered for a tensor that was already unpacked once. If you are calling ctx.saved_tensors in backward, make sure to "
+    "do so only once. Otherwise please open an issue with details on your use case."
+)
+_OTHER_NUMBER = (
+    "A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors saved during forward: "
+    "{}\nNumber of tensors saved during recomputation: {}.\n" + _TIP
+)
+_MORE = "trying to save more tensors during recomputation than during the original forward pass.\n" + _TIP
 
 
 def _forward(ctx: FunctionNode, function: Callable[..., Any], preserve_rng_state: Any, *args: Any) -> Any:
@@ -78,6 +111,98 @@ def _detached(tensor: Tensor) -> Tensor:
 _CHECKPOINT = Functions("CheckpointFunction", _forward, _backward, None, None)
 
 
+class _Stop(ProgramError):
+    """Ends the second computation, once it has come to the last tensor that is needed."""
+
+    def __init__(self) -> None:
+        super().__init__("_StopRecomputationError", "")
+
+
+class _Frame:
+    """One call of `checkpoint`: its nodes keep numbers, for which the function computes the tensors again, once in each walk."""
+
+    def __init__(self, run: Callable[[], Any], early_stop: Any) -> None:
+        self.run = run
+        self.early_stop = early_stop
+        #: how many tensors the nodes have kept
+        self.count = 0
+        #: those that were computed again, by number, how many they are, and the walk that asked for them
+        self.found: dict[int, Tensor] = {}
+        self.computed = 0
+        self.walk: weakref.ref[Walk] | None = None
+
+    def pack(self, _: Tensor) -> int:
+        """The number of a tensor, in the order in which the nodes keep them."""
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, number: int) -> Tensor:
+        """The tensor of a number. Raises CheckpointError for one that was asked for before."""
+        walk = Walk.running
+        if walk is None or self.walk is None or self.walk() is not walk:
+            self._compute()
+            self.walk = None if walk is None else weakref.ref(walk)
+        if number not in self.found:
+            raise _error(_UNPACKED_ONCE)
+        return self.found.pop(number)
+
+    def _compute(self) -> None:
+        self.found, self.computed = {}, 0
+        push(self._keep, lambda kept: kept)
+        try:
+            with recording(True):
+                self.run()
+        except _Stop:
+            pass
+        finally:
+            pop()
+        if self.computed != self.count:
+            raise _error(_OTHER_NUMBER.format(self.count, self.computed))
+
+    def _keep(self, tensor: Tensor) -> Tensor:
+        if self.computed == self.count:
+            raise _error(_MORE)
+        kept = self.found[self.computed] = detach(tensor) if tensor.requires_grad else tensor
+        self.computed += 1
+        if self.early_stop and self.computed == self.count:
+            raise _Stop
+        return kept
+
+
+def _error(text: str) -> ProgramError:
+    return ProgramError("CheckpointError", f"torch.utils.checkpoint: {text}")
+
+
+def _kept_as_numbers(call: Callable[[], Any], args: Sequence[Any], early_stop: Any, preserve_rng_state: Any) -> Any:
+    """What `call` returns. What its nodes keep is computed again, with the same random numbers if that is asked for.
+
+    Then RuntimeError is raised if a tensor of `args` has been written to meanwhile.
+    """
+    at_forward = GET_RNG_STATE() if preserve_rng_state else None
+    inputs = [(arg, arg.version_number) for arg in args if type(arg) is Tensor]
+
+    def again() -> None:
+        for tensor, version in inputs:
+            if tensor.version_number != version:
+                shape = tensor.array.shape
+                raise modified_error(tensor.dtype, shape, tensor.grad_fn, tensor.output_nr, tensor.version_number, version)
+        before = GET_RNG_STATE()
+        try:
+            if at_forward is not None:
+                SET_RNG_STATE(at_forward)
+            call()
+        finally:
+            if at_forward is not None:
+                SET_RNG_STATE(before)
+
+    frame = _Frame(again, early_stop)
+    push(frame.pack, frame.unpack)
+    try:
+        return call()
+    finally:
+        pop()
+
+
 @Routine
 def checkpoint(
     function: Any,
@@ -90,7 +215,7 @@ def checkpoint(
     preserve_rng_state: Any = True,
     **kwargs: Any,
 ) -> Any:
-    """What the function returns for the arguments; with `use_reentrant` it runs again in the backward pass.
+    """What the function returns for the arguments. It runs again in the backward pass.
 
     Raises ValueError for keyword arguments, `context_fn` and `debug` with `use_reentrant`.
     """
@@ -98,7 +223,12 @@ def checkpoint(
         warnings.emit(_NO_CHOICE.format("", _WILL_RAISE[0]))
         use_reentrant = True
     if not use_reentrant:
-        return function(*args, **kwargs)
+        if determinism_check not in ("default", "none"):
+            text = f"determinism_check should be one of ['default', 'none'], but got {formatted(determinism_check)}"
+            raise ProgramError("ValueError", text)
+        if not state.enabled:
+            return function(*args, **kwargs)
+        return _kept_as_numbers(lambda: function(*args, **kwargs), args, early_stop, preserve_rng_state)
     if kwargs:
         raise ProgramError("ValueError", f"Unexpected keyword arguments: {','.join(kwargs)}")
     if context_fn is not None or debug is not False:

@@ -58,7 +58,25 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         start, end, step = _whole(start, end, step)
     elif not dtype.is_floating_point:
         scalar_of(step, dtypes.int64)
-    return _stepped(start, step, math.ceil((end - start) / step), dtype)
+    count = math.ceil((end - start) / step)
+    return _in_registers(start, step, count, dtype) if dtype.is_floating_point else _stepped(start, step, count, dtype)
+
+
+def _in_registers(start: Any, step: Any, count: int, dtype: DType) -> Made:
+    """`count` floats from `start` on, as PyTorch's vector code computes them.
+
+    It rounds the first number of a register, of 32 bytes, and adds the multiples of the step to it. It takes two registers at a
+    time; the numbers that fill no two are computed from `start`.
+    """
+    limits.check_elements(count, dtype.itemsize)
+    lanes = 32 // dtype.itemsize
+    start, step, at = np.float64(start), np.float64(step), np.arange(count, dtype=np.float64)
+    values = elementary.fused(step, at, start)
+    whole = count - count % (2 * lanes)
+    lane = at[:whole] % lanes
+    first = dtypes.cast(elementary.fused(step, at[:whole] - lane, start), dtype).astype(np.float64)
+    values[:whole] = elementary.fused(lane, step, first)
+    return dtypes.cast(values, dtype), dtype
 
 
 def _warn_of_range() -> None:

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
@@ -20,7 +20,6 @@ from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.rules import UNCHANGED, zeros_as
-from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.tensor import dtypes

@@ -172,7 +172,7 @@ def _addcdiv_jvp(xp: Any, inputs: Sequence[Any], attrs: Any, tangents: Sequence[
 
 ADDCDIV = Pointwise(
     "AddcdivBackward0",
-    lambda a, x, y, value: a + value * (x / y),
+    lambda a, x, y, value: a + value * x / y,
     "input tensor1 tensor2",
     "value",
     jvp=_addcdiv_jvp,

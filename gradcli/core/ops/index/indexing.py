@@ -18,7 +18,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_overlap, check_writable, expanded, shares_places
+from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.index_reading import (
@@ -39,6 +39,7 @@ from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -231,6 +232,8 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     value = value_tensor(tensor, value)
     if index is False:
         return
+    if state.within is not None:
+        check_captured("index_put_" if apply_items(tensor, as_items(index))[1] else "copy_", (tensor,))
     if index is None or index is True:
         _copy_to(UNSQUEEZE(tensor, 0), value)
         return

@@ -37,7 +37,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     if rank == 2:
         return addmm(bias, input, transposed)
     row = bias.array.ndim == 1 or sum(n != 1 for n in bias.array.shape) == 1
-    if not row or not input.array.flags.c_contiguous or not bias.array.flags.c_contiguous:
+    # of other ranks than 3 PyTorch makes rows outside torch.func alone
+    rows = input.array.flags.c_contiguous and (rank == 3 or not state.transforms)
+    if not row or not rows or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
         if state.dual is None or state.dual.tangent_of(bias) is None:  # PyTorch adds in place, unless the bias has a tangent
             check_into(made.array, bias.array)

@@ -110,7 +110,7 @@ ADDMM: Op = Op(
     lambda a, x, y, beta, alpha, left_columns, right_columns: _onto(a, x, y, beta, alpha),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
-    saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides=? mat2_sym_sizes mat2_sym_strides=?",
+    saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides mat2_sym_sizes mat2_sym_strides",
     jvp=_tangent(lambda xp, a, b: xp.matmul(a, b)),
     input=_INPUT,
     mat1=Rule(

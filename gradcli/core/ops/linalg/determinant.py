@@ -180,9 +180,15 @@ def _trace_rule(xp: Any, grad: Any, input_shape: Any, input_dtype: Any) -> Any:
     return xp.reshape(xp.call(INDEX_FILL_TENSOR, xp.zeros((n * m,), input_dtype), grad, 0, places), input_shape)
 
 
+def _trace(a: Array) -> Any:
+    """The sum of the diagonal, that of integers in int64, and that of floats in PyTorch's wider type."""
+    wider = {"f2": np.float32, "f4": np.float64}.get(a.dtype.str[1:], a.dtype)
+    return np.trace(a, dtype=wider).astype(a.dtype) if a.dtype.kind in "fc" else np.trace(a, dtype=np.int64)
+
+
 TRACE: Op = Op(
     "TraceBackward0",
-    lambda a: np.trace(a, dtype=None if a.dtype.kind in "fc" else np.int64),
+    _trace,
     "input",
     input=Rule(_trace_rule, "zeros_like(input).diagonal_scatter(grad.expand(min(input.shape)))"),
     complex=True,

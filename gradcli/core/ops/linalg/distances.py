@@ -12,18 +12,18 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import refuse_half, scalar_type_error
+from gradcli.core.ops.checks import common_shape, refuse_half, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
-from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous, to_dtype
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.casting import contiguous, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -246,7 +246,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
         raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
     if eps < 0:
         raise runtime_error(f"eps must be non-negative, got: {eps:g}")
-    a, b = broadcast_tensors([x if x.dtype.is_floating_point else to_dtype(x, dtype) for x in (x1, x2)])
+    a, b = (x if x.dtype.is_floating_point else to_dtype(x, dtype) for x in (x1, x2))
+    if a.shape != b.shape:  # then PyTorch expands both, also the one that has the shape already
+        shape = common_shape([a.array.shape, b.array.shape])
+        a, b = expand(a, shape), expand(b, shape)
     first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
     return sum_mean.sum(first * second, (dim,))
 

@@ -123,6 +123,8 @@ class _Plan:
                 at += 1
         #: the number of dimensions of the common order
         self.rank = at
+        #: the sizes of the dimensions that the ellipsis stands for, as far as they are known
+        self.covered_sizes = [1] * self.covered
 
     def _match(self, i: int, labels: list[int], t: Tensor) -> None:
         """Compare the labels of operand i with its rank."""
@@ -152,6 +154,7 @@ class _Plan:
             if label == _ELLIPSIS:
                 have = len(shape) - (len(labels) - 1)
                 original += have
+                self._check_covered(i, j, t.array.shape[j : j + have])
                 for _ in range(self.covered - have):
                     t = UNSQUEEZE(t, j)
                 for k in range(self.covered):
@@ -179,6 +182,18 @@ class _Plan:
                 j += 1
         return PERMUTE(t, tuple(places))  # type: ignore[no-any-return]
 
+    def _check_covered(self, i: int, place: int, sizes: Sequence[int]) -> None:
+        """Compare the dimensions of operand i that the ellipsis covers, from `place` on, with those of the operands before."""
+        known = self.covered_sizes
+        for k, size in enumerate(sizes, len(known) - len(sizes)):
+            if size != 1 and known[k] not in (1, size):
+                raise _error(
+                    f"dimension {place} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
+                    f"previously seen ellipsis with size {known[k]} for the respective dimension"
+                )
+            known[k] = max(known[k], size) if size else size
+            place += 1
+
     def _check_size(self, i: int, label: int, size: int) -> None:
         known = self.sizes.get(label, 1)
         if size != 1 and known not in (1, size):
@@ -204,7 +219,6 @@ def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
     """Multiply the operands from left to right; sum a dimension as soon as no later operand has it."""
     ready = [plan.arranged(i, t) for i, t in enumerate(operands)]
     rank, outer = plan.rank, plan.outer
-    _check_covered(plan, ready, [t.array.ndim for t in operands])
     # for each dimension the number of operands that still have it
     counts = [sum(t.array.shape[d] != 1 for t in ready) for d in range(rank)]
     result = ready[0]
@@ -231,23 +245,6 @@ def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
     if len(ready) > 1:
         return VIEW(result, result.array.shape[:outer])  # type: ignore[no-any-return]
     return sum_mean.sum(result, tuple(range(outer, rank)))
-
-
-def _check_covered(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Raise RuntimeError where the dimensions that the ellipsis covers do not broadcast."""
-    start = plan.places[_ELLIPSIS]
-    for k in range(plan.covered):
-        known = 1
-        for i, t in enumerate(ready):
-            size = t.array.shape[start + k]
-            if size != 1 and known not in (1, size):
-                missing = plan.covered - (ranks[i] - sum(label != _ELLIPSIS for label in plan.inputs[i]))
-                place = plan.inputs[i].index(_ELLIPSIS) + k - missing
-                raise _error(
-                    f"dimension {place} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
-                    f"previously seen ellipsis with size {known} for the respective dimension"
-                )
-            known = max(known, size) if size else size
 
 
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:

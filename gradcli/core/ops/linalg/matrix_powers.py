@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out, check_castable
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, matrix_exponential
 from gradcli.core.ops.linalg.inverse import inv
@@ -20,7 +20,6 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor, wrap

@@ -65,7 +65,7 @@ MM: Op = _Product(
     lambda a, b, left_columns, right_columns: multiply(a, b),
     "input mat2",
     "left_columns right_columns",
-    saved="mat2 self mat2_sym_sizes mat2_sym_strides=? self_sym_sizes self_sym_strides=?",
+    saved="mat2 self mat2_sym_sizes mat2_sym_strides self_sym_sizes self_sym_strides",
     input=Rule(lambda xp, grad, mat2, left_columns: gradient_of_left(xp, grad, mat2, left_columns), "grad @ mat2.t()"),
     mat2=Rule(lambda xp, grad, input, right_columns: gradient_of_right(xp, grad, input, right_columns), "input.t() @ grad"),
     complex=True,

@@ -218,7 +218,6 @@ def _refuse_two_dtypes(found: str, expected: str) -> Any:
     raise _two_dtypes(found, expected)
 
 
-_REFUSED = Rule(_refuse_two_dtypes, "")
 #: of tensors of two dtypes, for which there is no derivative
 _HUBER_OF_TWO = _LossLikeInput(
     "HuberLossBackward0",
@@ -227,8 +226,8 @@ _HUBER_OF_TWO = _LossLikeInput(
     "reduction delta found expected",
     in_bfloat16=HUBER.in_bfloat16,
     saved="self target reduction delta",
-    input=_REFUSED,
-    target=_REFUSED,
+    input=Rule(_refuse_two_dtypes, ""),
+    target=Rule(lambda found, expected: _refuse_two_dtypes(expected, found), ""),  # where the two have changed places
 )
 
 

@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import is_in, suggests
@@ -26,7 +26,6 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
-CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED, complex=True)
 #: a copy with the given strides
 _COPY_AS = Op("CloneBackward0", lambda a, strides: _copied(a, strides), "input", "strides", saved="", input=UNCHANGED, complex=True)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)

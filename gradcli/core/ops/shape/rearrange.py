@@ -9,13 +9,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_size, not_implemented, size, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.broadcasting import expand
-from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten, reshape
 from gradcli.core.tensor import dtypes

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
-from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
+from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType

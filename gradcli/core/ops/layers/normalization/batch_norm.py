@@ -16,7 +16,16 @@ from gradcli.core.kernels import Array, blocks, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, check_mixed, moments, widened
+from gradcli.core.ops.layers.normalization.moments import (
+    CENTRED,
+    NORMAL,
+    added,
+    added_products,
+    check_mixed,
+    in_order,
+    moments,
+    widened,
+)
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
@@ -68,7 +77,12 @@ def _scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Arra
 def _statistics(x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, Array]:
     """The mean and 1 / deviation of each channel, as they are kept: in half precision if the input is."""
     axes = _channels(x)[0]
-    if not rows:
+    if in_order(x, dtype, rows):
+        count = np.float32(len(x))
+        mean = added(x) / count
+        variance = added_products(x - mean, x - mean) / count
+        rstd = (1 / np.sqrt(variance.astype(np.float64) + eps)).astype(np.float32)[None]
+    elif not rows:
         # PyTorch's mean, rounded; the squares are added in double precision
         count = x.size // x.shape[1]
         mean = dtypes.stored(np.asarray(summation.total(x, axes, True) / x.dtype.type(count)), dtype)
@@ -101,10 +115,12 @@ def _check_memory(grad: Array, x: Array, *parameters: Array | None) -> None:
 
 
 def _sums(grad: Array, x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, Array, Array, Array]:
-    """Differences from the mean, 1 / deviation, and for each channel the sums of grad and of their product, in double precision."""
+    """Differences from the mean, 1 / deviation, and for each channel the sums of grad and of their product."""
     axes = _channels(x)[0]
     mean, rstd = _statistics(x, eps, dtype, rows)
     centred = x - mean
+    if in_order(x, dtype, rows and _in_rows(grad)):
+        return centred, rstd, added(grad), added_products(centred, grad)[None]
     wide = np.float64
     return centred, rstd, grad.sum(axes, wide, keepdims=True), (centred * grad).sum(axes, wide, keepdims=True)
 
@@ -120,7 +136,11 @@ def _input_gradient(grad: Array, x: Array, weight: Array | None, eps: float, dty
         count = x.dtype.type(grad.size // grad.shape[1])
         mean = dtypes.stored(dtypes.stored(total.astype(x.dtype), kept) / count, kept)
         share = dtypes.stored(dtypes.stored(along.astype(x.dtype), kept) * rstd * rstd / count, kept)
-        made = dtypes.stored(dtypes.stored(grad - mean, kept) - dtypes.stored(centred * share, kept), kept) * rstd
+        made = dtypes.stored(dtypes.stored(grad - mean, kept) - dtypes.stored(centred * share, kept), kept)
+        if in_order(x, dtype, rows and _in_rows(grad)):  # the vector code, which takes 8 channels, fuses the product with the difference
+            whole = x.shape[1] // 8 * 8
+            made[:, :whole] = fused(-centred[:, :whole], np.broadcast_to(share, x.shape)[:, :whole], (grad - mean)[:, :whole])
+        made = made * rstd
         return made if weight is None else np.asarray(made * weight.reshape(_channels(x)[1]))
 
     return memory_format.of_images(np.asarray(in_single(run)(grad, x, weight)), x)
@@ -186,9 +206,16 @@ def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, input: Any, eps: f
 #: for formulas: the dimensions over which a channel is normalised, and the shape in which one value for each channel broadcasts
 _DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
 _SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
-_BIAS = Rule(
-    lambda xp, grad, dtype: xp.sum(widened(xp, grad, dtype), _channels(grad)[0]), "grad.sum([k for k in range(grad.dim()) if k != 1])"
-)
+
+
+def _bias_rule(xp: Any, grad: Any, dtype: DType) -> Any:
+    grad = widened(xp, grad, dtype)
+    if xp is numeric and in_order(grad, dtypes.of(grad.dtype), _in_rows(grad)):
+        return added(grad)[0]
+    return xp.sum(grad, _channels(grad)[0])
+
+
+_BIAS = Rule(_bias_rule, "grad.sum([k for k in range(grad.dim()) if k != 1])")
 _STANDARDISED = _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL
 _ALONG = _DIM + CENTRED + "({} * c / std).sum(dim)"
 _SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? {} eps train=True"
@@ -250,10 +277,11 @@ BATCH_NORM = Op(
 # --- with running statistics, which have no gradient ---
 
 
-def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
-    """The mean and 1 / deviation of each channel, so that they broadcast to x."""
+def _fixed(x: Any, mean: Array, var: Array, eps: float, precision: Any = None) -> tuple[Array, Array]:
+    """The mean and 1 / deviation of each channel, so that they broadcast to x; `precision` is that of the variance, where it is another."""
     shape = _channels(x)[1]
-    return mean.reshape(shape), np.asarray(1 / np.sqrt(var + var.dtype.type(eps))).reshape(shape)
+    wide = var if precision is None else var.astype(precision)
+    return mean.reshape(shape), np.asarray(1 / np.sqrt(wide + wide.dtype.type(eps))).astype(var.dtype).reshape(shape)
 
 
 def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float, dtype: DType) -> Array:
@@ -267,15 +295,21 @@ def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: 
 
 def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
     _check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
+    if xp is numeric:  # the kernel's order
+        made = grad * _fixed(grad, running_mean, running_var, eps, np.float64)[1]
+        made = made if weight is None else made * weight.reshape(_channels(grad)[1])
+        return memory_format.of_images(made, input)
     if weight is not None:
         grad = grad * xp.reshape(weight, _channels(grad)[1])
     made = scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
-    return memory_format.of_images(made, input) if xp is numeric else made
+    return made
 
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Any:
     grad, input = (widened(xp, x, dtype) for x in (grad, input))
-    mean, rstd = _fixed(input, running_mean, running_var, eps)
+    mean, rstd = _fixed(input, running_mean, running_var, eps, np.float64 if xp is numeric else None)
+    if xp is numeric and in_order(input, dtypes.of(input.dtype), _in_rows(input) and _in_rows(grad)):
+        return added_products(input - mean, grad) * rstd[0]
     normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
     return xp.sum(grad * normal, _channels(input)[0])
 
@@ -299,6 +333,14 @@ def _follow(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
     PyTorch does not count these writes.
     """
     x = input.array
+    if in_order(x, input.dtype, _in_rows(x)) and len(x) > 1:
+        average = added(x)[0] / np.float32(len(x))
+        variance = added_products(x - average, x - average) / np.float32(len(x) - 1)
+        rate, rest = np.float32(momentum), np.float32(1 - momentum)
+        blocks.settle()
+        for kept, new in ((mean, rest * mean.array + rate * average), (var, fused(variance, rate, rest * var.array))):
+            kept.array[...] = new
+        return
     axes, shape = _channels(x)
     dtype = input.dtype if input.dtype is mean.dtype else dtypes.float32
     kind = dtypes.widened(dtype).np.type

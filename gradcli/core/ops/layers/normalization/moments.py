@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.elementary import LARGEST
 from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -27,6 +28,24 @@ def moments(x: Array, axes: tuple[int, ...], eps: float, kept: Callable[[Array],
     squares = np.square(x - mean.astype(x.dtype)).astype(np.float64).sum(axes, keepdims=True)  # which may overflow
     rstd = 1 / np.sqrt(kept(kept(squares) / count) + eps)
     return mean.astype(x.dtype), rstd.astype(x.dtype)
+
+
+def in_order(x: Array, dtype: DType, rows: bool) -> bool:
+    """Whether PyTorch's kernel adds numbers of single precision one after the other, as for rows of channels; large ones are not told."""
+    return rows and x.ndim == 2 and dtype is dtypes.float32 and 0 < x.size <= LARGEST
+
+
+def added_products(a: Array, b: Array) -> Array:
+    """The sums of a * b over the rows, each product fused with the sum, in float32."""
+    total = np.zeros(a.shape[1:], np.float32)
+    for row in a.astype(np.float64) * b:
+        total = (row + total).astype(np.float32)
+    return total
+
+
+def added(a: Array) -> Array:
+    """The sums over the rows, one after the other, in float32."""
+    return np.asarray(np.add.accumulate(a, axis=0)[-1:])
 
 
 def standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
