@@ -44,8 +44,8 @@ class BackwardPlan:
         self._plan = plan
         #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
         self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
-        #: the places of the leaves, in the order in which gradients reach them
-        self._order = [*dict.fromkeys(self._places)]
+        #: the places of the leaves, in the order in which the last gradient reaches each, as two leaves may have one tensor as `.grad`
+        self._order = [*dict.fromkeys(reversed(self._places))][::-1]
         kinds = [plan.kinds[i] for i in plan.outer]
         #: whether two leaves are of one kind, and so may be one tensor with two names
         self._alike = len({*kinds}) < len(kinds)

@@ -160,6 +160,13 @@ def test_two_names_of_one_tensor(size: int, monkeypatch: pytest.MonkeyPatch) -> 
     assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
 
 
+@pytest.mark.parametrize("size", [100, SIZE, DEFERRED])
+def test_two_leaves_with_one_gradient(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "    ((x * w).tanh() - c * w).square().mean().backward()\n    show('x', x.grad)\n"
+    text = SETUP.format(seed=0, shape=size) + "x.grad = w.grad = torch.ones_like(x)\nfor i in range(5):\n" + body
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+
+
 @pytest.mark.parametrize("size", [SIZE, DEFERRED])
 def test_signs_of_nans(size: int, passes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     text = SETUP.format(seed=0, shape=size) + (
