@@ -316,10 +316,14 @@ def _run(root: Deferred, reduction: Any) -> Any:
                 values[at] = value.reshape(-1)
         return at
 
+    #: what is written to memory, which nodes get when all is done
+    stored: list[tuple[Deferred, Array]] = []
+
     def store(node: Deferred) -> None:
         """Have the values of a node written to memory."""
-        node.value = np.empty(node.shape, node.dtype)
-        values[places[id(node)]] = node.value.reshape(-1)
+        value = np.empty(node.shape, node.dtype)
+        stored.append((node, value))
+        values[places[id(node)]] = value.reshape(-1)
         cut.append(places[id(node)])
 
     for node in chain:
@@ -338,8 +342,8 @@ def _run(root: Deferred, reduction: Any) -> Any:
     if reduction is None:
         store(root)
     found = BlockProgram(len(values), steps, cut, reductions).run(values, root.size, BLOCK)
-    for node in chain:
-        if node.value is not None and node.step is not None:
-            node.step, node.inputs, node.depth = None, (), 0
-            _waiting.pop(id(node), None)
+    for node, value in stored:
+        node.value = value
+        node.step, node.inputs, node.depth = None, (), 0
+        _waiting.pop(id(node), None)
     return found[0] if found else None

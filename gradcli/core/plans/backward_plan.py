@@ -29,7 +29,7 @@ _LARGE = 256
 class BackwardPlan:
     """The plan of assignments, and of a backward pass from the last result, which has one element. Raises what a step raises."""
 
-    __slots__ = ("_back", "_blank", "_last", "_order", "_places", "_plan", "_together")
+    __slots__ = ("_alike", "_back", "_blank", "_last", "_order", "_places", "_plan", "_together")
 
     def __init__(self, plan: Plan, slots: list[Any]) -> None:
         self._begin(plan)
@@ -46,8 +46,11 @@ class BackwardPlan:
         self._plan = plan
         #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
         self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
-        #: the places of the leaves, in the order in which gradients reach them
-        self._order = [*dict.fromkeys(self._places)]
+        #: the places of the leaves, in the order in which the last gradient reaches each, as two leaves may have one tensor as `.grad`
+        self._order = [*dict.fromkeys(reversed(self._places))][::-1]
+        kinds = [plan.kinds[i] for i in plan.outer]
+        #: whether two leaves are of one kind, and so may be one tensor with two names
+        self._alike = len({*kinds}) < len(kinds)
 
     def _number(self, found: list[Any]) -> None:
         """Number the slots of the backward steps behind `found`, those of a forward pass, and carry out the steps.
@@ -123,12 +126,11 @@ class BackwardPlan:
             except Exception:  # the ordinary way raises it with its place
                 return None
         leaves = [values[i] for i in plan.outer]
+        if self._alike and len({*map(id, leaves)}) < len(leaves):
+            return None  # a walk adds the sum of all gradients of a tensor at once
         exposed: list[Any] | None = None
         for leaf in leaves:
-            if leaf.node is not None or leaf.view is not None:
-                return None
-            sink = None if leaf.accumulator is None else leaf.accumulator()
-            if sink is not None and sink.hooks is not None:
+            if not takes_gradients(leaf):
                 return None
             grad = leaf.grad
             if grad is None and leaf.meta is None:
@@ -186,6 +188,14 @@ class BackwardPlan:
             known = totals[place]
             totals[place] = value if known is None else known + value
         return totals
+
+
+def takes_gradients(leaf: Tensor) -> bool:
+    """Whether a gradient reaches the leaf without hooks, and without the error for a leaf that got another shape meanwhile."""
+    if leaf.node is not None or leaf.view is not None:
+        return False
+    sink = None if leaf.accumulator is None else leaf.accumulator()
+    return sink is None or (sink.hooks is None and sink.shape == leaf.array.shape)
 
 
 class _Total(NamedTuple):

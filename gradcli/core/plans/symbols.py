@@ -161,8 +161,8 @@ class Trace:
         same = _unchanged(step, inputs)
         if same is not None and same.dtype is dtype and same.shape == shape:
             return same
-        if step is np.add or step is np.multiply:
-            inputs = tuple(sorted(inputs, key=lambda one: one.number if type(one) is Symbol else -1))
+        if (step is np.add or step is np.multiply) and type(inputs[0]) is not Symbol:
+            inputs = inputs[::-1]  # two arrays keep their order, which decides which of two nans is the result
         return self.made(step, inputs, shape, dtype)
 
     def call(self, ufunc: Any, operands: Sequence[Any], dtype: Any = None) -> Any:

@@ -136,3 +136,17 @@ def test_operations_of_other_kinds_see_the_values(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(blocks, "threshold", 1 << 30)
     for ours, eager in zip(blocked, run(), strict=True):
         np.testing.assert_allclose(ours, eager, rtol=1e-5, atol=1e-7)
+
+
+def test_an_interrupted_chain_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    x = leaf()
+    y = x + 2
+    with monkeypatch.context() as patch:
+        patch.setattr(block_program.BlockProgram, "_work", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            np.asarray(y.array)
+    assert pending(y)
+    np.testing.assert_array_equal(np.asarray(y.array), x.array + 2)

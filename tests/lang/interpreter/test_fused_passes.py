@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.core.kernels import block_program, blocks
-from gradcli.core.plans.fused_pass import FusedPass
+from gradcli.core.plans.fused_pass import FusedPass, _Phase
 from gradcli.core.plans.symbols import NotTraceableError, Symbolic, Trace
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -153,10 +153,45 @@ def test_results_share_no_memory(body: str, size: int, passes: list[bool], monke
     assert passes
 
 
+@pytest.mark.parametrize("size", [100, SIZE, DEFERRED])
+def test_two_names_of_one_tensor(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "    y = (x * u + u.sin() * x).sum()\n    y.backward()\n    show('x', x.grad)\n    u = [w, w, x, x, w][i]\n"
+    text = SETUP.format(seed=0, shape=size) + "u = w\nfor i in range(5):\n" + body
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+
+
+@pytest.mark.parametrize("size", [100, SIZE, DEFERRED])
+def test_two_leaves_with_one_gradient(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "    ((x * w).tanh() - c * w).square().mean().backward()\n    show('x', x.grad)\n"
+    text = SETUP.format(seed=0, shape=size) + "x.grad = w.grad = torch.ones_like(x)\nfor i in range(5):\n" + body
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+
+
+@pytest.mark.parametrize("size", [SIZE, DEFERRED])
+def test_signs_of_nans(size: int, passes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SETUP.format(seed=0, shape=size) + (
+        "x.data[:4] = torch.tensor([float('nan'), float('inf'), -2.0, 2.0])\n"
+        "for i in range(4):\n    x.grad = None\n    (x.asin() + x.acos()).sum().backward()\n    print(torch.signbit(x.grad[:4]))\n"
+    )
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+    assert passes
+
+
+def test_no_pass_is_begun_for_leaves_with_hooks(passes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(_Phase, "run", lambda phase, *_: begun.append(phase))
+    text = SETUP.format(seed=0, shape=SIZE) + (
+        "h = x.register_hook(lambda g: g * 2)\nfor i in range(4):\n    (x.sin() * w).sum().backward()\n    show('x', x.grad)\n"
+    )
+    assert output(text, "second", monkeypatch) == output(text, "off", monkeypatch)
+    assert passes and not any(passes) and not begun
+
+
 def test_what_both_passes_need_is_computed_once() -> None:
     trace = Trace((SIZE,))
     x, s = trace.given(0, np.empty(SIZE, np.float32)), trace.given(1, np.empty((), np.float32))
-    assert (x + 2) * s is s * (2 + x)
+    assert (x + 2) * s is (2 + x) * s
+    assert x * s is not s * x, "which may be another nan"
     assert (x - 2) is not (2 - x)
     assert x * 1 is x
     assert x * np.float64(1) is not x, "of another dtype"
