@@ -175,7 +175,7 @@ class _Call:
     def has_tangent(self) -> bool:
         level = state.dual
         operands = () if self.autograd == "none" else self.operands
-        return level is not None and any(level.tangent_of(t) is not None for t in (*operands, *self.outs))
+        return level is not None and not level.paused and any(level.tangent_of(t) is not None for t in (*operands, *self.outs))
 
     # --- memory ---
 

@@ -18,6 +18,7 @@ from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_forward, before_forward, saving
 from gradcli.core.nn.parameter import as_parameter, is_buffer
 from gradcli.core.ops.checks import in_format
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -376,9 +377,12 @@ class Module(Scripted):
         return self.fields[name] if found is None else found.value()
 
     def convert(self, dtype: DType) -> Module:
-        """Cast floating point parameters and buffers to another dtype, in place."""
-        for *_, tensor in list(self.named_state()):
+        """Cast floating point parameters to another dtype in place, and put converted buffers in the place of the others."""
+        for _, module, name, tensor in list(self.named_state()):
             if not tensor.dtype.is_floating_point or tensor.dtype is dtype:
+                continue
+            if name in module.own_buffers:
+                module.own_buffers[name] = to_dtype(tensor, dtype)
                 continue
             for held in (tensor, tensor.grad):
                 if held is not None:

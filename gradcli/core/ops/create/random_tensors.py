@@ -228,7 +228,7 @@ def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Gene
         num_samples,
         replacement,
         input.dtype,
-        lambda rows, count: selection.top(rows, rows.ndim - 1, count, True, True),
+        lambda scores, k: selection.top(scores, scores.ndim - 1, k, True, True),
     )
     return leaf(drawn, dtypes.int64)
 
