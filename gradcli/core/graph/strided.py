@@ -61,7 +61,7 @@ class _Place:
 
 def nothing_at(base: Array, place: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """A view without elements, `place` bytes behind the first element of `base`, with strides in bytes. numpy's slices have no place."""
-    interface = base.__array_interface__
+    interface = np.asarray(base).__array_interface__
     address, read_only = interface["data"]
     return np.asarray(_Place(base, {**interface, "data": (address + place, read_only), "shape": shape, "strides": strides}))
 
