@@ -37,9 +37,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
     if rank == 2:
         return addmm(bias, input, transposed)
-    rows = input.array.flags.c_contiguous and (
-        rank == 3 or not state.transforms
-    )  # of other ranks PyTorch makes rows outside torch.func alone
+    # inside torch.func PyTorch makes rows of three dimensions alone
+    rows = input.array.flags.c_contiguous and (rank == 3 or not state.transforms)
     if not rows or bias.array.ndim != 1 or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
         if state.dual is None or state.dual.tangent_of(bias) is None:  # PyTorch adds in place, unless the bias has a tangent
