@@ -93,20 +93,19 @@ def _stack_named(name: str) -> Op:
 _OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
 
 
-def _leaves_batch(node: Node | None) -> bool:
+def _leaves_batch(node: Node) -> bool:
     """Whether PyTorch's rule of an operation leaves the batch in its place, instead of moving it to the front."""
     if type(node) is not OpNode or node.type_name == "PowBackward2":
         return False
     return node.type_name in _OF_ELEMENTS or (isinstance(node.op, Pointwise) and len(node.op.tensors) == 1)
 
 
-def place_of_batch(value: Tensor, mapped: Mapping[Node | None, int]) -> int:
+def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
     """The dimension in which PyTorch has the batch; `mapped` has that of each argument by the node of its sample."""
     node = value.grad_fn
-    while node not in mapped and _leaves_batch(node):
-        assert node is not None
+    while node is not None and node not in mapped and _leaves_batch(node):
         node = node.edges[0][0]
-    return mapped.get(node, 0)
+    return 0 if node is None else mapped.get(node, 0)
 
 
 def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:

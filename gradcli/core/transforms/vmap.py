@@ -202,7 +202,8 @@ def _stacked(func: Any, values: list[Any], dim: int | None, count: int, whole: _
         shape = list(first.array.shape)
         shape.insert(dim % ndim, 0)
         return Tensor(np.zeros(shape, first.dtype.np), first.dtype)
-    nodes = {own[0].grad_fn: mapped % argument.array.ndim for argument, mapped, own in whole.values() if mapped is not None}
+    given = [(own[0].grad_fn, mapped % argument.array.ndim) for argument, mapped, own in whole.values() if mapped is not None]
+    nodes = {node: dim for node, dim in given if node is not None}
     return batched_results.joined(values[:count], dim, batched_results.place_of_batch(first, nodes))
 
 

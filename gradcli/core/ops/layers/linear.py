@@ -37,7 +37,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     if rank == 2:
         return addmm(bias, input, transposed)
     row = bias.array.ndim == 1 or sum(n != 1 for n in bias.array.shape) == 1
-    # of other ranks than 3 PyTorch makes rows outside torch.func alone
+    # inside torch.func PyTorch makes rows of three dimensions alone
     rows = input.array.flags.c_contiguous and (rank == 3 or not state.transforms)
     if not row or not rows or not bias.array.flags.c_contiguous:
         made = matmul(input, transposed)
