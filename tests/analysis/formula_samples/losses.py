@@ -61,7 +61,7 @@ LAYERS = (
     "F.batch_norm(images[0], None, None, two, training=True)",
     "F.batch_norm(x, x.new_tensor([1., 2., 3.]), x.new_tensor([1., 4., 2.]))",
     "F.batch_norm(x, x.new_tensor([1., 2., 3.]), x.new_tensor([1., 4., 2.]), a, b, eps=0.1)",
-    "F.batch_norm(images, tensor([1., 2.]), tensor([1., 4.]), two, two)",
+    "F.batch_norm(images, images.new_tensor([1., 2.]), images.new_tensor([1., 4.]), two, two)",
 )
 
 
