@@ -31,8 +31,11 @@ class Dropout(FunctionModule, place="dropout", exact=True):
 class ChannelDropout(Dropout):
     """Dropout of whole channels."""
 
+    def settings(self) -> dict[str, Any]:
+        return {"p": self.p, "training": self.training, "inplace": self.inplace}
+
     def forward(self, input: Any) -> Any:
-        return catalog.function(self.FUNCTION)(input, self.p, self.training, self.inplace)
+        return self.call_inside(input)
 
 
 class ScaledDropout(Dropout):
