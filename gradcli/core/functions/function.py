@@ -239,6 +239,8 @@ class InplaceFunction:
         return self._apply(tensor, operands, lambda t: self.named.method(t, args, kwargs))
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
+        if state.writes is not None:
+            state.writes.check(tensor, self.name, operands)
         if state.dual is not None and self.of.ops and self.of.operator not in _WITHOUT_ZEROS:
             compute = state.dual.with_tangent(tensor, operands, compute)
         try:

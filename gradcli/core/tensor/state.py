@@ -26,6 +26,8 @@ class ForwardLevel(Protocol):
 
     #: whether the level is computing tangents itself: operations tell it nothing meanwhile
     paused: bool
+    #: whether numbers count as tensors in double precision
+    functional: bool
 
     def tangent_of(self, value: Any) -> Tensor | None:
         """The tangent of a tensor, None without one."""
@@ -49,6 +51,19 @@ class ForwardLevel(Protocol):
         """`op` has given a tensor another shape in place."""
 
 
+class WriteGuard(Protocol):
+    """A function that a transform of torch.func runs, which knows what it may write to in place."""
+
+    def note(self, tensor: Tensor) -> None:
+        """A tensor has been made that depends on no sample."""
+
+    def check(self, tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
+        """The operation `name` is going to write `operands` to a tensor."""
+
+    def is_shared(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to be the same for all samples of vmap."""
+
+
 class State:
     """What recording depends on, such as grad mode, and what is under way."""
 
@@ -69,6 +84,7 @@ class State:
         "observed",
         "mapped",
         "transforms",
+        "writes",
         "retaining",
         "multithreading",
         "dual",
@@ -106,6 +122,8 @@ class State:
         self.mapped = 0
         #: the transforms of torch.func that are running, the innermost last: "vmap", "grad" or "jvp"
         self.transforms: tuple[str, ...] = ()
+        #: the function that the innermost of them runs
+        self.writes: WriteGuard | None = None
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -134,6 +152,7 @@ class State:
             self.observed,
             self.mapped,
             self.transforms,
+            self.writes,
             self.retaining,
             self.multithreading,
             self.dual,

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.ops.shape.casting import ALIAS
@@ -306,7 +307,7 @@ def forward_products(
     func: Any, spec: Any, leaves: list[Tensor], directions: list[Tensor], has_aux: Any, kinds: tuple[str, ...] = ("jvp",)
 ) -> _Products:
     """The outputs, their shape, J u of each (None where it depends on no input) and what else f returns, in forward mode."""
-    forward_ad.enter_dual_level()
+    forward_ad.open_level(True)
     outer, state.transforms = state.transforms, (*state.transforms, *kinds)
     try:
         duals = [forward_ad.make_dual(primal, tangent) for primal, tangent in zip(leaves, directions, strict=True)]
@@ -338,6 +339,14 @@ def _aliased(output: Tensor) -> Tensor:
     return ALIAS(output) if output.requires_grad else output
 
 
+#: PyTorch's warning of its own graph of the function
+_FOLDED = (
+    "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.add_submodule to add the "
+    "necessary submodule, GraphModule.add_parameter to add the necessary Parameter, or nn.Module.register_buffer to add the necessary "
+    "buffer"
+)
+
+
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
     """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
     given, spec = flatten(primals)
@@ -347,6 +356,7 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
         outputs, out_spec = tensor_leaves(call(func, rebuild(spec, leaves)), JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs)
         results = rebuild(out_spec, [level.leave(o) for o in outputs])
+    warnings.emit(_FOLDED, inside="const_fold")
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, given_spec = flatten(tangents)

@@ -17,7 +17,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -98,6 +98,8 @@ def checkpoint(
         warnings.emit(_NO_CHOICE.format("", _WILL_RAISE[0]))
         use_reentrant = True
     if not use_reentrant:
+        if state.saving_forbidden is not None:  # PyTorch saves by hooks
+            raise runtime_error(state.saving_forbidden)
         return function(*args, **kwargs)
     if kwargs:
         raise ProgramError("ValueError", f"Unexpected keyword arguments: {','.join(kwargs)}")
