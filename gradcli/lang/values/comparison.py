@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
@@ -57,7 +56,8 @@ def _equal_leaf(a: Value, b: Value) -> bool | tuple[Value, Value]:
         return not numbers.BINARY["^"](a, b)
     own_a, own_b = table_of(a), table_of(b)
     if own_a is not None and own_b is not None:
-        return (list(own_a.items()), list(own_b.items())) if isinstance(a, OrderedDict) and isinstance(b, OrderedDict) else (own_a, own_b)
+        ordered = all(getattr(type(one), "VIEWS", "") == "odict" for one in (a, b))
+        return (list(own_a.items()), list(own_b.items())) if ordered else (own_a, own_b)
     if kind is slice and type(b) is slice:
         return (a.start, a.stop, a.step), (b.start, b.stop, b.step)
     items = getattr(kind, "COMPARED", None)
