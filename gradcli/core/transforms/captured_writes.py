@@ -95,13 +95,15 @@ def _reached(function: Any) -> dict[int, Array]:
 class Batch:
     """What the samples of one call of vmap have written, each in the same order."""
 
-    __slots__ = ("at", "count", "drawn", "sample", "written")
+    __slots__ = ("at", "captured", "count", "drawn", "sample", "written")
 
     def __init__(self, count: int, drawn: bool) -> None:
         self.count = count
         #: whether each sample draws random numbers of its own
         self.drawn = drawn
         self.sample = self.at = -1
+        #: what the function finds outside, which is the same for all samples
+        self.captured: dict[int, Array] | None = None
         #: what the first sample has written, write by write
         self.written: list[list[Array]] = []
 
@@ -134,7 +136,7 @@ class Running:
         self.batch = batch
         self.arguments = args
         #: the memory that the function finds outside, None until it is asked for
-        self.captured: dict[int, Array] | None = None
+        self.captured = None if batch is None else batch.captured
         #: the memory of tensors that it has made, and that depend on no sample
         self.new: dict[int, Array] = {}
 
@@ -168,6 +170,8 @@ class Running:
         if self.captured is None:
             given = {id(_memory(leaf)) for leaf in flatten(tuple(self.arguments))[0] if type(leaf) is Tensor}
             self.captured = {key: array for key, array in _reached(self.function).items() if key not in given}
+            if self.batch is not None:
+                self.batch.captured = self.captured
         return memory in self.captured
 
     def _check_batch(self, batch: Batch, tensor: Tensor, name: str, operands: Sequence[Any], outside: bool) -> None:

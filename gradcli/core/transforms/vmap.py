@@ -41,7 +41,7 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
         batch = _batch(func, in_dims, args)
-        if chunk_size is None:
+        if chunk_size is None or None in flatten(out_dims)[0]:
             return _mapped(func, batch, range(batch.size), kwargs, out_dims, randomness)
         starts = range(0, max(batch.size, 1), chunk_size)
         chunks = [range(start, min(start + chunk_size, batch.size)) for start in starts]
