@@ -142,7 +142,7 @@ class Running:
 
     def note(self, tensor: Tensor) -> None:
         """Note a new tensor that depends on no sample."""
-        if self.batch is None or not self.batch.drawn:
+        if self.batch is not None and not self.batch.drawn:
             memory = _memory(tensor)
             self.new[id(memory)] = memory
         if self.outer is not None:
