@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.autograd import tensor_state
 from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
@@ -35,6 +36,11 @@ def backward(
 
     `capture`, a dict, receives the gradient of every node of the graph as lists of arrays, one per output.
     """
+    if state.transforms:
+        raise runtime_error(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
+            "call backward() outside of functorch transforms."
+        )
     edges, grads = roots(tensors, gradients)
     if state.watch is not None and capture is None and (began := getattr(state.watch, "began", None)) is not None:
         began(tensors, gradients)
@@ -65,6 +71,7 @@ def retain_grad(tensor: Tensor) -> None:
     if not tensor.requires_grad:
         text = "can't retain_grad on Tensor that has requires_grad=False"
         raise runtime_error(text, Code.RETAIN_GRAD_WITHOUT_GRAPH)
+    tensor_state.check_no_transform("retain_grad()", "retain_grad()")
     node = tensor.grad_fn
     if node is None or tensor.property_of("retains_grad"):
         return

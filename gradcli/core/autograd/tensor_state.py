@@ -45,7 +45,9 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def read_data(tensor: Tensor) -> Tensor:
-    """`.data`: the same values with a version of their own, so that edits go unnoticed."""
+    """`.data`: the same values with a version of their own, so that edits go unnoticed. Raises RuntimeError for a sample of vmap."""
+    if state.transforms[-1:] == ("vmap",) and (state.writes is None or not state.writes.is_shared(tensor)):
+        raise runtime_error("accessing `data` under vmap transform is not allowed")
     return Tensor(tensor.array, tensor.dtype)
 
 
@@ -55,19 +57,8 @@ _DETACH_INSTEAD = (
 )
 
 
-def _check_outside_transforms(call: str, name: str) -> None:
-    if state.transforms:
-        raise runtime_error(
-            f"You are attempting to call Tensor.{call} inside of a function being transformed by a functorch transform. This is "
-            "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
-            f"{name} outside of a function being transformed instead."
-        )
-
-
 def retain_grad(tensor: Tensor) -> None:
     """`tensor.retain_grad()`."""
-    if tensor.requires_grad and tensor.grad_fn is not None:
-        _check_outside_transforms("retain_grad()", "retain_grad()")
     backward.retain_grad(tensor)
 
 
@@ -100,9 +91,19 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
             view.requires_grad = flag and view.dtype.is_differentiable  # follows its base, though it has no node
 
 
+def check_no_transform(what: str, method: str) -> None:
+    """Raise PyTorch's RuntimeError for a method of tensors that the transforms of torch.func do not allow."""
+    if state.transforms:
+        raise runtime_error(
+            f"You are attempting to call Tensor.{what} inside of a function being transformed by a functorch transform. This is "
+            "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+            f"{method} outside of a function being transformed instead."
+        )
+
+
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
-    """`tensor.requires_grad_(flag)`."""
-    _check_outside_transforms("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
+    """`tensor.requires_grad_(flag)`. Raises RuntimeError within a transform of torch.func."""
+    check_no_transform("requires_grad_() (or perhaps using torch.autograd.functional.* APIs)", "requires_grad_()")
     set_requires_grad(input, requires_grad)
     return input
 

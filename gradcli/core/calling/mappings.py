@@ -48,6 +48,12 @@ class MappingView(Scripted):
     def __contains__(self, item: Any) -> bool:
         return any(found is item or language.equal(found, item) for found in self.found)
 
+    def COMPARED(self) -> dict[Any, Any]:
+        """What `==` compares: the keys or the items, whatever their order; values are equal to themselves alone."""
+        if self.name.endswith("_values"):
+            return {id(self): None}
+        return dict(self.found) if self.name.endswith("_items") else dict.fromkeys(self.found)
+
     SCRIPT_METHODS = {method.__name__: Routine(method) for method in (__len__, __iter__, __contains__)}
 
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Sink = Callable[[str, str], None]
+#: gets category, message, and the place of the warning in PyTorch's own code, "" for the line of the program
+Sink = Callable[[str, str, str], None]
 
 
-def _ignore(category: str, message: str) -> None:
+def _ignore(category: str, message: str, inside: str) -> None:
     return None
 
 
 sink: Sink = _ignore
 #: which of the warnings that PyTorch gives once in a process have been given
 given: set[str] = set()
+#: the class of the module that calls a function which may warn
+module = ""
 
 
-def emit(message: str, category: str = "UserWarning", once: str = "") -> None:
-    """Hand a warning to the sink in place; one with `once` only the first time, whatever its text and wherever it arises."""
+def emit(message: str, category: str = "UserWarning", once: str = "", inside: str = "") -> None:
+    """Hand a warning to the sink in place; one with `once` only the first time, whatever its text and wherever it arises.
+
+    `inside` stands for a line of PyTorch's own code that is the place of the warning, as `module` does where a module calls the
+    function that warns.
+    """
     if once:
         if once in given:
             return
         given.add(once)
-    sink(category, message)
+    sink(category, message, inside or module)
 
 
 def imaginary_discarded() -> None:

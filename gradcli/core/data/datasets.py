@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -70,6 +71,10 @@ class Dataset(Scripted):
     def __add__(self, other: Any) -> Dataset:
         return ConcatDataset([self, other])
 
+    def special(self, name: str) -> Callable[..., Any] | None:
+        """The method of the operator `+`; None for another."""
+        return partial(self.SCRIPT_METHODS[name], self) if name == "__add__" else None
+
     SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
 
 
@@ -78,6 +83,31 @@ class IterableDataset(Dataset):
 
     def __iter__(self) -> Iterator[Any]:
         raise ProgramError("NotImplementedError", "Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other: Any) -> Dataset:
+        return ChainDataset([self, other])
+
+    SCRIPT_METHODS = Dataset.SCRIPT_METHODS | {"__add__": Routine(__add__)}
+
+
+class ChainDataset(IterableDataset):
+    """Iterable data sets one after the other."""
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = datasets
+
+    def _parts(self) -> Iterator[Any]:
+        for dataset in language.iterate(self.datasets):
+            if not isinstance(dataset, IterableDataset):
+                raise ProgramError("AssertionError", "ChainDataset only supports IterableDataset")
+            yield dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self._parts():
+            yield from language.iterate(dataset)
+
+    def __len__(self) -> int:
+        return sum(map(size_of, self._parts()))
 
 
 class TensorDataset(Dataset):

@@ -218,10 +218,22 @@ def get_worker_info() -> None:
     """None: data sets are read in the program's own process."""
 
 
-def _check_workers(num_workers: Any, worker_init_fn: Any) -> None:
+def _check_workers(num_workers: Any, worker_init_fn: Any, timeout: Any, prefetch_factor: Any, persistent: Any, context: Any) -> None:
     """Refuse options that PyTorch refuses, or that need processes of their own: here the loader starts none."""
+    text = ""
     if num_workers < 0:
-        raise ProgramError("ValueError", "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        text = "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+    elif timeout < 0:
+        text = "timeout option should be non-negative"
+    elif not num_workers and prefetch_factor is not None:
+        text = "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
+        text += "otherwise set prefetch_factor to None."
+    elif persistent and not num_workers:
+        text = "persistent_workers option needs num_workers > 0"
+    elif context is not None and not num_workers:
+        text = "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0"
+    if text:
+        raise ProgramError("ValueError", text)
     if num_workers and worker_init_fn is not None:
         raise ProgramError("NotImplementedError", "num_workers together with worker_init_fn is not part of gradcli")
 
@@ -277,7 +289,7 @@ class DataLoader(Scripted):
         pin_memory_device: Any = "",
         in_order: Any = True,
     ) -> None:
-        _check_workers(num_workers, worker_init_fn)
+        _check_workers(num_workers, worker_init_fn, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         if sampler is not None and shuffle:
             raise ProgramError("ValueError", "sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:

@@ -203,7 +203,7 @@ class ContinuousBernoulli(Odds):
         far = f.logical_or(self.probs <= self.lims[0], self.probs > self.lims[1])
         return far, f.where(far, self.probs, self.lims[0] * f.ones_like(self.probs))
 
-    def _log_norm(self) -> Tensor:
+    def log_norm(self) -> Tensor:
         far, p = self._cut()
         below = f.where(p <= 0.5, p, f.zeros_like(p))
         above = f.where(p >= 0.5, p, f.ones_like(p))
@@ -230,9 +230,8 @@ class ContinuousBernoulli(Odds):
         return self.icdf(filled("rand", self.full(sample_shape), self.probs.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
-        value = self.checked(value)
-        logits, value = together(self.logits, value)
-        return -f_nn("binary_cross_entropy_with_logits", logits, value, reduction="none") + self._log_norm()
+        logits, value = together(self.logits, self.checked(value))
+        return -f_nn("binary_cross_entropy_with_logits", logits, value, reduction="none") + self.log_norm()
 
     def cdf(self, value: Any) -> Tensor:
         value = self.checked(value)
@@ -248,7 +247,7 @@ class ContinuousBernoulli(Odds):
 
     def entropy(self) -> Tensor:
         zero, one = f.log1p(-self.probs), f.log(self.probs)
-        return self.mean * (zero - one) - self._log_norm() - zero
+        return self.mean * (zero - one) - self.log_norm() - zero
 
 
 class Categorical(Odds):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType, script_type
@@ -17,7 +18,7 @@ from gradcli.errors import ProgramError
 
 #: what every distribution has as an attribute, and as a method
 _PROPERTIES = "mean mode variance stddev support batch_shape event_shape has_rsample has_enumerate_support arg_constraints param_shape"
-_METHODS = "sample rsample log_prob cdf icdf entropy perplexity expand enumerate_support"
+_METHODS = "sample sample_n rsample log_prob cdf icdf entropy perplexity expand enumerate_support"
 
 
 def _missing(text: str = "") -> ProgramError:
@@ -178,6 +179,11 @@ class Distribution(DeclaredArguments):
         """A sample without a gradient, of the shape `sample_shape` followed by those of batch and event."""
         with recording(False):
             return self.draw(sample_shape)
+
+    def sample_n(self, n: Any) -> Tensor:
+        """`sample((n,))`, with PyTorch's warning of the older name."""
+        warnings.emit("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", "FutureWarning")
+        return self.sample((n,))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """A sample that is differentiable by the parameters. NotImplementedError where there is none."""

@@ -8,17 +8,28 @@ from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
+from gradcli.core.distributions import cross_divergence
 from gradcli.core.distributions.continuous import Cauchy, Laplace, Normal, Uniform
-from gradcli.core.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical
+from gradcli.core.distributions.cross_divergence import EULER
+from gradcli.core.distributions.discrete import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    ContinuousBernoulli,
+    ExpRelaxedCategorical,
+    Geometric,
+    Multinomial,
+    OneHotCategorical,
+)
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
+from gradcli.core.distributions.matrices import Wishart
 from gradcli.core.distributions.multivariate import MultivariateNormal, half_log_det, linear, squared_length
 from gradcli.core.distributions.positive import Beta, Dirichlet, Exponential, Gamma, Poisson
-from gradcli.core.distributions.transformed import Independent
+from gradcli.core.distributions.transformed import Independent, TransformedDistribution
 from gradcli.core.distributions.transformed_families import Gumbel, HalfNormal, Pareto
+from gradcli.core.distributions.transforms import AffineTransform, ComposeTransform, Inverse, PowerTransform, Transform
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-
-_EULER = 0.57721566490153286060
 
 
 def _bernoulli(p: Any, q: Any) -> Tensor:
@@ -48,6 +59,11 @@ def _categorical(p: Any, q: Any) -> Tensor:
     return f.sum(nan_where(f.broadcast_to(p.probs == 0, tuple(t.shape)), t, 0.0), -1)
 
 
+def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    first = p.mean * (p.logits - q.logits)
+    return first + (p.log_norm() + f.log1p(-p.probs)) + (-q.log_norm() - f.log1p(-q.probs))
+
+
 def _dirichlet(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
     total, other = f.sum(a, -1), f.sum(b, -1)
@@ -68,7 +84,7 @@ def _gamma(p: Any, q: Any) -> Tensor:
 def _gumbel(p: Any, q: Any) -> Tensor:
     ratio, there, here = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
     first = -f.log(ratio) - there + here
-    return first + ratio * _EULER + f.exp(there + f.lgamma(1 + ratio) - here) - (1 + _EULER)
+    return first + ratio * EULER + f.exp(there + f.lgamma(1 + ratio) - here) - (1 + EULER)
 
 
 def _geometric(p: Any, q: Any) -> Tensor:
@@ -123,12 +139,45 @@ def _independent(p: Any, q: Any) -> Tensor:
     return sum_last(kl_divergence.function(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parameters of transforms are equal."""
+    if type(a) is Tensor or type(b) is Tensor:
+        return bool(f.eq(a, b).array.all() if type(a) is Tensor else f.eq(b, a).array.all())
+    return bool(a == b)
+
+
+def _alike(a: Transform, b: Transform) -> bool:
+    """Whether two transforms are equal: those that have parameters are by these, others by their class."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Inverse):
+        return _alike(a.of, b.of)  # type: ignore[attr-defined]
+    if isinstance(a, ComposeTransform):
+        return _all_alike(a.parts, b.parts)  # type: ignore[attr-defined]
+    names = {AffineTransform: ("loc", "scale"), PowerTransform: ("exponent",)}.get(type(a))
+    if names is not None:
+        return all(_same(getattr(a, name), getattr(b, name)) for name in names)
+    return a is b or not a.ARGUMENTS or set(a.ARGUMENTS) == {"cache_size"}
+
+
+def _all_alike(ours: list[Transform], theirs: list[Transform]) -> bool:
+    return len(ours) == len(theirs) and all(map(_alike, ours, theirs))
+
+
+def _transformed(p: Any, q: Any) -> Tensor:
+    if not _all_alike(p.transforms, q.transforms) or p.event_shape != q.event_shape:
+        raise ProgramError("NotImplementedError", "")
+    made: Tensor = kl_divergence.function(p.base_dist, q.base_dist)
+    return made
+
+
 #: the formulas for two distributions of one class
 _FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
     Bernoulli: _bernoulli,
     Beta: _beta,
     Binomial: _binomial,
     Categorical: _categorical,
+    ContinuousBernoulli: _continuous_bernoulli,
     Cauchy: _cauchy,
     Dirichlet: _dirichlet,
     Exponential: _exponential,
@@ -143,15 +192,31 @@ _FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
     OneHotCategorical: lambda p, q: _categorical(p.index, q.index),
     Pareto: _pareto,
     Poisson: _poisson,
+    TransformedDistribution: _transformed,
     Uniform: _uniform,
 }
+#: what PyTorch calls exponential families
+_EXPONENTIAL = (Bernoulli, Beta, ContinuousBernoulli, Dirichlet, Exponential, Gamma, Normal, Poisson, Wishart)
+
+
+def _bases(one: Any) -> tuple[type, ...]:
+    """The classes whose formulas hold for a distribution; some have a base class here that they do not have in PyTorch."""
+    return () if isinstance(one, (Multinomial, ExpRelaxedCategorical, Wishart)) else type(one).__mro__
 
 
 @Routine
 def kl_divergence(p: Any, q: Any) -> Tensor:
     """The divergence of `p` from `q`. NotImplementedError for two classes that there is no formula for."""
-    for kind in type(p).__mro__:
-        if kind in _FORMULAS and isinstance(q, kind):
-            return _FORMULAS[kind](p, q)
+    if isinstance(p, Wishart) and isinstance(q, Wishart):
+        raise ProgramError("NotImplementedError", "the divergence of two Wishart distributions is not part of gradcli")
+    for kind in _bases(p):
+        for other in _bases(q):
+            formula = _FORMULAS.get(kind) if kind is other else cross_divergence.FORMULAS.get((kind, other))
+            if formula is not None:
+                return formula(p, q)
+    if isinstance(p, _EXPONENTIAL) and isinstance(q, _EXPONENTIAL):
+        spaces = " " * 28
+        text = f"The cross KL-divergence between different exponential families cannot {spaces}be computed using Bregman divergences"
+        raise ProgramError("NotImplementedError", text)
     names = (language.type_name(value) for value in (p, q))
     raise ProgramError("NotImplementedError", "No KL(p || q) is implemented for p type {} and q type {}".format(*names))

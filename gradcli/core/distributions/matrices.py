@@ -93,7 +93,7 @@ class Wishart(MultivariateNormal):
         mask = self._allowed(sample)  # PyTorch takes the samples that are allowed for singular ones, and draws them again
         if not mask.any():
             return sample
-        warnings.emit("Singular sample detected.")
+        warnings.emit("Singular sample detected.", inside="Wishart")
         shape = sample.shape
         sample = f.reshape(sample, (-1, *self.batch_shape, *self.event_shape))
         rows = np.flatnonzero(mask)

@@ -277,6 +277,8 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
 
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
+    if state.writes is not None:
+        state.writes.check(tensor, "copy_", (source,))
     check_writable(tensor, source.requires_grad)
     if source is tensor and not (state.enabled and tensor.requires_grad):
         bump(tensor)
@@ -300,6 +302,8 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:
     """`tensor.fill_(value)` for a number or a 0-d tensor."""
+    if state.writes is not None:
+        state.writes.check(tensor, "fill_", (value,))
     if type(value) is Tensor:
         check_writable(tensor, value.requires_grad)
         if value.array.ndim:
@@ -312,6 +316,8 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
 
 def zero_(tensor: Tensor) -> Tensor:
     """`tensor.zero_()`."""
+    if state.writes is not None:
+        state.writes.check(tensor, "zero_", ())
     return write_part(tensor, ZERO, (), (), lambda array: array.fill(0))
 
 

@@ -114,6 +114,7 @@ CLASSES = ClassTable(
         {"Softmax": "F.softmax", "LogSoftmax": "F.log_softmax", "Softmin": "F.softmin"},
         ARGUMENTS={"dim": None},
         ASSIGNED="dim",
+        call=FunctionModule.call_inside,
     ),
     row(Activation, {"GLU": "F.glu"}, ARGUMENTS={"dim": -1}),
     row(RandomizedLeaky, {"RReLU": "F.rrelu"}, ARGUMENTS={"lower": 1.0 / 8, "upper": 1.0 / 3, "inplace": False}),

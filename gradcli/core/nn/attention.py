@@ -138,16 +138,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 raise no_attribute(one, "dim")
         attn_mask, key_padding_mask = canonical_masks(query, attn_mask, "attn_mask", key_padding_mask, "key_padding_mask")
         rank = query.array.ndim
-        if rank not in (2, 3):
-            raise shape_error(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor", "AssertionError")
-        for one in (key, value):
-            if one.array.ndim != rank:
-                kind = "batched" if rank == 3 else "unbatched"
-                raise shape_error(
-                    f"For {kind} ({rank}-D) `query`, expected `key` and `value` to be {rank}-D but found {key.array.ndim}-D and "
-                    f"{value.array.ndim}-D tensors respectively",
-                    "AssertionError",
-                )
+        _check_ranks(query, key, value, attn_mask, key_padding_mask, self.num_heads)
         if self.batch_first and rank == 3:
             query, key, value = _each_once(query, key, value, lambda x: _call("transpose", x, 1, 0))
         if rank == 2:
@@ -188,17 +179,16 @@ class MultiheadAttention(FunctionModule, place="activation"):
         if attn_mask is not None:
             mask = attn_mask
             wanted = (rows, columns) if mask.array.ndim == 2 else (batch * self.num_heads, rows, columns)
-            if mask.array.ndim not in (2, 3):
-                raise shape_error(f"attn_mask's dimension {mask.array.ndim} is not supported")
             if mask.array.shape != wanted:
                 kind = f"{mask.array.ndim}D"
                 text = f"The shape of the {kind} attn_mask is {mask.shape!r}, but should be {wanted}."
                 raise shape_error(text)
             mask = self._widened(_call("unsqueeze", mask, 0) if len(wanted) == 2 else mask)
         if padding is not None:
-            if padding.array.shape != (batch, columns):
-                text = f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape!r}"
-                raise shape_error(text, "AssertionError")
+            for i, wanted_size in enumerate((batch, columns)):
+                if padding.array.shape[i] != wanted_size:
+                    text = f"Expected key_padded_mask.shape[{i}] to be {wanted_size}, but got {padding.array.shape[i]}"
+                    raise shape_error(text, "AssertionError")
             hidden: Any = self._widened(padding)
             columns = hidden.array.shape[1]
             hidden = catalog.method("expand").method(_view(hidden, batch, 1, 1, columns), ((-1, self.num_heads, -1, -1),), {})
@@ -265,6 +255,27 @@ class MultiheadAttention(FunctionModule, place="activation"):
         return _view(out, rows, batch, size), _view(weights, batch, heads, rows, columns)
 
 
+def _check_ranks(query: Tensor, key: Tensor, value: Tensor, mask: Any, padding: Any, heads: int) -> None:
+    """Raise AssertionError for tensors and masks of other ranks than those of single sequences, or of batches."""
+    rank = query.array.ndim
+    if rank not in (2, 3):
+        raise shape_error(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor", "AssertionError")
+    start = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
+    if not key.array.ndim == value.array.ndim == rank:
+        found = f"{key.array.ndim}-D and {value.array.ndim}-D tensors respectively"
+        raise shape_error(f"{start} `key` and `value` to be {rank}-D but found {found}", "AssertionError")
+    if padding is not None and padding.array.ndim != rank - 1:
+        text = f"{start} `key_padding_mask` to be `None` or {rank - 1}-D but found {padding.array.ndim}-D tensor instead"
+        raise shape_error(text, "AssertionError")
+    if mask is None:
+        return
+    if mask.array.ndim not in (2, 3):
+        raise shape_error(f"{start} `attn_mask` to be `None`, 2-D or 3-D but found {mask.array.ndim}-D tensor instead", "AssertionError")
+    wanted = (heads, query.array.shape[0], key.array.shape[0])
+    if rank == 2 and mask.array.ndim == 3 and mask.array.shape != wanted:
+        raise shape_error(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape!r}", "AssertionError")
+
+
 def canonical_masks(like: Tensor, mask: Any, name: str, padding: Any, padding_name: str) -> tuple[Any, Any]:
     """Two masks, or None, as tensors to add to scores; a boolean one is True where a score is hidden, which is minus infinity then.
 
@@ -277,7 +288,8 @@ def canonical_masks(like: Tensor, mask: Any, name: str, padding: Any, padding_na
         if one.dtype is not dtypes.bool_ and not one.dtype.is_floating_point:
             raise ProgramError("AssertionError", f"only bool and floating types of {its_name} are supported")
         if other is not None and other.dtype is not one.dtype:
-            warnings.emit(f"Support for mismatched {its_name} and {name} is deprecated. Use same type for both instead.")
+            text = f"Support for mismatched {its_name} and {name} is deprecated. Use same type for both instead."
+            warnings.emit(text, inside="MultiheadAttention")
         made[i] = additive(Tensor(~one.array, one.dtype), like) if one.dtype is dtypes.bool_ else one
     return made[0], made[1]
 

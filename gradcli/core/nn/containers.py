@@ -79,7 +79,9 @@ class ModuleSequence(OperandModule):
         self.children_by_name[self.position(index)] = checked_module(module)
 
     def __delitem__(self, index: Any) -> None:
-        del self.children_by_name[self.position(index)]
+        names = list(self.children_by_name)
+        for name in names[index] if isinstance(index, slice) else [self.position(index)]:
+            del self.children_by_name[name]
         self.renumber(list(self))
 
     def __add__(self, other: Any) -> ModuleSequence:
@@ -110,9 +112,12 @@ class ModuleSequence(OperandModule):
 
     def insert(self, index: Any, module: Any) -> ModuleSequence:
         """Put a module before the one at an index."""
-        modules = list(self)
-        modules.insert(index, checked_module(module))
-        self.renumber(modules)
+        held = self.children_by_name
+        for i in range(len(held), index, -1):  # PyTorch moves the modules name by name, also those before a negative index
+            if str(i - 1) not in held:
+                raise ProgramError("KeyError", f"'{i - 1}'", args=(str(i - 1),))
+            held[str(i)] = held[str(i - 1)]
+        held[formatted(index)] = checked_module(module)
         return self
 
 
@@ -125,8 +130,11 @@ class Sequential(ModuleSequence, place="container"):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].table if len(args) == 1 and isinstance(args[0], OrderedDict) else {str(i): m for i, m in enumerate(args)}
-        self.children_by_name = {name: checked_module(module) for name, module in named.items()}
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].table.items():
+                self.add_module(name, checked_module(module))
+        else:
+            self.children_by_name = {str(i): checked_module(module) for i, module in enumerate(args)}
 
     def insert(self, index: Any, module: Any) -> Sequential:
         """Put a module before the one at an index; names that are no numbers stay. IndexError, KeyError as in PyTorch."""

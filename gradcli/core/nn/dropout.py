@@ -21,7 +21,7 @@ class Dropout(FunctionModule, place="dropout", exact=True):
 
     def keep(self, given: dict[str, Any]) -> None:
         self.p, self.inplace = given["p"], given["inplace"]
-        if not 0 <= self.p <= 1:
+        if self.p < 0 or self.p > 1:
             raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {self.p}")
 
     def forward(self, input: Any) -> Any:
@@ -31,8 +31,11 @@ class Dropout(FunctionModule, place="dropout", exact=True):
 class ChannelDropout(Dropout):
     """Dropout of whole channels."""
 
+    def settings(self) -> dict[str, Any]:
+        return {"p": self.p, "training": self.training, "inplace": self.inplace}
+
     def forward(self, input: Any) -> Any:
-        return catalog.function(self.FUNCTION)(input, self.p, self.training, self.inplace)
+        return self.call_inside(input)
 
 
 class ScaledDropout(Dropout):

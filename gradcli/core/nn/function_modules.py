@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import DeclaredArguments, DeclaredConstructor
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
@@ -83,6 +84,14 @@ class FunctionModule(DeclaredArguments, Module):
         """Call the function with inputs and settings."""
         function = catalog.function(self.FUNCTION)
         return function(*inputs, **self.settings()) if self.BY_KEYWORD else function(*inputs, *self.settings().values())
+
+    def call_inside(self, *inputs: Any) -> Any:
+        """`call` of a function that may warn, which names the module as the place then."""
+        outer, warnings.module = warnings.module, self.SCRIPT_NAME
+        try:
+            return FunctionModule.call(self, *inputs)
+        finally:
+            warnings.module = outer
 
     def forward(self, input: Any) -> Any:
         return self.call(input)

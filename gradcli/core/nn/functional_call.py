@@ -62,9 +62,8 @@ def functional_call(
     unexpected = [name for name in given if name not in places]
     missing = [name for name in places if name not in given] if strict else []
     if strict and (unexpected or missing):
-        listed = [
-            f"{what} key(s): {', '.join(map(shown, keys))}." for what, keys in (("Unexpected", unexpected), ("Missing", missing)) if keys
-        ]
+        kinds = (("Unexpected", unexpected), ("Missing", sorted(missing)))
+        listed = [f"{what} key(s): {', '.join(map(shown, keys))}." for what, keys in kinds if keys]
         raise runtime_error(f"Error(s) in reparametrizing for {module.SCRIPT_NAME}:\n\t" + "\n\t".join(listed))
     for tensor in given.values():
         if tensor is not None and type(tensor) is not Tensor:

@@ -37,6 +37,8 @@ class Loss(FunctionModule):
     def settings(self) -> dict[str, Any]:
         return super().settings() | {name: self.own_buffers[name] for name in self.BUFFERS.split()}
 
+    call = FunctionModule.call_inside
+
     def forward(self, input: Any, target: Any) -> Any:  # type: ignore[override]
         return self.call(input, target)
 

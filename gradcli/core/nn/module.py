@@ -473,12 +473,17 @@ class Module(Scripted):
         except ProgramError:
             return False
 
+    def has_nothing(self, name: str) -> bool:
+        """Whether there is an attribute of the name whose value is None."""
+        tables = (self.own_parameters, self.own_buffers, self.children_by_name, self.fields)
+        return any(name in table and table[name] is None for table in tables)
+
     def get_submodule(self, target: Any) -> Module:
         """The submodule of a dotted name. AttributeError if there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
             found = module.attribute(name, None)
-            if found is None:
+            if found is None and not module.has_nothing(name):
                 raise ProgramError("AttributeError", f"{module.SCRIPT_NAME} has no attribute `{name}`")
             if not isinstance(found, Module):
                 raise ProgramError("AttributeError", f"`{name}` is not an nn.Module")
@@ -497,8 +502,8 @@ class Module(Scripted):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         found = vars(module)[table].get(name)
-        if found is None:
-            missing = module.attribute(name, None) is None
+        if found is None and (table != "own_buffers" or name not in module.own_buffers):
+            missing = module.attribute(name, None) is None and not module.has_nothing(name)
             text = f"{module.SCRIPT_NAME} has no attribute `{name}`" if missing else f"`{name}` is not {what}"
             raise ProgramError("AttributeError", text)
         return found

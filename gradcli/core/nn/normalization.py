@@ -16,6 +16,7 @@ from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.normalization.batch_norm import batch_norm, instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -90,6 +91,8 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and count is not None:
             check_captured("add_", (count,))
+            if state.writes is not None and state.transforms[-1:] != ("vmap",):  # where batch_norm has an error of its own
+                state.writes.check(count, "add_", (1,))
             count.array += 1
             count.counter().count += 1
             if self.momentum is None:
@@ -126,7 +129,8 @@ class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
                 raise shape_error(text, "ValueError")
             warnings.emit(
                 f"input's size at dim={at} does not match num_features. You can silence this warning by not passing in num_features, "
-                "which is not used because affine=False"
+                "which is not used because affine=False",
+                inside="InstanceNorm",
             )
         if at:
             return self._normal(input)

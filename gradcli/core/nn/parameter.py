@@ -113,6 +113,6 @@ def uniform_parameter(size: tuple[int, ...], bound: float, dtype: DType) -> Tens
 def kaiming_parameter(size: tuple[int, ...], fan_in: int, dtype: DType) -> Tensor:
     """A weight drawn as by kaiming_uniform_ with a = sqrt(5): uniform within 1 / sqrt(fan_in), but for rounding."""
     if 0 in size:
-        warnings.emit("Initializing zero-element tensors is a no-op")
+        warnings.emit("Initializing zero-element tensors is a no-op", inside="reset_parameters")
         return new_parameter(np.zeros(size, dtype.np), dtype, 0)
     return uniform_parameter(size, math.sqrt(3.0) * (math.sqrt(2.0 / (1 + math.sqrt(5) ** 2)) / math.sqrt(fan_in)), dtype)

@@ -247,24 +247,44 @@ def calculated(a: Any, symbol: str, b: Any) -> Any:
     return _HOST_ARITHMETIC[symbol](a, b)
 
 
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
+    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+_CONTROL = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
+    "issue at https://github.com/pytorch/pytorch/issues ."
+)
+_ITEM_OR_CONTROL = (
+    "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some data-dependent control "
+    "flow or (3) encountering this error in PyTorch internals. For (1): we don't support vmap over calling .item() on a Tensor, please try "
+    "to rewrite what you're doing with other operations. For (2): we don't support data-dependent control flow in vmap yet, please file an "
+    "issue at https://github.com/pytorch/pytorch/issues . For (3): please file an issue."
+)
+
+
+def check_no_sample(tensor: Tensor, message: str) -> None:
+    """Raise RuntimeError within vmap for a tensor of which every sample has another."""
+    if state.mapped and (state.writes is None or not state.writes.is_shared(tensor)):
+        raise runtime_error(message)
+
+
+def _why(message: str) -> str:
+    """The message where vmap is the innermost transform; PyTorch does not know which it is within others."""
+    return message if state.transforms[-1:] == ("vmap",) else _ITEM_OR_CONTROL
+
+
 def item(tensor: Tensor) -> Any:
     """`tensor.item()`; not within vmap, where the number would be that of one sample."""
     if state.mapped:
-        raise runtime_error(
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
-            "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, "
-            "please file a bug report.",
-        )
+        check_no_sample(tensor, _why(_ITEM))
     return tensor.item()
 
 
 def truth(tensor: Tensor) -> bool:
     """`bool(tensor)`; PyTorch's errors for none or several elements."""
     if state.mapped:
-        raise runtime_error(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
-            "please file an issue at https://github.com/pytorch/pytorch/issues .",
-        )
+        check_no_sample(tensor, _why(_CONTROL))
     array = tensor.array
     if array.size == 1:
         return bool(array.item())

@@ -216,6 +216,9 @@ class OneCycleLR(MomentumCycle):
             self.begin_momentum(groups, most, each_group("base_momentum", given["base_momentum"], groups))
         super().begin(given | {"total_steps": total})
 
+    def places(self) -> list[tuple[str, str]]:
+        return [place for place in super().places() if self.cycle_momentum or place[0] != "use_beta1"]
+
     def rates(self) -> list[Any]:
         at = self.last_epoch
         if at > self.total_steps:

@@ -177,7 +177,7 @@ class LRScheduler(DeclaredArguments):
     def get_lr(self) -> list[Any]:
         """The rates of the next step, with PyTorch's warning that they are not those of the last."""
         if not self.within_step:
-            warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
+            warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", inside="LRScheduler")
         return self.rates()
 
     def places(self) -> list[tuple[str, str]]:

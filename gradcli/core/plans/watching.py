@@ -36,9 +36,10 @@ class Write(NamedTuple):
 class Watching:
     """Stands where a level of forward mode stands, since every operation tells that what it did."""
 
-    __slots__ = ("paused", "ran", "refused", "writes")
+    __slots__ = ("functional", "paused", "ran", "refused", "writes")
 
     def __init__(self) -> None:
+        self.functional = False
         self.paused = False
         self.ran: list[Ran] = []
         self.writes: list[Write] = []
@@ -97,9 +98,9 @@ def watch_writes(evaluate: Callable[[], Any]) -> tuple[Any, Watching | None]:
     watching = Watching()
     sink = warnings.sink
 
-    def warn(category: str, message: str) -> None:
+    def warn(category: str, message: str, inside: str) -> None:
         watching.refused = True
-        sink(category, message)
+        sink(category, message, inside)
 
     given = _Given(warnings.given)
     before = warnings.set_given(given)

@@ -72,6 +72,12 @@ class BatchedGenerator(Generator):
         drawn = self._part(lambda: self.source.uniform((self.count, math.prod(size)), kind))
         return (drawn.reshape(size) < p).astype(dtype.np)
 
+    def one_uniform(self) -> float:
+        raise _refused()
+
+    def one_normal(self) -> float:
+        raise _refused()
+
     def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
         raise _refused()
 

@@ -26,6 +26,8 @@ class ForwardLevel(Protocol):
 
     #: whether the level is computing tangents itself: operations tell it nothing meanwhile
     paused: bool
+    #: whether numbers count as tensors in double precision
+    functional: bool
 
     def tangent_of(self, value: Any) -> Tensor | None:
         """The tangent of a tensor, None without one."""
@@ -49,6 +51,19 @@ class ForwardLevel(Protocol):
         """`op` has given a tensor another shape in place."""
 
 
+class WriteGuard(Protocol):
+    """A function that vmap runs, which knows what it may write to in place."""
+
+    def note(self, tensor: Tensor) -> None:
+        """A tensor has been made that depends on no sample."""
+
+    def check(self, tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
+        """The operation `name` is going to write `operands` to a tensor."""
+
+    def is_shared(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to be the same for all samples of vmap."""
+
+
 class State:
     """What recording depends on, such as grad mode, and what is under way."""
 
@@ -70,6 +85,7 @@ class State:
         "mapped",
         "transforms",
         "within",
+        "writes",
         "retaining",
         "multithreading",
         "dual",
@@ -109,6 +125,8 @@ class State:
         self.transforms: tuple[str, ...] = ()
         #: what the rare properties of a new tensor begin with: "levels", those of torch.func that are open; None outside
         self.within: dict[str, Any] | None = None
+        #: the function that the innermost vmap runs
+        self.writes: WriteGuard | None = None
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -138,6 +156,7 @@ class State:
             self.mapped,
             self.transforms,
             self.within,
+            self.writes,
             self.retaining,
             self.multithreading,
             self.dual,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from gradcli.core.autograd.tensor_state import detach, set_requires_grad
+from gradcli.core.autograd.tensor_state import detach, requires_grad_
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import recording
@@ -48,9 +48,7 @@ def _stand_ins(tensors: Tensors, create_graph: bool) -> Tensors:
         if create_graph and tensor.requires_grad:
             made.append(stand_in(tensor))
         else:
-            leaf = detach(tensor)
-            set_requires_grad(leaf, True)
-            made.append(leaf)
+            made.append(requires_grad_(detach(tensor), True))
     return tuple(made)
 
 

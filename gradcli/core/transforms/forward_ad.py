@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,29 @@ def check_nesting() -> None:
 
 def enter_dual_level() -> int:
     """Open a level; returns its number."""
+    return open_level(False)
+
+
+def open_level(functional: bool) -> int:
+    """Open a level, for torch.func where `functional`; returns its number."""
     if state.dual is not None:
         raise runtime_error(_NESTED)
-    state.dual = ForwardADLevel()
+    state.dual = ForwardADLevel(functional)
     return 0
+
+
+@contextmanager
+def numbers_as_such(wanted: bool) -> Iterator[None]:
+    """Let numbers leave the dtype of tangents as it is, where `wanted`: PyTorch has gradients for a batch of directions then."""
+    level = state.dual
+    if not wanted or level is None:
+        yield
+        return
+    before, level.functional = level.functional, False
+    try:
+        yield
+    finally:
+        level.functional = before
 
 
 def exit_dual_level(*, level: Any = None) -> None:

@@ -30,9 +30,11 @@ class DualArray(np.ndarray[Any, Any]):
 class ForwardADLevel:
     """A level of forward AD. A tensor keeps its tangent with the level, so that tangents are gone when the level closes."""
 
-    __slots__ = ("paused",)
+    __slots__ = ("functional", "paused")
 
-    def __init__(self) -> None:
+    def __init__(self, functional: bool = False) -> None:
+        #: whether `torch.func.jvp` has opened the level, whose operations take a number for a tensor in double precision
+        self.functional = functional
         #: whether tangents are being computed: operations hand nothing on meanwhile
         self.paused = False
 
@@ -46,7 +48,7 @@ class ForwardADLevel:
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
         """Make `tensor` a dual tensor, whose tangent has its strides: views of both are the same elements."""
         array = tensor.array
-        if tangent.array.strides != array.strides and array.size > 1:
+        if tangent.array.size > 1 and strided.own_geometry(tangent.array) != strided.own_geometry(array):
             where = strided.own_geometry(array)
             laid = Tensor(strided.blank(where, where, tangent.dtype.np)[0], tangent.dtype)
             with Paused(self):
@@ -74,6 +76,8 @@ class ForwardADLevel:
         if all(tangent is None for tangent in given):
             return
         with Paused(self):
+            if self.functional and not state.walks:
+                given = forward_ad_rules.widened(op, inputs, given, outs)
             tangents = forward_ad_rules.tangents(op, inputs, attrs, given, outs)
         for out, tangent in zip(outs, tangents, strict=False):
             if tangent is not None:

@@ -15,6 +15,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.jacobians import vjp
@@ -62,9 +63,27 @@ def _or_zeros(tangent: Tensor | None, value: Any) -> Tensor:
     return traced.zeros_like(value) if type(value) is Tensor else as_tensor(0.0)
 
 
-def _like(tangent: Tensor, out: Tensor) -> Tensor:
+#: the operations that PyTorch has for two tensors alone
+_OF_TENSORS = ("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0")
+
+
+def widened(op: Op, inputs: Sequence[Any], given: Tangents, outs: Sequence[Tensor]) -> Tangents:
+    """The tangents of the inputs, in double precision where torch.func takes a number beside a 0-d tensor for such a tensor."""
+    number = any(type(value) is float for value in inputs)
+    if not number or op.grad_fn not in _OF_TENSORS or outs[0].array.ndim or not outs[0].dtype.is_floating_point:
+        return given
+    return [None if tangent is None else traced.cast(tangent, dtypes.float64) for tangent in given]
+
+
+def _is_wider(tangent: Tensor, out: Tensor) -> bool:
+    """Whether the tangent of a 0-d output, or one with dimensions, has come in a wider dtype than the output, which it keeps."""
+    wide = tangent.dtype is dtypes.float64 is not out.dtype and out.dtype.is_floating_point
+    return wide and (tangent.array.ndim > 0 or not out.array.ndim)
+
+
+def _like(tangent: Tensor, out: Tensor, exactly: bool = False) -> Tensor:
     """A tangent in the shape and dtype of the output."""
-    if tangent.dtype is not out.dtype:
+    if tangent.dtype is not out.dtype and (exactly or not _is_wider(tangent, out)):
         tangent = traced.cast(tangent, out.dtype)
     return tangent if tangent.array.shape == out.array.shape else traced.broadcast_to(tangent, out.array.shape)
 
@@ -103,6 +122,9 @@ def _is_linear(op: Op, moving: list[int]) -> bool:
 def _linear(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents) -> Tangents:
     """The operation applied to the tangents: to all of them at once if it adds its inputs up, else to each with its factors."""
     factors = [_factors(op, name) for name in op.tensors]
+    for tangent, value in zip(given, inputs, strict=True):
+        if tangent is not None and _is_wider(tangent, value):  # what is reduced in the dtype of the input
+            attrs = tuple(tangent.dtype if attr is value.dtype else attr for attr in attrs)
     if not any(factors):
         return _results(op(*[_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs))
     total: Tangents = []
@@ -146,12 +168,14 @@ def _transposed(
         others = [None] * (len(node.outputs or probes) - len(probes))  # outputs without a derivative
         back = node.gradients([*probes, *others], True, wanted)
         pulled = [None if back[i] is None else _reduced(as_tensor(back[i]), inputs[i].array.shape) for i in moving]
-    directions = [t if t is None or p is None else _like(t, p) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
+    directions = [t if t is None or p is None else _like(t, p, True) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
     needed = graph and any(t.requires_grad for t in (*directions, *inputs) if type(t) is Tensor)
     pushed = vjp(pulled, probes, directions, create_graph=needed)
     if any(type(a) is str and a == "mean" for a in attrs) and not inputs[0].array.size:  # a mean of nothing is nan, its tangent too
         return [traced.zeros_like(out) * out for out in results]
-    return [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
+    found = [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
+    wide = [t for i in moving if (t := given[i]) is not None and _is_wider(t, inputs[i])]
+    return [traced.cast(t, dtypes.float64) if any(_is_wider(w, t) for w in wide) else t for t in found]
 
 
 def _reduced(gradient: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -38,7 +38,7 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
     backward = caller == VJP_TEXT
     before = generator.default.get_state()
     level = Level() if backward else Level("vmap", "jvp")
-    with Disabled(NO_HOOKS) if backward else nullcontext(), level:
+    with Disabled(NO_HOOKS) if backward else nullcontext(), level, forward_ad.numbers_as_such(backward):
         placed, points = points_of(level, args, argnums)
         output, aux = split_aux(call(func, placed), has_aux, caller)
         outputs, out_spec = tensor_leaves(output, caller)

@@ -233,7 +233,8 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         if tensor.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.emit(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
-                "fail if all the inputs are not of double precision floating point or complex. "
+                "fail if all the inputs are not of double precision floating point or complex. ",
+                inside="gradcheck",
             )
         if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
             raise shape_error(

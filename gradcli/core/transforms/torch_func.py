@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
@@ -316,7 +317,7 @@ def forward_products(
     func: Any, spec: Any, leaves: list[Tensor], directions: list[Tensor], has_aux: Any, kinds: tuple[str, ...] = ("jvp",)
 ) -> _Products:
     """The outputs, their shape, J u of each (None where it depends on no input) and what else f returns, in forward mode."""
-    forward_ad.enter_dual_level()
+    forward_ad.open_level(True)
     wrapping = Wrapping(kinds, {})
 
     def left(value: Any) -> Any:
@@ -354,6 +355,14 @@ def _aliased(output: Tensor) -> Tensor:
     return ALIAS(output) if output.requires_grad else output
 
 
+#: PyTorch's warning of its own graph of the function
+_FOLDED = (
+    "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call GraphModule.add_submodule to add the "
+    "necessary submodule, GraphModule.add_parameter to add the necessary Parameter, or nn.Module.register_buffer to add the necessary "
+    "buffer"
+)
+
+
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
     """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
     given, spec = flatten(primals)
@@ -363,6 +372,7 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
         outputs, out_spec = tensor_leaves(call(func, rebuild(spec, leaves)), JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs)
         results = rebuild(out_spec, [level.leave(o) for o in outputs])
+    warnings.emit(_FOLDED, inside="const_fold")
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, given_spec = flatten(tangents)

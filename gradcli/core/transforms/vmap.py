@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.core.transforms import batched_results
+from gradcli.core.transforms.captured_writes import Batch
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -39,29 +40,53 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
-        leaves, spec, dims, count = _batch(func, in_dims, args)
-        samples, slices = [], []
-        source = generator.default
-        before = source.get_state()
-        batched = BatchedGenerator(source, count) if randomness == "different" and count else None
-        for at in range(max(count, 1)):
-            sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
-            slices.append(sliced)
-            if batched is not None:
-                batched.begin(at)
-            with _on_sample(at >= count - 1, batched or source):
-                samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
-            if at == 0 and randomness == "error" and not np.array_equal(before, source.get_state()):
-                source.set_state(before)
-                raise runtime_error(DRAWN)
-            if (randomness == "same" and at < count - 1) or not count:
-                source.set_state(before)
-        whole = {
-            id(slices[0][k]): (leaf, dim, [sliced[k] for sliced in slices]) for k, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
-        }
-        return _joined(func, samples, out_dims, count, whole)
+        batch = _batch(func, in_dims, args)
+        if chunk_size is None or None in flatten(out_dims)[0]:
+            return _mapped(func, batch, range(batch.size), kwargs, out_dims, randomness)
+        starts = range(0, max(batch.size, 1), chunk_size)
+        chunks = [range(start, min(start + chunk_size, batch.size)) for start in starts]
+        before = generator.default.get_state()
+        results = []
+        for chunk in chunks:
+            if randomness == "same":
+                generator.default.set_state(before)
+            results.append(flatten(_mapped(func, batch, chunk, kwargs, out_dims, randomness)))
+        spec = results[0][1]
+        parts = zip(*(leaves for leaves, _ in results), strict=True)
+        joined = catalog.function("cat")
+        return rebuild(spec, [joined(part, dim=dim) for part, dim in zip(parts, spread(out_dims, spec) or (), strict=True)])
 
     return Routine(wrapped, qualified_name_of(func))
+
+
+def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], out_dims: Any, randomness: str) -> Any:
+    """The results of the samples with the numbers `chosen`."""
+    count = len(chosen)
+    samples, slices = [], []
+    source = generator.default
+    before = source.get_state()
+    written = Batch(count, randomness == "different")
+    batched = BatchedGenerator(source, count) if randomness == "different" and count else None
+    for at in range(max(count, 1)):
+        number = chosen[at] if count else 0
+        sliced = [leaf if dim is None else _slice(leaf, dim, number) for leaf, dim in zip(batch.leaves, batch.dims, strict=True)]
+        slices.append(sliced)
+        written.begin()
+        if batched is not None:
+            batched.begin(at)
+        with _on_sample(at >= count - 1, batched or source):
+            samples.append(flatten(call(func, rebuild(batch.spec, sliced), kwargs, written)))
+        if at == 0 and randomness == "error" and not np.array_equal(before, source.get_state()):
+            source.set_state(before)
+            raise runtime_error(DRAWN)
+        if (randomness == "same" and at < count - 1) or not count:
+            source.set_state(before)
+    whole = {
+        id(slices[0][k]): (leaf, dim, [sliced[k] for sliced in slices])
+        for k, (leaf, dim) in enumerate(zip(batch.leaves, batch.dims, strict=True))
+        if count == batch.size
+    }
+    return _joined(func, samples, out_dims, count, whole)
 
 
 @contextmanager
@@ -97,8 +122,17 @@ def _shown(dims: Any) -> str:
     return shown(dims) if isinstance(dims, (tuple, list, dict)) else formatted(dims)
 
 
-def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], Spec, list[int | None], int]:
+class _Batched(NamedTuple):
     """The arguments' leaves and shape, the dimension of each leaf to slice, and how many samples there are."""
+
+    leaves: list[Any]
+    spec: Spec
+    dims: list[int | None]
+    size: int
+
+
+def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> _Batched:
+    """What vmap maps over."""
     where = f"vmap({name_of(func)}, in_dims={_shown(in_dims)}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise _value_error(
@@ -125,7 +159,7 @@ def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], S
     if any(size != sizes[0] for size in sizes):
         text = f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
         raise shape_error(text, "ValueError")
-    return leaves, spec, dims, sizes[0]
+    return _Batched(leaves, spec, dims, sizes[0])
 
 
 def _check_dim(where: str, leaf: Any, dim: Any) -> None:

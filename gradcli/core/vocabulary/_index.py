@@ -393,6 +393,7 @@ DECLARED: dict[str, str] = {
     "utils.checkpoint.checkpoint": "nn.utils.checkpoint",
     "utils.checkpoint.checkpoint_sequential": "nn.utils.checkpoint",
     "utils.data.BatchSampler": "data.loading",
+    "utils.data.ChainDataset": "data.datasets",
     "utils.data.ConcatDataset": "data.datasets",
     "utils.data.DataLoader": "data.loading",
     "utils.data.Dataset": "data.datasets",

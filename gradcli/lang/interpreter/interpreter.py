@@ -315,7 +315,7 @@ class Interpreter:
         error.calls.reverse()
         return error
 
-    def _on_warning(self, category: str, message: str) -> None:
+    def _on_warning(self, category: str, message: str, inside: str) -> None:
         """Pass a warning on once for each text and line, like Python's default filter, unless the program set other filters."""
         action = next((what for what, kind, start in reversed(self._filters) if covers(kind, start, category, message)), "default")
         if action == "ignore":
@@ -324,7 +324,7 @@ class Interpreter:
             raise ProgramError(category, message)
         place = state.origin
         span = place.span if isinstance(place, Node) else None
-        where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
+        where = (inside, 0) if span is None or inside else (span.source.name, span.source.position(span.start)[0])
         key = (category, message, *where)
         if key not in self._warned or action == "always":
             self._warned.add(key)

@@ -89,7 +89,7 @@ class CatchWarnings(Scripted):
         if not self.record:
             return None
         found: list[Value] = []
-        self.sink = warnings.set_sink(lambda category, message: found.append(Caught(category, message)))
+        self.sink = warnings.set_sink(lambda category, message, _: found.append(Caught(category, message)))
         return found
 
     def exit(self) -> None:

@@ -56,7 +56,8 @@ def _equal_leaf(a: Value, b: Value) -> bool | tuple[Value, Value]:
         return not numbers.BINARY["^"](a, b)
     own_a, own_b = table_of(a), table_of(b)
     if own_a is not None and own_b is not None:
-        return own_a, own_b
+        ordered = all(getattr(type(one), "VIEWS", "") == "odict" for one in (a, b))
+        return (list(own_a.items()), list(own_b.items())) if ordered else (own_a, own_b)
     if kind is slice and type(b) is slice:
         return (a.start, a.stop, a.step), (b.start, b.stop, b.step)
     items = getattr(kind, "COMPARED", None)

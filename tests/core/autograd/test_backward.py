@@ -87,7 +87,7 @@ def test_error_in_a_rule_names_the_place() -> None:
 
 def test_create_graph_warns_of_the_cycle() -> None:
     said: list[str] = []
-    before = warnings.set_sink(lambda category, message: said.append(message))
+    before = warnings.set_sink(lambda category, message, _: said.append(message))
     try:
         x = leaf(1, 2)
         backward.backward([torch("sum", x * x)], create_graph=True)

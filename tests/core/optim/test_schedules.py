@@ -44,7 +44,7 @@ def test_plateau() -> None:
 
 def test_order_of_steps_is_warned_about() -> None:
     seen: list[str] = []
-    before = warnings.set_sink(lambda category, message: seen.append(message))
+    before = warnings.set_sink(lambda category, message, _: seen.append(message))
     try:
         optimizer = make("SGD", [leaf([1.0])], lr=0.1)
         schedule = make("lr_scheduler.StepLR", optimizer, 2)

@@ -245,7 +245,7 @@ def test_a_bad_probability_uses_up_the_draws_before_it() -> None:
 
 def test_integers_that_a_float_cannot_count_are_warned_of() -> None:
     seen: list[tuple[str, str]] = []
-    old = warnings.set_sink(lambda category, message: seen.append((category, message)))
+    old = warnings.set_sink(lambda category, message, _: seen.append((category, message)))
     try:
         Generator().randint(0, 2**25, (2,), F32)
     finally:

@@ -81,7 +81,7 @@ def _refuse(x: Tensor) -> Any:
 
 def test_single_precision_is_warned_of() -> None:
     said: list[str] = []
-    before = warnings.set_sink(lambda category, message: said.append(message))
+    before = warnings.set_sink(lambda category, message, _: said.append(message))
     try:
         gradcheck.gradcheck(RIGHT, leaf(0.3, dtype=np.float32), raise_exception=False)
     finally:

@@ -242,7 +242,8 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
     if dropout > 0 and num_layers == 1:
         warnings.emit(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
-            f"got dropout={formatted(dropout)} and num_layers={formatted(num_layers)}"
+            f"got dropout={formatted(dropout)} and num_layers={formatted(num_layers)}",
+            inside="RNNBase",
         )
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int):

@@ -223,6 +223,8 @@ def checkpoint(
         warnings.emit(_NO_CHOICE.format("", _WILL_RAISE[0]))
         use_reentrant = True
     if not use_reentrant:
+        if state.saving_forbidden is not None:  # PyTorch saves by hooks
+            raise runtime_error(state.saving_forbidden)
         if determinism_check not in ("default", "none"):
             text = f"determinism_check should be one of ['default', 'none'], but got {formatted(determinism_check)}"
             raise ProgramError("ValueError", text)

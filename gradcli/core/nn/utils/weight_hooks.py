@@ -117,7 +117,7 @@ def _remove(module: Any, kind: str, name: Any) -> Any:
 def weight_norm(module: Any, name: Any = "weight", dim: Any = 0) -> Any:
     """Learn a weight as the sizes of its slices and their directions; deprecated in favour of the parametrization."""
     text = "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`."
-    warnings.emit(text, "FutureWarning")
+    warnings.emit(text, "FutureWarning", inside="weight_norm")
     _check_single(module, "weight_norm", name)
     hook, weight = SizeAndDirection(name, dim), module.attribute(name)
     with recording(False):

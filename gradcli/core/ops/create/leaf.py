@@ -78,7 +78,10 @@ def making(
             raise
         if pin_memory:
             raise cannot_pin()
-        return leaf(*made, requires_grad)
+        out = leaf(*made, requires_grad)
+        if state.writes is not None and all(state.writes.is_shared(value) for value in own if type(value) is Tensor):
+            state.writes.note(out)
+        return out
 
     return f"{parameters}, {options}", make
 

@@ -208,7 +208,10 @@ def value_tensor(tensor: Tensor, value: Any) -> Tensor:
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
-    return Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
+    made = Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
+    if state.writes is not None:
+        state.writes.note(made)
+    return made
 
 
 def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -265,6 +268,8 @@ def _warn_of_sharing(tensor: Tensor) -> None:
 
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
+    if state.writes is not None:
+        state.writes.check(tensor, "index_put_", (values,))
     check_writable(tensor, values.requires_grad)
     key = _key(indices)
     if shares_places(tensor.array) and unique(key) and values.array.size == 1:

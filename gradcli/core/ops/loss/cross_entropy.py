@@ -200,6 +200,8 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
     if not flat and target.array.shape != wanted:
         raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check("nll_loss2d_forward_out_frame", input, weight)
+    if target.dtype is not dtypes.int64:
+        raise scalar_type_error(dtypes.int64, target.dtype)
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
         result = view(result, wanted)

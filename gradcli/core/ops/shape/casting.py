@@ -143,6 +143,8 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
     """A copy in the memory format of the input, or in row-major order."""
     strides = strides_of(input.array.shape, format)
     copy: Tensor = CLONE(input) if strides is None else _COPY_AS(input, strides)
+    if state.writes is not None and state.writes.is_shared(input):
+        state.writes.note(copy)
     return copy
 
 

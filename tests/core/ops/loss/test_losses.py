@@ -105,7 +105,7 @@ def test_errors(run: Callable[[], Any], kind: str, text: str) -> None:
 
 def test_sizes_that_differ_are_warned_about() -> None:
     seen: list[str] = []
-    before = warnings.set_sink(lambda category, message: seen.append(message))
+    before = warnings.set_sink(lambda category, message, _: seen.append(message))
     try:
         assert call("mse_loss", tensor([1.0, 2.0]), tensor([[1.0], [3.0]])).item() == 1.5
     finally:
