@@ -230,7 +230,8 @@ class ContinuousBernoulli(Odds):
         return self.icdf(filled("rand", self.full(sample_shape), self.probs.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = together(self.logits, self.checked(value))
+        value = self.checked(value)
+        logits, value = together(self.logits, value)
         return -f_nn("binary_cross_entropy_with_logits", logits, value, reduction="none") + self.log_norm()
 
     def cdf(self, value: Any) -> Tensor:

@@ -78,33 +78,37 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
         raise leaf_error("a leaf Variable")
 
 
-#: the overloads of in-place operators: by the type of the last operand, and those that take a number as a tensor
-_BY_OPERAND = (
-    *("pow_", "remainder_", "fmod_", "fill_", "masked_fill_", "lerp_", "float_power_", "xlogy_"),
-    *("eq_", "ne_", "lt_", "le_", "gt_", "ge_"),
-)
-_OF_TENSORS = ("add_", "sub_", "mul_", "div_", "true_divide_", "floor_divide_", "bitwise_and_", "bitwise_or_", "bitwise_xor_")
+#: operations by what follows their name in that of an overload, with a number and with a tensor as the last operand
+_OVERLOADS = {
+    (".Tensor", ".Tensor"): "add_ sub_ subtract_ mul_ multiply_ div_ divide_ true_divide_ floor_divide_",
+    ("", ".Tensor"): "clamp_ clamp_min_ clamp_max_ clip_",
+    (".Scalar", ".Tensor"): "bitwise_and_ bitwise_or_ bitwise_xor_ eq_ ne_ not_equal_ ge_ greater_equal_ gt_ greater_ le_ less_equal_ lt_ "
+    "less_ copysign_ float_power_ fmod_ remainder_ pow_ lerp_ masked_fill_ fill_",
+    (".Tensor_Scalar", ".Tensor"): "bitwise_left_shift_ bitwise_right_shift_",
+    (".Scalar_Other", ".Tensor"): "xlogy_",
+    (".int_Scalar", ".int_Tensor"): "index_fill_",
+    (".value", ".src"): "scatter_",
+    (".two", ".two"): "scatter_reduce_",
+}
+
+
+def overload(name: str, operands: Sequence[Any]) -> str:
+    """What follows the name of an in-place operation in that of its overload."""
+    number, tensor = next((pair for pair, names in _OVERLOADS.items() if name in names.split()), ("", ""))
+    return tensor if any(type(operand) is Tensor for operand in operands[-1:]) else number
 
 
 def check_captured(operator: str, args: Sequence[Any]) -> None:
     """Raise RuntimeError where a function that torch.func transforms writes to a tensor that was not made inside."""
     tensor = args[0] if args else None
-    if type(tensor) is not Tensor or not tensor.captured or state.mapped or operator in ("requires_grad_", "detach_"):
+    if type(tensor) is not Tensor or not tensor.captured or operator in ("requires_grad_", "detach_"):
         return
-    kind = "Tensor" if type(args[-1]) is Tensor else "Scalar"
-    overload = ""
-    if operator in _OF_TENSORS:
-        overload = ".Tensor"
-    elif operator in _BY_OPERAND:
-        overload = f".{kind}"
-    elif operator == "index_fill_":
-        overload = f".int_{kind}"
-    elif operator == "scatter_":
-        overload = ".src" if kind == "Tensor" else ".value"
+    if state.transforms[-1:] == ("vmap",):  # which has errors of its own
+        return
     raise runtime_error(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
-        f"(aten::{operator}{overload}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
-        "transformed to explicitly accept the mutated Tensor(s) as inputs."
+        f"(aten::{operator}{overload(operator, args[1:])}) that would mutate a captured Tensor. This is not supported; please rewrite the "
+        "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
     )
 
 

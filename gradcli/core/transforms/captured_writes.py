@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.graph.write_checks import overload
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import WriteGuard, state
 from gradcli.core.tensor.tensor import Tensor
@@ -31,18 +32,6 @@ _FALLBACK = (
     "/__w/pytorch/pytorch/aten/src/ATen/functorch/BatchedFallback.cpp:82.)"
 )
 
-#: operations by what follows their name in that of an overload, with a number and with a tensor as the last operand
-_OVERLOADS = {
-    (".Tensor", ".Tensor"): "add_ sub_ subtract_ mul_ multiply_ div_ divide_ true_divide_ floor_divide_",
-    ("", ".Tensor"): "clamp_ clamp_min_ clamp_max_ clip_",
-    (".Scalar", ".Tensor"): "bitwise_and_ bitwise_or_ bitwise_xor_ eq_ ne_ not_equal_ ge_ greater_equal_ gt_ greater_ le_ less_equal_ lt_ "
-    "less_ copysign_ float_power_ fmod_ remainder_ pow_ lerp_ masked_fill_ fill_",
-    (".Tensor_Scalar", ".Tensor"): "bitwise_left_shift_ bitwise_right_shift_",
-    (".Scalar_Other", ".Tensor"): "xlogy_",
-    (".int_Scalar", ".int_Tensor"): "index_fill_",
-    (".value", ".src"): "scatter_",
-    (".two", ".two"): "scatter_reduce_",
-}
 #: operations whose kernel finds that the tensor has another shape than the result for all samples
 _BROADCAST = "add_ atan2_ arctan2_ bitwise_and_ bitwise_or_ bitwise_xor_ copysign_ gcd_ lcm_"
 #: operations that share the batching rule of arithmetic, and those that have one of their own
@@ -182,10 +171,5 @@ class Running:
             return runtime_error(_LARGER.format("inplace arithmetic", "in a vmap"))
         if name in _RULES.split():
             return runtime_error(_LARGER.format(name, "in a vmap"))
-        warnings.emit(_FALLBACK.format(name + _overload(name, operands)))
+        warnings.emit(_FALLBACK.format(name + overload(name, operands)))
         return runtime_error(_LARGER.format(f"aten::{name}", f"at level {self.level}"))
-
-
-def _overload(name: str, operands: Sequence[Any]) -> str:
-    number, tensor = next((pair for pair, names in _OVERLOADS.items() if name in names.split()), ("", ""))
-    return tensor if any(type(operand) is Tensor for operand in operands[-1:]) else number
