@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.autograd import tensor_state
 from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
@@ -71,7 +70,6 @@ def retain_grad(tensor: Tensor) -> None:
     if not tensor.requires_grad:
         text = "can't retain_grad on Tensor that has requires_grad=False"
         raise runtime_error(text, Code.RETAIN_GRAD_WITHOUT_GRAPH)
-    tensor_state.check_no_transform("retain_grad()", "retain_grad()")
     node = tensor.grad_fn
     if node is None or tensor.property_of("retains_grad"):
         return

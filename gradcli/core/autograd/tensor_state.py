@@ -58,7 +58,9 @@ _DETACH_INSTEAD = (
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """`tensor.retain_grad()`."""
+    """`tensor.retain_grad()`. Raises RuntimeError within a transform of torch.func."""
+    if tensor.requires_grad:
+        check_no_transform("retain_grad()", "retain_grad()")
     backward.retain_grad(tensor)
 
 
