@@ -208,7 +208,7 @@ def _inverse(a: Array, upper: bool) -> Array:
             f"cholesky_inverse: {where}The diagonal element {zero + 1} is zero, the inversion could not be completed because the input "
             "matrix is singular.",
         )
-    wide = np.array(triangle if upper else triangle.swapaxes(-1, -2).conj())
+    wide = np.array(triangle if upper else triangle.swapaxes(-1, -2).conj(), order="C")  # its matrices are written one by one
     if a.shape[-1] > _BY_ELEMENT:
         inverse = np.linalg.inv(wide)
         return to_column_major(np.matmul(inverse, inverse.swapaxes(-1, -2).conj()))

@@ -36,6 +36,24 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
+#: the most elements of a row that are taken one by one
+_ONE_BY_ONE = 1 << 10
+
+
+def _updated(rows: Array) -> tuple[Array, Array]:
+    """The sum of squared differences from the mean, and the mean, of each row, updated element by element (Welford 1962)."""
+    mean, squares = np.zeros(len(rows)), np.zeros(len(rows))
+    for k, values in enumerate(rows.T, 1):
+        difference = values - mean
+        mean = mean + difference / k
+        squares = squares + difference * (values - mean)
+    return squares, mean
+
+
+def _in_rows(x: Array, dims: tuple[int, ...], rows: int) -> Array:
+    """The elements over which is reduced, as the rows of a matrix."""
+    return x.transpose(*(d for d in range(x.ndim) if d not in dims), *dims).reshape(rows, count_of(x.shape, dims))
+
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool, with_mean: bool = False) -> tuple[Array, Array]:
     """Variance and mean, computed in double precision.
@@ -54,14 +72,16 @@ def _variance(x: Array, dim: Any, correction: float, keepdim: bool, with_mean: b
     else:
         mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
     squares = total((wide - mean) ** 2, axis=dims, keepdims=keepdim)
+    if x.dtype == np.float64 and x.size and count <= _ONE_BY_ONE and (len(dims) < x.ndim or with_mean):
+        found, middle = _updated(_in_rows(x, dims, squares.size))
+        squares, mean = found.reshape(squares.shape), middle.reshape(mean.shape)
     variance = np.asarray(squares / np.float64(max(0, count - correction) if count else 0))
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
 
 def _running_mean(x: Array, dim: Any, mean: Array) -> Array:
     """The mean as PyTorch updates it, element by element: after an infinite one it is infinite, and nan after any other."""
-    dims = wrap_dims(dim, x.ndim)
-    rows = x.transpose(*(d for d in range(x.ndim) if d not in dims), *dims).reshape(mean.size, count_of(x.shape, dim))
+    rows = _in_rows(x, wrap_dims(dim, x.ndim), mean.size)
     return np.where(np.isinf(rows[:, :-1]).any(-1).reshape(mean.shape), np.nan, mean)
 
 
