@@ -100,7 +100,8 @@ class ModuleSequence(OperandModule):
         return found
 
     def append(self, module: Any) -> ModuleSequence:
-        """Add a module at the end."""
+        """Add a module at the end. Raises LimitError where there are too many."""
+        limits.check_list(len(self) + 1)
         self.children_by_name[str(len(self))] = checked_module(module)
         return self
 
@@ -165,6 +166,7 @@ class Sequential(ModuleSequence, place="container"):
 
     def __add__(self, other: Any) -> Sequential:
         _check_sequential(other)
+        limits.check_list(len(self) + len(other))
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Sequential:
@@ -197,6 +199,7 @@ def _check_factor(module: Sequential, other: Any) -> None:
         raise ProgramError("TypeError", f"unsupported operand type(s) for *: {kinds}")
     if other <= 0:
         raise ProgramError("ValueError", f"Non-positive multiplication factor {formatted(other)} for {language.type_repr(module)}")
+    limits.check_list(len(module) * other)
 
 
 class ModuleList(ModuleSequence, place="container"):

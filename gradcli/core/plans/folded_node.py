@@ -126,7 +126,7 @@ class FoldedNode(Lazy):
         """The gradients that leave the plan, one for each of the edges `outward`; frees what is kept unless `keep`.
 
         None where the nodes have to be visited one by one: where one of them or a leaf has hooks, or what is kept has been freed,
-        written to, or may be written to by a gradient that is added to a leaf, and where a rule fails.
+        written to, or may be written to by a gradient that is added to a leaf, where a leaf got another shape, and where a rule fails.
         """
         plan, edges, leaves, versions, kept, counter, parts = self.run
         if kept is None or not self.plain or type(grad) is not ndarray or (plan.keep_out and counter.count):  # type: ignore[union-attr]
@@ -139,9 +139,9 @@ class FoldedNode(Lazy):
         for node, _ in edges:
             if type(node) is AccumulateGrad:
                 leaf = node.variable
-                if node.hooks is not None or (
-                    (leaf.grad is not None or leaf.meta is not None) and not is_quiet(leaf, kept[: plan.exposed])
-                ):
+                if node.hooks is not None or node.shape != leaf.array.shape:
+                    return None
+                if (leaf.grad is not None or leaf.meta is not None) and not is_quiet(leaf, kept[: plan.exposed]):
                     return None
         slots = kept + plan.blank
         slots[plan.root] = grad

@@ -211,8 +211,8 @@ class _Phase:
 def _phases(trace: Trace, outputs: Sequence[Any]) -> list[_Phase]:
     """The phases that give some symbols.
 
-    What a later phase needs of an earlier one is written to memory where the arrays are small enough for the cache, and computed again
-    where they are not. There sums are made of the sums of blocks, as the ordinary way makes them.
+    What a later phase needs of an earlier one is written to memory where the arrays are small enough for the cache. Larger arrays are
+    computed again, and their sums are made of the sums of blocks, as in the ordinary way.
     """
     needed = _ancestors([one for one in outputs if type(one) is Symbol])
     in_blocks = math.prod(trace.shape) >= blocks.threshold

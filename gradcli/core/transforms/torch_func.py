@@ -170,6 +170,7 @@ def points_of(level: Level, args: tuple[Any, ...], argnums: Any) -> tuple[list[A
 
 
 def split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
+    """The output of a function, and what else it returns if `has_aux`, else None. RuntimeError for anything but a pair with `has_aux`."""
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -189,6 +190,7 @@ def tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
 
 
 def check_differentiable(outputs: Sequence[Tensor]) -> None:
+    """Raise RuntimeError for an output whose dtype has no gradients."""
     for output in outputs:
         if not output.dtype.is_differentiable:
             raise runtime_error(

@@ -96,6 +96,16 @@ def test_lists_at_the_limit_and_one_more(bound):
         over(program + "\n", "list")
 
 
+@pytest.mark.parametrize(
+    "statement", ["s * 51", "s *= 51", "s = s * 50\ns + s", "l = nn.ModuleList([*s] * 50)\nl + s", "s.extend([*s] * 50)"]
+)
+def test_modules_of_a_container_at_the_limit_and_more(statement, bound):
+    bound(list=100)
+    made = "from torch import nn\ns = nn.Sequential(nn.ReLU(), nn.Tanh())\n"
+    assert output(made + "s *= 50\nprint(len(s))\n") == "100\n"
+    over(f"{made}{statement}\n", "list")
+
+
 def test_strings_are_bounded(bound):
     bound(string=1000)
     over("s = 'a'\nfor i in range(20): s = f'{s}{s}'\n", "string")

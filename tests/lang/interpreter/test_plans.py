@@ -640,6 +640,30 @@ def test_which_loops_walk_back_and_update_by_plans(body: str, backward: bool, up
     assert (found[0] >= 3, found[1] >= 3) == (backward, updates)
 
 
+RESHAPED = """
+import torch
+x = torch.ones(4, requires_grad=True)
+kept_node = x.cos()
+x.data = torch.ones(2)
+for i in range(6):
+    try:
+        y = (x.sin() * 2 + x).sum() * 3
+        LAST.backward()
+        print(x.grad)
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("last", ["y", "(y)", "z = y\n        z"])
+def test_a_leaf_that_got_another_shape(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = RESHAPED.replace("LAST", last)
+    ordinary = output(text, "off", monkeypatch)
+    assert len(ordinary) == 6 and all("got [2] but expected shape compatible with [4]" in line for line in ordinary)
+    for mode in ("second", "first"):
+        assert output(text, mode, monkeypatch) == ordinary
+
+
 def test_a_hook_on_a_leaf_leaves_backward_to_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "for i in range(8):\n    if i == 4:\n        h = x.register_hook(doubling)\n    y = ((x - c) ** 2).mean()\n    y.backward()\n"
     assert runs_of_plans(text, monkeypatch)[0] == 2

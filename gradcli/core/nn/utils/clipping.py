@@ -17,7 +17,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 
 def _float(value: Any) -> float:
@@ -98,10 +98,7 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
     bound = _float(clip_value)
     gradients = _gradients(parameters)
     if not gradients:
-        raise runtime_error(
-            "Expected !nested_tensorlist[0].empty() to be true, but got false.  "
-            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise runtime_error(UNMET.format("!nested_tensorlist[0].empty()"))
     with recording(False):
         for gradient in gradients:
             limits.evaluation.tick()
