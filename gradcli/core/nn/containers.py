@@ -13,7 +13,7 @@ from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.nn.module import Module, indented, kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def checked_module(module: Any) -> Module:
@@ -54,7 +54,10 @@ class ModuleSequence(OperandModule):
         return len(self.children_by_name)
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(list(self.children_by_name.values()))
+        try:
+            yield from self.children_by_name.values()
+        except RuntimeError as error:  # modules were added or removed meanwhile
+            raise runtime_error(str(error)) from None
 
     def position(self, index: Any) -> str:
         """The name of the module at an index, which may be a tensor of one element."""
@@ -171,7 +174,7 @@ class Sequential(ModuleSequence, place="container"):
 
     def __iadd__(self, other: Any) -> Sequential:
         _check_sequential(other)
-        self.extend(list(other))
+        self.extend(other)
         return self
 
     def __mul__(self, other: Any) -> Sequential:
@@ -217,7 +220,7 @@ class ModuleList(ModuleSequence, place="container"):
         if not hasattr(modules, "__iter__"):
             kind = language.type_name(modules)
             raise ProgramError("TypeError", f"ModuleList.extend should be called with an iterable, but got {kind}")
-        super().extend(list(modules))
+        super().extend(modules)
         return self
 
     def insert(self, index: Any, module: Any) -> None:  # type: ignore[override]
