@@ -298,7 +298,10 @@ _DATA = {
     "utils.data.TensorDataset": ("torch.utils.data.TensorDataset(arange(4), ones(4))[1]",),
     "utils.data.Subset": ("torch.utils.data.Subset([5, 6, 7], [2, 0])[0]",),
     "utils.data.ConcatDataset": ("torch.utils.data.ConcatDataset([[5, 6], [7]])[2]",),
-    "utils.data.ChainDataset": ("isinstance(torch.utils.data.ChainDataset([]), torch.utils.data.IterableDataset)", "list(torch.utils.data.ChainDataset([]))"),
+    "utils.data.ChainDataset": (
+        "isinstance(torch.utils.data.ChainDataset([]), torch.utils.data.IterableDataset)",
+        "list(torch.utils.data.ChainDataset([]))",
+    ),
     "utils.data.Sampler": ("isinstance(torch.utils.data.SequentialSampler([5, 6]), torch.utils.data.Sampler)",),
     "utils.data.SequentialSampler": ("list(torch.utils.data.SequentialSampler([5, 6]))",),
     "utils.data.RandomSampler": ("g = manual_seed(0)", "list(torch.utils.data.RandomSampler([5, 6, 7]))"),
