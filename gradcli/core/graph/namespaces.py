@@ -88,13 +88,14 @@ class Numeric:
 
     @staticmethod
     def broadcast_to(x: Any, shape: Sequence[int]) -> Array:
-        """Repeated to a larger shape without copying; read-only."""
+        """Repeated to a larger shape without copying, then read-only."""
         if not x.ndim:  # the common case, without numpy's iterator
             x = np.asarray(x)
             made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
             made.setflags(write=False)
             return made
-        return np.broadcast_to(x, shape)
+        # numpy would give dimensions of size 1 the stride 0
+        return x if x.shape == tuple(shape) else np.broadcast_to(x, shape)
 
     @staticmethod
     def transpose(x: Array, axes: Sequence[int]) -> Array:

@@ -96,7 +96,7 @@ def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     `x` comes of `operands`, or is the only one. Rows that do not follow each other in memory are taken one by one; the scalar code takes
     those with gaps, and all where more than one operand repeats its elements.
     """
-    shape = x.shape
+    shape = np.broadcast_shapes(x.shape, *[operand.shape for operand in operands])
     inner, strides = memory_format.inner_loop(shape, operands or (x,))
     if strides.count(1) + (0 in strides) < len(strides):
         return np.False_

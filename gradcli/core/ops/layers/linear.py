@@ -43,6 +43,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         made = matmul(input, transposed)
         if state.dual is None or state.dual.tangent_of(bias) is None:  # PyTorch adds in place, unless the bias has a tangent
             check_into(made.array, bias.array)
+        if made.dtype is not bias.dtype and not bias.array.ndim:
+            return catalog.method("add_").method(made, (bias,), {})
         return made + bias
     shape = input.array.shape
     flat = addmm(bias, view(input, (math.prod(shape[:-1]), shape[-1])), transposed)
