@@ -58,16 +58,20 @@ class Descent:
         self._variables = list(variables.values())
         self.method = method
         self.steps = 0
-        #: the value at the current variables, without its graph
-        self.value = Tensor(np.zeros((), np.float32), self._variables[0].dtype)
+        self._value, self._number = self._variables[0], math.nan
         self.norm = math.nan
         #: whether the last steps have changed nothing
         self.at_rest = False
 
     @property
+    def value(self) -> Tensor:
+        """The value at the current variables, without its graph."""
+        return Tensor(self._value.array, self._value.dtype)
+
+    @property
     def diverged(self) -> bool:
         """Whether the value or the gradient is not finite."""
-        return not (math.isfinite(self.norm) and math.isfinite(_number(self.value)))
+        return not (math.isfinite(self.norm) and math.isfinite(self._number))
 
     def run(self, steps: int, tolerance: float, progress: Progress) -> str:
         """Step until the norm of the gradient is at most `tolerance`; the reason why it did not converge, "" where it did.
@@ -77,7 +81,7 @@ class Descent:
         unchanged = 0
         while True:
             self._closure()
-            progress(self.steps, _number(self.value), self.norm)
+            progress(self.steps, self._number, self.norm)
             if self.norm <= tolerance:
                 return ""
             if self.diverged:
@@ -101,15 +105,10 @@ class Descent:
             variable.grad = None
         with recording(True):
             value = self._walk()
-        self.value = Tensor(value.array, value.dtype)
+        self._value, self._number = value, float(np.asarray(value.array).item())
         squares = [_square(np.asarray(v.grad.array)) for v in self._variables if v.grad is not None]
         self.norm = math.sqrt(float(np.sum(squares)) if len(squares) >= _PAIRWISE else sum(squares))
-        return self.value
-
-
-def _number(value: Tensor) -> float:
-    """The number of a tensor of one element."""
-    return float(np.asarray(value.array).item())
+        return value
 
 
 def _same(before: Array, after: Array) -> bool:
