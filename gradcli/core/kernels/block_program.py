@@ -46,15 +46,11 @@ class Reduction(NamedTuple):
 
 
 class BlockProgram:
-    """Steps for arrays of one size.
+    """Steps for arrays of one size. The places in `cut` have flat arrays of this size; results at other places have buffers."""
 
-    `places` counts all places; those in `cut` have flat arrays of this size; results at other places have buffers.
-    """
+    __slots__ = ("_buffers", "_cost", "_cut", "_lines", "_reductions")
 
-    __slots__ = ("_buffers", "_cost", "_cut", "_lines", "_places", "_reductions")
-
-    def __init__(self, places: int, steps: Sequence[Step], cut: Sequence[int], reductions: Sequence[Reduction] = ()) -> None:
-        self._places = places
+    def __init__(self, steps: Sequence[Step], cut: Sequence[int], reductions: Sequence[Reduction] = ()) -> None:
         self._cut = tuple(cut)
         self._lines = [(step.function, step.operands, step.out) for step in steps]
         self._reductions = tuple(reductions)

@@ -341,7 +341,7 @@ def _run(root: Deferred, reduction: Any) -> Any:
     reductions = [] if reduction is None else [Reduction(reduction, places[id(root)], root.dtype)]
     if reduction is None:
         store(root)
-    found = BlockProgram(len(values), steps, cut, reductions).run(values, root.size, BLOCK)
+    found = BlockProgram(steps, cut, reductions).run(values, root.size, BLOCK)
     for node, value in stored:
         node.value = value
         node.step, node.inputs, node.depth = None, (), 0

@@ -173,7 +173,7 @@ class _Phase:
                 self._write.append((place, one))
         cut = [place for place, _, is_large in self._read if is_large] + [place for place, _ in self._write]
         reductions = [Reduction(one.step.ufunc, self._places[one.inputs[0].number], one.dtype) for one in inside]
-        self._program = BlockProgram(len(self._values), steps, cut, reductions) if steps else None
+        self._program = BlockProgram(steps, cut, reductions) if steps else None
 
     def _place(self, operand: Any, computed: set[int]) -> int:
         """The place of an operand."""
