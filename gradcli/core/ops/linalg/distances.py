@@ -13,7 +13,7 @@ from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
-from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, refuse_half, scalar_type_error
@@ -24,7 +24,9 @@ from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import contiguous, to_dtype
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -128,6 +130,48 @@ CDIST = Op(
 )
 
 
+def _euclidean(x1: Array, x2: Array, dtype: DType) -> Array:
+    """The distances of order 2 by one matrix product, from |a - b|**2 = |a|**2 - 2ab + |b|**2."""
+    with recording(False):
+        a, b = Tensor(x1, dtype), Tensor(x2, dtype)
+        first, second = (traced.sum(x * x, -1, True) for x in (a, b))
+        left = traced.cat([a * -2, first, traced.ones_like(first)], -1)
+        right = traced.cat([b, traced.ones_like(second), second], -1)
+        product = traced.matmul(left, traced.mT(right))
+        return np.asarray(traced.sqrt(traced.clamp_min(product, 0)).array)
+
+
+def _euclidean_rule(own: Tensor, other: Tensor, ratio: Tensor) -> Any:
+    """The gradient of the rows of `own`, from the gradient of the distances by these."""
+    return own * traced.sum(ratio, -1, True) - traced.matmul(ratio, other)
+
+
+def _ratio(grad: Any, out: Any) -> Any:
+    """The gradient of the distances by these; 0 where a distance is 0."""
+    return traced.masked_fill(as_tensor(grad) / as_tensor(out), as_tensor(out) == 0, 0)
+
+
+_RATIO = "r = (grad / out).masked_fill(out == 0, 0); "
+EUCLIDEAN = Op(
+    "EuclideanDistBackward0",
+    _euclidean,
+    "x1 x2",
+    "dtype",
+    on_tensors=True,
+    jvp=without_jvp("_euclidean_dist"),
+    x1=Rule(
+        lambda grad, x1, x2, out: _euclidean_rule(as_tensor(x1), as_tensor(x2), _ratio(grad, out)),
+        _RATIO + "x1 * r.sum(-1, True) - r @ x2",
+        "0 where the distance is 0",
+    ),
+    x2=Rule(
+        lambda grad, x1, x2, out: _euclidean_rule(as_tensor(x2), as_tensor(x1), traced.mT(_ratio(grad, out))),
+        _RATIO + "x2 * r.sum(-2).unsqueeze(-1) - r.mT @ x1",
+        "0 where the distance is 0",
+    ),
+)
+
+
 _NO_PAIRS = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_pdist_backward' is not implemented."))
 PDIST_BACK = Op(
     "PdistBackwardBackward0", _of_pairs_back, "grad input distance", "p", saved="", grad=_NO_PAIRS, input=_NO_PAIRS, distance=_NO_PAIRS
@@ -199,23 +243,31 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, mode: int) -> Any:
     if p < 0:
         raise runtime_error("cdist only supports non-negative p values")
     batch = np.broadcast_shapes(a[:-2], b[:-2])
+    multiplied = p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25))
     if x1.array.size and x2.array.size:
-        _check_dtypes(x1, x2, p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25)))
+        if multiplied:
+            return _by_product(x1, x2, batch)
+        refuse_half("cdist", x1.dtype)
+        if x1.dtype is not x2.dtype:
+            raise scalar_type_error(x1.dtype, x2.dtype)
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))
 
 
-_CDIST = Parser("cdist", [Signature("Tensor x1, Tensor x2, float p=2, int compute_mode=0", _cdist)])
-
-
-def _check_dtypes(x1: Tensor, x2: Tensor, multiplied: bool) -> None:
-    """Raise PyTorch's error for dtypes that differ; `multiplied` says that it computes the distances by a matrix product."""
-    if multiplied and x1.dtype is not x2.dtype and max(x1.array.ndim, x2.array.ndim) == 2:
-        raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {x1.dtype.c_name} != {x2.dtype.c_name}")
-    if not multiplied or x1.dtype is x2.dtype:
-        refuse_half("cdist", x1.dtype)
+def _by_product(x1: Tensor, x2: Tensor, batch: tuple[int, ...]) -> Any:
+    """The distances of order 2 of rows in batches, by matrix products."""
+    rows = x1.array.shape[-2], x2.array.shape[-2]
+    limits.check_elements(math.prod(batch) * rows[0] * rows[1], x1.array.itemsize)
     if x1.dtype is not x2.dtype:
-        raise scalar_type_error(x1.dtype, x2.dtype)
+        if math.prod(batch) > 1:
+            raise scalar_type_error(x1.dtype, x2.dtype)
+        raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {x1.dtype.c_name} != {x2.dtype.c_name}")
+    if math.prod(batch) > 1:
+        x1, x2 = (view(contiguous(expand(x, (*batch, *x.array.shape[-2:]))), (-1, *x.array.shape[-2:])) for x in (x1, x2))
+    return view(EUCLIDEAN(x1, x2, x1.dtype), (*batch, *rows))
+
+
+_CDIST = Parser("cdist", [Signature("Tensor x1, Tensor x2, float p=2, int compute_mode=0", _cdist)])
 
 
 _M = "tensor([[0., 3.], [1., 1.]])"
@@ -268,7 +320,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "cdist",
         ("any x1, any x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
         doc="The distance of order p of every row of x1 from every row of x2.",
-        ops=(CDIST,),
+        ops=(CDIST, EUCLIDEAN),
         samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),
         method=False,
         python="cdist",
