@@ -8,6 +8,7 @@ of three that torch uses for kthvalue. They work on a list of positions; `less(a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,13 +133,22 @@ def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Arra
     return np.moveaxis(made, -1, dim)
 
 
-def has_ties(x: Array, dim: int) -> bool:
-    """Whether equal elements (nan counts as equal to nan) occur along a dimension that is not too long to sort as PyTorch does."""
+def with_ties(x: Array, dim: int, index: Array, choose: Callable[[Array], Any]) -> Array:
+    """`index`, a row of indices for each row of x along `dim`, with what `choose` gives for each row that has equal elements.
+
+    nan counts as equal to nan. Rows that are too long to sort as PyTorch does keep their indices.
+    """
     if x.shape[dim] > _EMULATED:
-        return False
-    ordered = np.sort(x, axis=dim)
-    low, high = np.take(ordered, range(x.shape[dim] - 1), dim), np.take(ordered, range(1, x.shape[dim]), dim)
-    return bool((np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any())
+        return index
+    ordered = np.moveaxis(np.sort(x, axis=dim), dim, -1)
+    low, high = ordered[..., :-1], ordered[..., 1:]
+    tied = (np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any(-1)
+    if not tied.any():
+        return index
+    made, along = np.moveaxis(index, dim, -1).copy(), np.moveaxis(x, dim, -1)
+    for place in zip(*np.nonzero(tied), strict=True) if tied.ndim else [()]:
+        made[place] = choose(along[place])
+    return np.moveaxis(made, -1, dim)
 
 
 def _top_of_row(row: Array, k: int, largest: bool, ordered: bool) -> list[int]:
@@ -156,9 +166,10 @@ def _top_of_row(row: Array, k: int, largest: bool, ordered: bool) -> list[int]:
 
 def top(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> Array:
     """The indices of the k largest or smallest elements along dim, in order or as they are found."""
-    if has_ties(x, dim) or (not ordered and x.shape[dim] <= _EMULATED):
-        return rows(x, dim, k, lambda row: _top_of_row(row, k, largest, ordered))
-    return np.take(stable_order(x, dim, largest), range(k), dim)
+    choose = partial(_top_of_row, k=k, largest=largest, ordered=ordered)
+    if not ordered and x.shape[dim] <= _EMULATED:
+        return rows(x, dim, k, choose)
+    return with_ties(x, dim, np.take(stable_order(x, dim, largest), range(k), dim), choose)
 
 
 def _partition_pivot(order: list[int], first: int, last: int, less: Less) -> int:

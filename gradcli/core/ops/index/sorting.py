@@ -36,10 +36,10 @@ def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
     """The indices that sort as PyTorch does: short rows by insertion, which is stable, longer ones by std::sort, which is not."""
-    if x.size and x.shape[dim] > 16 and x.strides[dim] and selection.has_ties(x, dim):
-        check_sorting(x)
-        return selection.rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
-    return _order(x, dim, descending)
+    order = _order(x, dim, descending)
+    if x.size and x.shape[dim] > 16 and x.strides[dim]:
+        return selection.with_ties(x, dim, order, lambda row: _sort_row(row, descending))
+    return order
 
 
 def _sort_row(row: Array, descending: bool) -> list[int]:
@@ -121,8 +121,7 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
     check_sorting(x)
     if not x.size:
         return of_nothing(x, dim)
-    tied = selection.has_ties(x, dim)
-    index = selection.rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1)) if tied else np.take(_order(x, dim, False), [k - 1], dim)
+    index = selection.with_ties(x, dim, np.take(_order(x, dim, False), [k - 1], dim), lambda row: _kth_of_row(row, k - 1))
     return np.take_along_axis(x, index, dim), index
 
 
