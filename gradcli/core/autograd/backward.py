@@ -13,7 +13,7 @@ from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk, walk_alone
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
-from gradcli.core.graph.accumulation import accumulate
+from gradcli.core.graph.accumulation import COUNTED, accumulate
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, Nowhere
@@ -185,7 +185,7 @@ def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) 
 
 def own(value: Array, dtype: DType) -> Tensor:
     """A gradient array as a tensor that shares memory with nothing else."""
-    shared = getrefcount(value) > 4
+    shared = not COUNTED or getrefcount(value) > 4
     if type(value) is not np.ndarray:
         value = np.asarray(value)
     if shared or value.base is not None or not value.flags.writeable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sys import getrefcount
+from sys import getrefcount, version_info
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
+
+#: whether a count of references tells that an object is shared: from Python 3.14 on the interpreter holds some that it does not count
+COUNTED = version_info < (3, 14)
 
 
 def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
@@ -56,7 +59,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             alone = 3
             if type(value) is not np.ndarray:
                 value, alone = np.asarray(value), 2  # a chain that is carried out may be let go
-            shared = getrefcount(value) > alone or value.base is not None or not value.flags.writeable
+            shared = not COUNTED or getrefcount(value) > alone or value.base is not None or not value.flags.writeable
             variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
     if traced:
