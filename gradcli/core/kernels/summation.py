@@ -66,7 +66,8 @@ def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
 def totals(arrays: Sequence[Array]) -> Array:
     """`total` of several contiguous float32 arrays of one size, from 8 elements to `LARGEST`, in little more time than one takes."""
     count, number = arrays[0].size, len(arrays)
-    x = _join([array.reshape(count, 1) for array in arrays], axis=1)
+    column = (count, 1)
+    x = _join([array if array.shape == column else array.reshape(column) for array in arrays], 1)
     vectors = count // _LANES
     whole = vectors * _LANES
     lanes = x[:whole].reshape(vectors, _LANES * number)
@@ -76,7 +77,7 @@ def totals(arrays: Sequence[Array]) -> Array:
         first = _added(lanes[:split].reshape(runs, -1)).reshape(_RUNS, -1) if runs > 1 else lanes[:_RUNS]
         lanes = _join((first[:1], lanes[split:], first[1:])) if vectors % _RUNS else first
     lanes = _reduce(lanes, axis=0).reshape(_LANES, number)
-    result: Array = _reduce(_join((x[whole:], lanes)) if whole < count else lanes, axis=0) + _ZERO
+    result: Array = _reduce(_join((x[whole:], lanes)) if whole < count else lanes, axis=0, initial=_ZERO)
     return result
 
 

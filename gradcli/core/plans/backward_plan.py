@@ -181,8 +181,9 @@ class BackwardPlan:
                 slots[-1] = np.asarray(self._last.result(sums[-1], self._last.size))
             else:
                 sums = summation.totals(arrays)
-            for (place, shape), value in zip(places, sums, strict=False):
-                found[place] = np.asarray(value).reshape(shape)
+            for i, (place, shape) in enumerate(places):
+                own = sums[i : i + 1].copy()
+                found[place] = own if own.shape == shape else own.reshape(shape)
         totals: list[Any] = [None] * len(self._plan.outer)
         for place, value in zip(self._places, found, strict=True):
             known = totals[place]
