@@ -42,6 +42,7 @@ class DeclaredConstructor(Constructor):
         self.positional = ("self", *(argument for argument in made.ARGUMENTS if argument not in self.keyword_only))
         self.required = 1 + list(made.ARGUMENTS.values()).count(REQUIRED)
         self.variadic = self.keywords = False
+        self.most = len(self.positional)
 
     def signature(self) -> Signature:
         """The signature of `__init__`, without its self."""
