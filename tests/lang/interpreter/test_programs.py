@@ -713,5 +713,7 @@ def expected(program: str) -> str:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_prints_what_cpython_prints(name: str) -> None:
+    if name == "errors" and sys.version_info[:2] != (3, 11):
+        pytest.skip("the messages are those of Python 3.11")
     program = PROGRAMS[name]
     assert without_addresses(output(program)) == without_addresses(expected(program))

@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -158,6 +159,11 @@ def test_sort_leaves_the_items_after_an_error(ops, outcome):
     assert len(values) == 3
 
 
+#: the messages of other versions differ
+of_python_311 = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the messages are those of Python 3.11")
+
+
+@of_python_311
 @pytest.mark.parametrize(
     "args", [(), (5,), ([],), ([1, "a"],), (2, 1.5), (1, "a"), (["b", "a"],), ([(1, 2), (1, 1)],), ([1.0, 1],), (1, 1.0)]
 )
@@ -167,6 +173,7 @@ def test_min_and_max_are_cpythons(ops, outcome, args, kwargs):
     assert outcome(largest, ops, *args, **kwargs) == outcome(max, *args, **kwargs)
 
 
+@of_python_311
 @pytest.mark.parametrize("kwargs", [{"foo": 1}, {"reverse": "a"}, {"key": 3}, {"reverse": 1}])
 def test_arguments_of_sort(ops, outcome, kwargs):
     assert outcome(sorted_list, ops, [2, 1], **kwargs) == outcome(sorted, [2, 1], **kwargs)

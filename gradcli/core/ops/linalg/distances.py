@@ -321,7 +321,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("any x1, any x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
         doc="The distance of order p of every row of x1 from every row of x2.",
         ops=(CDIST, EUCLIDEAN),
-        samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),
+        samples=(
+            Sample(f"cdist({_M}, tensor([[4., 0.]]))"),
+            Sample(f"cdist({_M}, {_M}, p=1)"),
+            Sample("cdist(x, y, compute_mode='use_mm_for_euclid_dist')", None, x=_X, y=_Y),
+        ),
         method=False,
         python="cdist",
     ),
