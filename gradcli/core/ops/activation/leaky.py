@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
@@ -22,6 +21,7 @@ from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import UNMET, runtime_error, shape_error
 

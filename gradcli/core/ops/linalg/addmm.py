@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out, OutRule
 from gradcli.core.graph.record import Op, Rule
@@ -34,7 +33,7 @@ from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -190,7 +189,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
         scalar_of(alpha, mat.dtype)
     elif input.array.shape != (rows,) and beta != 0:  # PyTorch's result has the shape of the tensor
         raise runtime_error("addmv that broadcasts the tensor for a matrix without elements is not part of gradcli")
-    (scalar_of if mat.array.size else stored)(beta, mat.dtype)
+    (scalar_of if mat.array.size else wide_scalar_of)(beta, mat.dtype)
     limits.check_work(mat.array.size)
     return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 

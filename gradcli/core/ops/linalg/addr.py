@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
@@ -19,7 +18,7 @@ from gradcli.core.ops.linalg.samples import PAIR, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 

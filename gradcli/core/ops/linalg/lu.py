@@ -201,9 +201,6 @@ LU_FACTOR = Op(
 )
 
 
-# --- solutions from the factors ---
-
-
 # --- the functions ---
 
 
