@@ -36,6 +36,7 @@ FUNCTIONS = {
     "nn.utils.parametrizations": "nn.utils.parametrizations",
     "nn.utils.parametrize": "nn.utils.parametrize",
     "nn.utils.pruning": "nn.utils.prune",
+    "nn.utils.pruning_methods": "nn.utils.prune",
     "nn.utils.weight_hooks": "nn.utils",
 }
 #: where classes stand below `torch.`, by the beginning of the module that their types name

@@ -6,10 +6,8 @@ gradient is reduced to the shape and dtype of what it belongs to.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,12 +20,10 @@ from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, members
+from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, count_consumers, leading_to, members, reachable
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-
-_newest_first = attrgetter("sequence")
 
 #: gradients that a caller wants to see: node -> list per output, filled as the walk goes
 Capture = dict[Node, list[Any]]
@@ -100,9 +96,9 @@ class Walk:
             if targets is not None:
                 self.targets, self.simple = targets, False
                 self.found = [None] * len(targets)
-                self.needed = needed = _leading_to(order, targets)
+                self.needed = needed = leading_to(order, targets)
                 order = [node for node in order if needed[node]]
-                self.waiting = _count_consumers(order, targets)
+                self.waiting = count_consumers(order, targets)
             self.order = order
             origin = self.origin = state.origin
             state.walks += self.recorded
@@ -467,60 +463,3 @@ def _anomaly() -> Any:
     from gradcli.core.autograd import anomaly
 
     return anomaly
-
-
-def reachable(edges: Sequence[Edge], folded: dict[Node, int] | None = None) -> tuple[list[Node], dict[Node, int]]:
-    """The nodes that can be reached, newest first, so that consumers come before what they consumed.
-
-    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run. Folded nodes stay
-    folded, and are added to `folded` with the number of nodes that they stand for, if that is given.
-    """
-    order: list[Node] = []
-    seen: set[Node | None] = {None}
-    sinks: dict[Node, int] = {}
-    for node, _ in edges:
-        if type(node) is AccumulateGrad:
-            sinks[node] = 0
-        elif node not in seen:
-            seen.add(node)
-            order.append(node)  # type: ignore[arg-type]
-    for one in order:  # which grows on the way
-        if one.folded and folded is not None:
-            folded[one] = one.stands_for
-            outward = one.outward()
-        else:
-            outward = one.edges
-        for nxt, _ in outward:
-            if nxt in seen:
-                continue
-            if type(nxt) is AccumulateGrad:
-                sinks[nxt] = sinks.get(nxt, 0) + 1
-            else:
-                seen.add(nxt)
-                order.append(nxt)  # type: ignore[arg-type]
-    if folded and not all(one.folded for one in folded):  # reading another of its nodes has unfolded one
-        folded.clear()
-        return reachable(edges, folded)
-    order.sort(key=_newest_first, reverse=True)
-    return order, sinks
-
-
-def _leading_to(order: list[Node], targets: Sequence[Edge]) -> defaultdict[Node, bool]:
-    """For each node, whether a gradient of a target passes through it; False for what is not reached."""
-    needed: defaultdict[Node, bool] = defaultdict(bool)
-    for node, _ in targets:
-        if node is not None:
-            needed[node] = True
-    for node in reversed(order):
-        needed[node] = needed[node] or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
-    return needed
-
-
-def _count_consumers(order: list[Node], targets: Sequence[Edge]) -> dict[Node, int]:
-    """The accumulators among the targets, with the number of edges into each from the nodes that will run."""
-    counts: dict[Node, int] = {node: 0 for node, _ in targets if type(node) is AccumulateGrad}
-    for node in order:
-        for nxt, _ in node.edges:
-            if nxt in counts:
-                counts[nxt] += 1
-    return counts

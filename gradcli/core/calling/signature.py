@@ -7,7 +7,6 @@ also one int; `ints2`, `ints3`: which is repeated), Tensors, dtype, Generator, d
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,9 +15,9 @@ import numpy as np
 
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import UNMET, Code, ProgramError, runtime_error
+from gradcli.errors import UNMET, ProgramError, runtime_error
 
 _SHOWN = {
     "Operand": "Tensor",
@@ -428,68 +427,3 @@ def _split(text: str) -> list[str]:
     if current.strip():
         parts.append(current.strip())
     return parts
-
-
-def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
-    """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
-    if type(value) is int and not name:
-        dtypes.check_whole(value)
-    if dtype is dtypes.bool_:
-        return bool(value)
-    if dtype.is_complex:
-        parts = (value.real, value.imag) if type(value) in (float, complex) else ()
-        if any(math.isfinite(part) and abs(part) > dtypes.largest(dtype.real) for part in parts):
-            raise _overflow(dtype, name)
-        return value
-    if type(value) is complex:
-        if value.imag:
-            raise _overflow(dtype, name)
-        value = value.real
-    if type(value) not in (int, float):
-        return value
-    if dtype.is_floating_point:
-        if math.isfinite(value) and abs(value) > dtypes.largest(dtype):
-            raise _overflow(dtype, name)
-        return value
-    info = np.iinfo(dtype.np)
-    # negative numbers wrap around in an unsigned type, if they are whole
-    low = -info.max if info.min == 0 and type(value) is int else info.min
-    if not low <= value <= info.max:
-        raise _overflow(dtype, name)
-    return wrapped(int(value), dtype)
-
-
-def stored(value: Any, dtype: DType) -> Any:
-    """As `scalar_of`, where PyTorch goes through a wider type: in half precision too large numbers become infinite."""
-    if dtype in (dtypes.float16, dtypes.bfloat16):
-        value = scalar_of(value, dtypes.float64)
-        return value if abs(value) <= dtypes.largest(dtype) or value != value else math.copysign(math.inf, value)
-    return scalar_of(value, dtype)
-
-
-def filling(value: Any, dtype: DType, count: int) -> Any:
-    """The number that `count` elements are filled with: PyTorch stores a single one, others go through `scalar_of`."""
-    return stored(value, dtype) if count == 1 else scalar_of(value, dtype)
-
-
-def wrapped(value: int, dtype: DType) -> Any:
-    """A whole number as `dtype`, without the bits that it has no room for; PyTorch takes those of 64 bits."""
-    dtypes.check_whole(value)
-    if dtype.category != 1:
-        return value
-    return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
-
-
-_C_TYPES = {
-    "int32": "int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-}
-
-
-def _overflow(dtype: DType, name: str) -> ProgramError:
-    name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
-    return runtime_error(f"value cannot be converted to type {name} without overflow", Code.NUMBER_TOO_LARGE)

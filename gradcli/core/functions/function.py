@@ -215,6 +215,14 @@ def _in_place() -> Any:
 
 
 @cache
+def _inplace_forms() -> Any:
+    """What in-place forms check where operands share memory with the tensor, and their errors. It is loaded on first use."""
+    from gradcli.core.graph import inplace_forms
+
+    return inplace_forms
+
+
+@cache
 def _write_checks() -> Any:
     """The module that says what may be written, loaded on first use too."""
     from gradcli.core.graph import write_checks
@@ -262,19 +270,19 @@ class InplaceFunction:
             compute = state.dual.with_tangent(tensor, operands, compute)
         try:
             if self.of.fills:
-                return _in_place().fill(tensor, compute, self.name)
+                return _inplace_forms().fill(tensor, compute, self.name)
             version = tensor.version  # None: there is no view of the same memory
             for operand in operands:
                 if type(operand) is Tensor and (operand is tensor or operand.version is version is not None):
-                    return _in_place().apply_apart(tensor, operands, compute, self.of.overlap)
+                    return _inplace_forms().apply_apart(tensor, operands, compute, self.of.overlap)
             return _in_place().apply(tensor, compute)
         except ProgramError as error:
             overlap = self.of.overlap
             if overlap == "any" and error.code in (Code.OUT_OF_RANGE, Code.AFTER_CHECKS):
-                _in_place().check_apart(tensor, operands)
+                _inplace_forms().check_apart(tensor, operands)
             late = error.code in _LATE or (error.code in (Code.NO_KERNEL, Code.NUMBER_TOO_LARGE) and overlap)
             if overlap != "any" and (late or (error.code is Code.BROADCAST and overlap is not None)):
-                raise _in_place().first_error(error, self.of.operator, tensor, operands) from None
+                raise _inplace_forms().first_error(error, self.of.operator, tensor, operands) from None
             raise
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from numpy import ndarray
 
 from gradcli import limits
-from gradcli.core.calling.signature import wrapped
 from gradcli.core.graph.op_node import OpNode, short_name
 from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, wrapped
 from gradcli.core.tensor.node import NO_EDGE, Edge
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor

@@ -13,7 +13,8 @@ from gradcli.core.functions import catalog
 from gradcli.core.graph.write_checks import check_captured
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
-from gradcli.core.ops.layers.normalization.batch_norm import batch_norm, instance_norm
+from gradcli.core.ops.layers.normalization.batch_norm import batch_norm
+from gradcli.core.ops.layers.normalization.instance_norm import instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state

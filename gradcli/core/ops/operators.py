@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import wrapped
 from gradcli.core.calling.type_errors import not_ordered, type_error, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import wrapped
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error

@@ -16,7 +16,8 @@ import numpy as np
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.block_program import BlockProgram, Reduction, Step
 from gradcli.core.plans.backward_plan import BackwardPlan, takes_gradients
-from gradcli.core.plans.making import Backward, Forward, Result, require
+from gradcli.core.plans.making import Backward, Forward, Result
+from gradcli.core.plans.slots import require
 from gradcli.core.plans.symbols import EXPAND, RESHAPE, Given, Reduce, Symbol, Symbolic, Trace
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.tensor import Tensor

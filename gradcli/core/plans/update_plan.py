@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.core.graph.in_place import ZERO
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.plans.making import NoPlanError, Slots, require
 from gradcli.core.plans.plan import Plan, Step
+from gradcli.core.plans.slots import NoPlanError, Slots, require
 from gradcli.core.plans.watching import Watching, Write
 from gradcli.core.tensor.tensor import Tensor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -249,3 +250,71 @@ def _combine(higher: DType | None, lower: DType | None) -> DType | None:
     if lower.is_complex and higher.is_floating_point:
         return complex_of(higher)
     return promote(higher, lower)
+
+
+# --- Python's numbers as numbers of a dtype ---
+
+
+def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
+    """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
+    if type(value) is int and not name:
+        check_whole(value)
+    if dtype is bool_:
+        return bool(value)
+    if dtype.is_complex:
+        parts = (value.real, value.imag) if type(value) in (float, complex) else ()
+        if any(math.isfinite(part) and abs(part) > largest(dtype.real) for part in parts):
+            raise _overflow(dtype, name)
+        return value
+    if type(value) is complex:
+        if value.imag:
+            raise _overflow(dtype, name)
+        value = value.real
+    if type(value) not in (int, float):
+        return value
+    if dtype.is_floating_point:
+        if math.isfinite(value) and abs(value) > largest(dtype):
+            raise _overflow(dtype, name)
+        return value
+    info = np.iinfo(dtype.np)
+    # negative numbers wrap around in an unsigned type, if they are whole
+    low = -info.max if info.min == 0 and type(value) is int else info.min
+    if not low <= value <= info.max:
+        raise _overflow(dtype, name)
+    return wrapped(int(value), dtype)
+
+
+def wide_scalar_of(value: Any, dtype: DType) -> Any:
+    """As `scalar_of`, where PyTorch goes through a wider type: in half precision too large numbers become infinite."""
+    if dtype in (float16, bfloat16):
+        value = scalar_of(value, float64)
+        return value if abs(value) <= largest(dtype) or value != value else math.copysign(math.inf, value)
+    return scalar_of(value, dtype)
+
+
+def filling(value: Any, dtype: DType, count: int) -> Any:
+    """The number that `count` elements are filled with: PyTorch stores a single one, others go through `scalar_of`."""
+    return wide_scalar_of(value, dtype) if count == 1 else scalar_of(value, dtype)
+
+
+def wrapped(value: int, dtype: DType) -> Any:
+    """A whole number as `dtype`, without the bits that it has no room for; PyTorch takes those of 64 bits."""
+    check_whole(value)
+    if dtype.category != 1:
+        return value
+    return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
+
+
+_C_TYPES = {
+    "int32": "int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+}
+
+
+def _overflow(dtype: DType, name: str) -> ProgramError:
+    name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
+    return runtime_error(f"value cannot be converted to type {name} without overflow", Code.NUMBER_TOO_LARGE)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import limits
@@ -196,3 +198,66 @@ def freed_error() -> ProgramError:
         "after calling backward.",
         code=Code.GRAPH_FREED,
     )
+
+
+# --- the order of a walk ---
+
+
+_newest_first = attrgetter("sequence")
+
+
+def reachable(edges: Sequence[Edge], folded: dict[Node, int] | None = None) -> tuple[list[Node], dict[Node, int]]:
+    """The nodes that can be reached, newest first, so that consumers come before what they consumed.
+
+    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run. Folded nodes stay
+    folded, and are added to `folded` with the number of nodes that they stand for, if that is given.
+    """
+    order: list[Node] = []
+    seen: set[Node | None] = {None}
+    sinks: dict[Node, int] = {}
+    for node, _ in edges:
+        if type(node) is AccumulateGrad:
+            sinks[node] = 0
+        elif node not in seen:
+            seen.add(node)
+            order.append(node)  # type: ignore[arg-type]
+    for one in order:  # which grows on the way
+        if one.folded and folded is not None:
+            folded[one] = one.stands_for
+            outward = one.outward()
+        else:
+            outward = one.edges
+        for nxt, _ in outward:
+            if nxt in seen:
+                continue
+            if type(nxt) is AccumulateGrad:
+                sinks[nxt] = sinks.get(nxt, 0) + 1
+            else:
+                seen.add(nxt)
+                order.append(nxt)  # type: ignore[arg-type]
+    if folded and not all(one.folded for one in folded):  # reading another of its nodes has unfolded one
+        folded.clear()
+        return reachable(edges, folded)
+    order.sort(key=_newest_first, reverse=True)
+    return order, sinks
+
+
+def leading_to(order: list[Node], targets: Sequence[Edge]) -> defaultdict[Node, bool]:
+    """For each node, whether a gradient of a target passes through it; False for what is not reached."""
+    needed: defaultdict[Node, bool] = defaultdict(bool)
+    for node, _ in targets:
+        if node is not None:
+            needed[node] = True
+    for node in reversed(order):
+        needed[node] = needed[node] or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
+    return needed
+
+
+def count_consumers(order: list[Node], targets: Sequence[Edge]) -> dict[Node, int]:
+    """The accumulators among the targets, with the number of edges into each from the nodes that will run."""
+    counts: dict[Node, int] = {node: 0 for node, _ in targets if type(node) is AccumulateGrad}
+    for node in order:
+        for nxt, _ in node.edges:
+            if nxt in counts:
+                counts[nxt] += 1
+    return counts

@@ -14,6 +14,7 @@ from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.making import Result
 from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
+from gradcli.core.plans.slots import LARGEST
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
@@ -287,7 +288,7 @@ def load_of(name: Expr, context: Context) -> Run:
 
 def is_large(values: Sequence[Any]) -> bool:
     """Whether one of the values is a tensor that is too large for steps on whole arrays."""
-    return any(type(value) is Tensor and value.array.size > making.LARGEST for value in values)
+    return any(type(value) is Tensor and value.array.size > LARGEST for value in values)
 
 
 def may_be_planned(value: Any) -> bool:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.plans import making, update_plan
+from gradcli.core.plans import update_plan
+from gradcli.core.plans.slots import LARGEST
 from gradcli.core.plans.update_plan import UpdatePlan
 from gradcli.core.plans.watching import may_watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
@@ -48,7 +49,7 @@ def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: C
         if not tries or not may_watch() or not all(map(may_be_planned, values)):
             return run(frame)
         tries -= 1
-        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= making.LARGEST else None for value in values]
+        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= LARGEST else None for value in values]
         _, watching = watch_writes(lambda: run(frame))
         plan = None if watching is None else update_plan.make(values, before, occurrences, watching)
         if plan is not None:

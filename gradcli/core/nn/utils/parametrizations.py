@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.utils.parametrize import register_parametrization
 from gradcli.core.nn.utils.power_iteration import PowerIteration
-from gradcli.core.ops.reduce.norms import norm_except_dim
+from gradcli.core.ops.reduce.norm_except_dim import norm_except_dim
 from gradcli.core.ops.reduce.weight_norm import weight_norm as weight_of
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor

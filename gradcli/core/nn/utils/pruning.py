@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, type_error
-from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.module_hooks import before_forward
@@ -26,22 +24,22 @@ from gradcli.errors import ProgramError
 Make = Callable[..., Any]
 
 
-def _tensor(value: Any, name: str) -> Tensor:
+def as_tensor(value: Any, name: str) -> Tensor:
     """The tensor itself. AttributeError for what is none, and so has no attribute of this name."""
     if type(value) is not Tensor:
         raise no_attribute(value, name)
     return value
 
 
-def _ones_like(tensor: Tensor) -> Tensor:
+def ones_like(tensor: Tensor) -> Tensor:
     return Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)
 
 
-def _flattened(tensor: Tensor) -> Tensor:
+def flattened(tensor: Tensor) -> Tensor:
     return Tensor(np.asarray(tensor.array).reshape(-1), tensor.dtype)
 
 
-def _copy(mask: Tensor) -> Tensor:
+def copied(mask: Tensor) -> Tensor:
     return Tensor(np.array(mask.array, order="C"), mask.dtype)
 
 
@@ -74,7 +72,7 @@ class BasePruningMethod(Scripted):
         """`apply` of a class, whose methods `make` makes."""
 
         def apply(module: Any, name: Any, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-            return _apply(make, module, name, *args, importance_scores=importance_scores, **kwargs)
+            return apply_pruning(make, module, name, *args, importance_scores=importance_scores, **kwargs)
 
         return apply
 
@@ -94,11 +92,11 @@ class BasePruningMethod(Scripted):
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """A tensor with 0 at the places that are chosen."""
-        shape = _tensor(t, "shape").shape
-        if importance_scores is not None and (given := _tensor(importance_scores, "shape").shape) != shape:
+        shape = as_tensor(t, "shape").shape
+        if importance_scores is not None and (given := as_tensor(importance_scores, "shape").shape) != shape:
             raise ProgramError("AssertionError", f"importance_scores should have the same shape as tensor t, got {given} vs {shape}")
         scores = t if importance_scores is None else importance_scores
-        return t * self.compute_mask(scores, default_mask=_ones_like(t) if default_mask is None else default_mask)
+        return t * self.compute_mask(scores, default_mask=ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
         """Hold the parameter again, as it is with its mask."""
@@ -131,7 +129,7 @@ def hooks_of(module: Any) -> Iterator[tuple[int, BasePruningMethod]]:
             yield number, method
 
 
-def _check_place(module: Any, name: Any) -> None:
+def check_place(module: Any, name: Any) -> None:
     if not isinstance(module, Module):
         raise no_attribute(module, "_forward_pre_hooks")
     if type(name) is not str:
@@ -153,19 +151,19 @@ def _combined(make: Make, module: Any, name: Any, args: Sequence[Any], kwargs: d
     return container
 
 
-def _apply(make: Make, module: Any, name: Any, *args: Any, importance_scores: Any = None, **kwargs: Any) -> BasePruningMethod:
+def apply_pruning(make: Make, module: Any, name: Any, *args: Any, importance_scores: Any = None, **kwargs: Any) -> BasePruningMethod:
     """Take the place of a parameter: `name_orig` and the buffer `name_mask` are what it is computed from."""
-    _check_place(module, name)
+    check_place(module, name)
     method = _combined(make, module, name, args, kwargs)
-    orig = _tensor(module.attribute(name), "shape")
-    if importance_scores is not None and _tensor(importance_scores, "shape").shape != orig.shape:
+    orig = as_tensor(module.attribute(name), "shape")
+    if importance_scores is not None and as_tensor(importance_scores, "shape").shape != orig.shape:
         text = f"importance_scores should have the same shape as parameter {name} of {shown(module)}"
         raise ProgramError("AssertionError", f"{text}, got {importance_scores.shape} vs {orig.shape}")
     first = not isinstance(method, PruningContainer)
     if first:
         module.register_parameter(f"{name}_orig", orig)
         module.forget(name)
-    default = _ones_like(orig) if first else _copy(module.attribute(f"{name}_mask"))
+    default = ones_like(orig) if first else copied(module.attribute(f"{name}_mask"))
     done = False
     try:
         mask = method.compute_mask(orig if importance_scores is None else importance_scores, default_mask=default)
@@ -205,10 +203,10 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask of what `default_mask` keeps, by the last method."""
         limits.evaluation.tick()
-        method, made = self.methods[-1], to_dtype(_copy(_tensor(default_mask, "to")), _tensor(t, "dtype").dtype)
+        method, made = self.methods[-1], to_dtype(copied(as_tensor(default_mask, "to")), as_tensor(t, "dtype").dtype)
         place = _kept(method, t, np.asarray(default_mask.array))
         scores, mask = (Tensor(np.array(np.asarray(one.array)[place]), one.dtype) for one in (t, default_mask))
-        np.asarray(made.array)[place] = _tensor(method.compute_mask(scores, default_mask=mask), "to").array
+        np.asarray(made.array)[place] = as_tensor(method.compute_mask(scores, default_mask=mask), "to").array
         return made
 
     SCRIPT_METHODS = {
@@ -239,262 +237,13 @@ def _kept(method: Any, t: Tensor, mask: Array) -> Any:
     return (slice(None),) * dim + (mask.sum(tuple(d for d in range(rank) if d != dim)) != 0,)
 
 
-# --- how many ---
-
-
-def _check_amount(amount: Any) -> None:
-    if type(amount) not in (int, float, bool):
-        raise ProgramError("TypeError", f"Invalid type for amount: {formatted(amount)}. Must be int or float.")
-    if amount < 0 or (type(amount) is float and not 0 <= amount <= 1):
-        text = f"amount={formatted(amount)} should either be a float in the range [0, 1] or a non-negative integer"
-        raise ProgramError("ValueError", text)
-
-
-def _count(amount: Any, size: int) -> int:
-    count: int = round(amount * size) if type(amount) is float else amount
-    if count > size:
-        raise ProgramError("ValueError", f"amount={count} should be smaller than the number of parameters to prune={size}")
-    return count
-
-
-def _size_along(t: Tensor, dim: Any) -> int:
-    _tensor(t, "shape")
-    if type(dim) is not int:
-        raise type_error("'>=' not supported between instances of '{}' and 'int'", dim)
-    if t.array.ndim <= 1:
-        text = f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape}"
-        raise ProgramError("ValueError", f"{text} with {t.array.ndim} dims")
-    if dim >= t.array.ndim:
-        raise ProgramError("IndexError", f"Invalid index {dim} for tensor of size {t.shape}")
-    if dim < -t.array.ndim:
-        raise ProgramError("IndexError", "tuple index out of range")
-    size: int = t.array.shape[dim]
-    return size
-
-
-def _slices(t: Tensor, dim: int, kept: Array, default_mask: Tensor) -> Tensor:
-    """1 in the slices of `kept` along a dimension, where the mask before had 1 too."""
-    made = np.zeros(t.array.shape, t.dtype.np)
-    made[(slice(None),) * (dim % t.array.ndim) + (kept,)] = 1
-    return Tensor(made * np.asarray(default_mask.array).astype(t.dtype.np), t.dtype)
-
-
-# --- the methods ---
-
-
-class Identity(BasePruningMethod):
-    """All elements stay."""
-
-    PRUNING_TYPE = "unstructured"
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        return default_mask
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        return lambda module, name: _apply(make, module, name)
-
-
-class _Amount(BasePruningMethod, known=False):
-    SCRIPT_ATTRIBUTES = BasePruningMethod.SCRIPT_ATTRIBUTES | Attributes.read("amount")
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
-        self.amount = amount
-
-    def chosen(self, t: Tensor, count: int) -> Any:
-        """The places, in the flat tensor, that become 0."""
-        raise NotImplementedError
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        count = _count(self.amount, _tensor(t, "nelement").array.size)
-        mask = _copy(_tensor(default_mask, "clone"))
-        if count:
-            np.asarray(mask.array).reshape(-1)[self.chosen(t, count).array] = 0
-        return mask
-
-
-class RandomUnstructured(_Amount):
-    """Some elements become 0, whichever."""
-
-    def chosen(self, t: Tensor, count: int) -> Any:
-        return catalog.function("topk")(_flattened(catalog.function("rand_like")(detach(t))), count)[1]
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        return lambda module, name, amount: _apply(make, module, name, amount=amount)
-
-
-class L1Unstructured(_Amount):
-    """The smallest elements become 0."""
-
-    def chosen(self, t: Tensor, count: int) -> Any:
-        return catalog.function("topk")(_flattened(catalog.function("abs")(detach(t))), count, largest=False)[1]
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        def apply(module: Any, name: Any, amount: Any, importance_scores: Any = None) -> Any:
-            return _apply(make, module, name, amount=amount, importance_scores=importance_scores)
-
-        return apply
-
-
-class RandomStructured(BasePruningMethod):
-    """Some slices along a dimension become 0, whichever."""
-
-    SCRIPT_ATTRIBUTES = BasePruningMethod.SCRIPT_ATTRIBUTES | Attributes.read("amount dim")
-    PRUNING_TYPE = "structured"
-
-    def __init__(self, amount: Any, dim: Any = -1) -> None:
-        _check_amount(amount)
-        self.amount, self.dim = amount, dim
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        size = _size_along(t, self.dim)
-        count = _count(self.amount, size)
-        if not count:
-            return default_mask
-        drawn = catalog.function("rand")(size)
-        threshold = catalog.function("kthvalue")(drawn, count)[0]
-        return _slices(t, self.dim, np.asarray(drawn.array > threshold.array), default_mask)
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        return lambda module, name, amount, dim=-1: _apply(make, module, name, amount=amount, dim=dim)
-
-
-class LnStructured(BasePruningMethod):
-    """The slices along a dimension with the smallest norms become 0."""
-
-    SCRIPT_ATTRIBUTES = BasePruningMethod.SCRIPT_ATTRIBUTES | Attributes.read("amount n dim")
-    PRUNING_TYPE = "structured"
-
-    def __init__(self, amount: Any, n: Any, dim: Any = -1) -> None:
-        _check_amount(amount)
-        self.amount, self.n, self.dim = amount, n, dim
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        size = _size_along(t, self.dim)
-        count = _count(self.amount, size)
-        others = [d for d in range(t.array.ndim) if d != self.dim % t.array.ndim]
-        norm = catalog.function("norm")(detach(t), p=self.n, dim=others)
-        kept = catalog.function("topk")(norm, size - count)[1]
-        return _slices(t, self.dim, kept.array, default_mask) if count else default_mask
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        def apply(module: Any, name: Any, amount: Any, n: Any, dim: Any, importance_scores: Any = None) -> Any:
-            return _apply(make, module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
-
-        return apply
-
-
-class CustomFromMask(BasePruningMethod):
-    """The elements become 0 where a given mask is 0."""
-
-    SCRIPT_ATTRIBUTES = BasePruningMethod.SCRIPT_ATTRIBUTES | Attributes.read("mask")
-    PRUNING_TYPE = "global"
-
-    def __init__(self, mask: Any) -> None:
-        self.mask = mask
-
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        if _tensor(default_mask, "shape").shape != _tensor(self.mask, "shape").shape:
-            text = f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
-            raise ProgramError("AssertionError", text)
-        return default_mask * to_dtype(self.mask, default_mask.dtype)
-
-    @staticmethod
-    def applied(make: Make) -> Callable[..., Any]:
-        return lambda module, name, mask: _apply(make, module, name, mask=mask)
-
-
 script_type(BasePruningMethod, "torch.nn.utils.prune")
-
-
-# --- functions ---
-
-
-@Routine
-def identity(module: Any, name: Any) -> Any:
-    """A mask of ones for a parameter."""
-    _apply(Identity, module, name)
-    return module
-
-
-@Routine
-def random_unstructured(module: Any, name: Any, amount: Any) -> Any:
-    """Some elements of a parameter become 0, whichever; `amount` is their number or their share."""
-    _apply(RandomUnstructured, module, name, amount=amount)
-    return module
-
-
-@Routine
-def l1_unstructured(module: Any, name: Any, amount: Any, importance_scores: Any = None) -> Any:
-    """The smallest elements of a parameter become 0; `amount` is their number or their share."""
-    _apply(L1Unstructured, module, name, amount=amount, importance_scores=importance_scores)
-    return module
-
-
-@Routine
-def random_structured(module: Any, name: Any, amount: Any, dim: Any) -> Any:
-    """Some slices of a parameter along a dimension become 0, whichever."""
-    _apply(RandomStructured, module, name, amount=amount, dim=dim)
-    return module
-
-
-@Routine
-def ln_structured(module: Any, name: Any, amount: Any, n: Any, dim: Any, importance_scores: Any = None) -> Any:
-    """The slices of a parameter along a dimension with the smallest n-norms become 0."""
-    _apply(LnStructured, module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
-    return module
-
-
-@Routine
-def custom_from_mask(module: Any, name: Any, mask: Any) -> Any:
-    """The elements of a parameter become 0 where a mask is 0."""
-    _apply(CustomFromMask, module, name, mask=mask)
-    return module
-
-
-def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    made: Tensor = catalog.function("cat")([_flattened(one) for one in tensors])
-    return made
-
-
-@Routine
-def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
-    """Choose among the elements of many parameters, pairs of module and name, at once."""
-    try:
-        pairs = [tuple(language.collect(pair)) for pair in language.collect(parameters)]
-    except ProgramError as error:
-        if not error.is_a("TypeError"):
-            raise
-        raise ProgramError("TypeError", "global_unstructured(): parameters is not an Iterable") from None
-    scores = {} if importance_scores is None else importance_scores
-    if not isinstance(scores, dict):
-        raise ProgramError("TypeError", "global_unstructured(): importance_scores must be of type dict")
-    for module, name in pairs:
-        _check_place(module, name)
-    held = [module.attribute(name) for module, name in pairs]
-    relevant = _flat([_tensor(scores.get(pair, tensor), "view") for pair, tensor in zip(pairs, held, strict=True)])
-    masks = [module.attribute(f"{name}_mask", None) for module, name in pairs]
-    default = _flat([_ones_like(tensor) if mask is None else mask for mask, tensor in zip(masks, held, strict=True)])
-    method = pruning_method(**kwargs)
-    if method.PRUNING_TYPE != "unstructured":
-        text = f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {shown(pruning_method)}'
-        raise ProgramError("TypeError", f"{text} of type {formatted(method.PRUNING_TYPE)}")
-    final = np.asarray(PruningContainer(method).compute_mask(relevant, default).array)
-    ends = np.cumsum([tensor.array.size for tensor in held])[:-1]
-    for (module, name), part, tensor in zip(pairs, np.split(final, ends), held, strict=True):
-        _apply(CustomFromMask, module, name, mask=Tensor(part.reshape(tensor.array.shape), relevant.dtype))
 
 
 @Routine
 def remove(module: Any, name: Any) -> Any:
     """Hold a parameter again, as it is with its mask. ValueError for one without."""
-    _check_place(module, name)
+    check_place(module, name)
     for number, method in hooks_of(module):
         if method.tensor_name == name:
             method.remove(module)

@@ -15,7 +15,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.nn.utils.parametrizations import default_dim
 from gradcli.core.nn.utils.power_iteration import PowerIteration
-from gradcli.core.ops.reduce.norms import norm_except_dim
+from gradcli.core.ops.reduce.norm_except_dim import norm_except_dim
 from gradcli.core.ops.reduce.weight_norm import weight_norm as weight_of
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import OutRule
 from gradcli.core.functions.python_function import kernel
-from gradcli.core.graph import in_place
+from gradcli.core.graph import in_place, inplace_forms
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -83,7 +83,7 @@ def writing(run: Run) -> Run:
         except ProgramError as error:
             if error.code is not Code.NO_KERNEL:
                 raise
-            raise in_place.first_error(error, "", input, ()) from None
+            raise inplace_forms.first_error(error, "", input, ()) from None
 
     return write
 

@@ -1,4 +1,4 @@
-"""Activations that are not 0 for negative input: leaky_relu, prelu, rrelu, elu, selu, celu."""
+"""Activations that are linear with another slope for negative input: leaky_relu, prelu, rrelu."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, memory_format
-from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
+from gradcli.core.kernels import memory_format
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.operators import is_true
@@ -23,6 +21,7 @@ from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import UNMET, runtime_error, shape_error
 
@@ -39,7 +38,7 @@ LEAKY_RELU_BACKWARD, LEAKY_RELU = activation(
 )
 
 
-def _check_slope(name: str, file: str, slope: float) -> None:
+def check_slope(name: str, file: str, slope: float) -> None:
     """Raise RuntimeError for a slope whose in-place form does not tell from the result which branch was taken."""
     if not slope >= 0:
         raise runtime_error(
@@ -55,7 +54,7 @@ _FILE_AN_ISSUE = (
 
 
 def _leaky_relu_rule(xp: Any, grad: Any, out: Any, negative_slope: float) -> Any:
-    _check_slope("leakyReLu", _FILE_AN_ISSUE, negative_slope)
+    check_slope("leakyReLu", _FILE_AN_ISSUE, negative_slope)
     return xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope)
 
 
@@ -226,7 +225,7 @@ RRELU_MEAN = Op(
 
 
 def _rrelu_mean_rule(xp: Any, grad: Any, out: Any, lower: float, upper: float) -> Any:
-    _check_slope("leakyReLu", _FILE_AN_ISSUE, (float(lower) + float(upper)) / 2)
+    check_slope("leakyReLu", _FILE_AN_ISSUE, (float(lower) + float(upper)) / 2)
     return xp.call(RRELU_MEAN_BACKWARD, grad, out, lower, upper)
 
 
@@ -293,130 +292,6 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     return _RRELU[is_true(inplace)](input, lower, upper, training)
 
 
-# --- elu, selu, celu ---
-
-
-def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less(x, 0), elementary.expm1(x * input_scale) * (float(alpha) * scale), x * scale)
-
-
-def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(grad, x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
-
-
-def _below(grad: Any, x: Any) -> Any:
-    """Where the gradient is that of the exponential branch: at 0, below, and in vector code at nan."""
-    return np.less_equal(x, 0) | nan_in_vectors(x, 128, grad)
-
-
-def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curve = xp.call(ELU_BACKWARD, scalars.times(xp, grad * grad_output, input_scale), input, alpha, scale, input_scale)
-    x = xp.plain(input)
-    return scalars.times_data(xp, curve, np.less(x, 0).astype(x.dtype))
-
-
-_AT_0 = "that of the exponential branch at 0"
-ELU_BACKWARD, ELU = activation(
-    "Elu",
-    _elu,
-    _elu_gradient,
-    "alpha scale input_scale",
-    formula="where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)",
-    note=_AT_0,
-    saved=(None, "grad_output self_or_result=input alpha input_scale is_result=False scale"),
-    second=Rule(_elu_second, "grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale) * (input < 0)"),
-)
-CELU = Pointwise(
-    "CeluBackward0",
-    lambda x, alpha: _elu(x, alpha, 1, 1 / alpha),
-    "input",
-    "alpha",
-    input=Rule(
-        lambda xp, grad, input, alpha: xp.call(ELU_BACKWARD, grad, input, alpha, 1, 1 / alpha),
-        "where(input <= 0, grad * exp(input / alpha), grad)",
-        _AT_0,
-    ),
-)
-
-
-def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(grad, out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
-
-
-def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:
-    x = xp.plain(out)
-    return scalars.times_data(xp, scalars.times(xp, grad * grad_output, input_scale), np.less(x, 0).astype(x.dtype))
-
-
-def _elu_result_rule(xp: Any, grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    _check_slope("elu", "", alpha)
-    return xp.call(ELU_RESULT_BACKWARD, grad, out, alpha, scale, input_scale)
-
-
-_FROM_RESULT = "where(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale)"
-ELU_RESULT_BACKWARD: Op = Op(
-    "EluBackwardBackward0",
-    in_single(_elu_result_gradient),
-    "grad_output result",
-    "alpha scale input_scale",
-    saved="grad_output self_or_result=result alpha input_scale is_result=True scale",
-    grad_output=Rule(
-        lambda xp, grad, result, alpha, scale, input_scale: xp.call(ELU_RESULT_BACKWARD, grad, result, alpha, scale, input_scale),
-        _FROM_RESULT,
-    ),
-    result=Rule(
-        lambda xp, grad, grad_output, result, input_scale: _elu_result_second(xp, grad, grad_output, result, input_scale),
-        "grad * grad_output * input_scale * (result < 0)",
-    ),
-)
-ELU_INPLACE = Pointwise(
-    "EluBackward1",
-    _elu,
-    "input",
-    "alpha scale input_scale",
-    input=Rule(_elu_result_rule, "where(out <= 0, grad * input_scale * (out + alpha * scale), grad * scale)", _AT_0),
-)
-CELU_INPLACE = Pointwise(
-    "CeluBackward1",
-    CELU.forward,
-    "input",
-    "alpha",
-    input=Rule(
-        lambda xp, grad, out, alpha: _elu_result_rule(xp, grad, out, alpha, 1, 1 / alpha),
-        "where(out <= 0, grad * (out + alpha) / alpha, grad)",
-        _AT_0,
-    ),
-)
-#: Klambauer et al., Self-Normalizing Neural Networks (2017)
-_SELU_ALPHA = 1.6732632423543772848170429916717
-_SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`input` where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
-    require_floating("elu_cpu", input.dtype)
-    return ELU(input, alpha, 1, 1)
-
-
-def selu(input: Tensor) -> Tensor:
-    """elu with the constants of self-normalising networks."""
-    require_floating("elu_cpu", input.dtype)
-    return ELU(input, _SELU_ALPHA, _SELU_SCALE, 1)
-
-
-def celu(input: Tensor, alpha: float = 1.0, op: Op = CELU) -> Tensor:
-    """`input` where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
-    if alpha == 0:
-        raise runtime_error("ZeroDivisionError: alpha cannot be 0 for CELU")
-    require_floating("elu_cpu", input.dtype)
-    return op(input, alpha)  # type: ignore[no-any-return]
-
-
-_elu_inplace = checked(ELU_INPLACE, require_floating, "elu_cpu")
-_write_elu = writing(lambda x, alpha, scale=1, input_scale=1: _elu_inplace(x, alpha, scale, input_scale))
-_write_selu = writing(lambda x: _elu_inplace(x, _SELU_ALPHA, _SELU_SCALE, 1))
-_write_celu = writing(lambda x, alpha: celu(x, alpha, CELU_INPLACE))
-
 # --- the functions ---
 
 _X = [0.5, -1.5, 2.0, 4.5]
@@ -461,50 +336,4 @@ FUNCTIONS = (
         method=False,
     ),
     *inplace_functions("rrelu", _RRELU_SIGNATURE, _write_rrelu, RRELU_INPLACE, _BOTH),
-    functional(
-        "elu",
-        "Tensor input, Number alpha=1.0",
-        elu,
-        "input where positive, alpha * (exp(input) - 1) elsewhere.",
-        ELU,
-        Sample("F.elu(x, 0.7)", lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)), x=_X),
-        write=_write_elu,
-    ),
-    *inplace_functions("elu", "Tensor input, Number alpha=1, Number scale=1, Number input_scale=1", _write_elu, ELU_INPLACE),
-    Function(
-        "selu",
-        ("Tensor input", selu),
-        doc="elu with the constants of self-normalising networks.",
-        ops=(ELU,),
-        samples=(Sample("torch.selu(x)", None, x=_X),),
-        method=False,
-    ),
-    functional(
-        "selu",
-        "Tensor input",
-        selu,
-        "elu with the constants of self-normalising networks.",
-        ELU,
-        Sample("F.selu(x)", None, x=_X),
-        write=_write_selu,
-    ),
-    *inplace_functions("selu", "Tensor input", _write_selu, ELU_INPLACE, _BOTH),
-    Function(
-        "celu",
-        ("Tensor input, Number alpha=1.0", celu),
-        doc="input where positive, an exponential elsewhere.",
-        ops=(CELU,),
-        samples=(Sample("torch.celu(x)", None, x=_X),),
-        method=False,
-    ),
-    functional(
-        "celu",
-        "Tensor input, Number alpha=1.0",
-        celu,
-        "input where positive, alpha * (exp(input / alpha) - 1) elsewhere.",
-        CELU,
-        Sample("F.celu(x, 2.)", lambda x: np.where(x > 0, x, 2 * np.expm1(x / 2)), x=_X),
-        write=_write_celu,
-    ),
-    *inplace_functions("celu", "Tensor input, Number alpha=1.0", _write_celu, CELU_INPLACE, _BOTH),
 )

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph import in_place
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import memory_format
@@ -20,6 +19,7 @@ from gradcli.core.ops.checks import Number, checked, not_implemented, require_fl
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.rules import ZERO, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -214,7 +214,7 @@ _write_relu = writing(relu)
 
 
 def _write_threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
-    return in_place.fill(input, lambda t: _threshold(THRESHOLD_INPLACE, t, threshold, value), "threshold_")
+    return inplace_forms.fill(input, lambda t: _threshold(THRESHOLD_INPLACE, t, threshold, value), "threshold_")
 
 
 FUNCTIONS = (

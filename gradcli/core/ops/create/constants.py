@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import filling, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph import strided
@@ -18,7 +17,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import in_format, not_implemented
 from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, making
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, filling, wide_scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -77,7 +76,7 @@ def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DTyp
 
 def _scalar_tensor(s: Any, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    return _constant("scalar_tensor", (), stored(s, wanted), wanted)
+    return _constant("scalar_tensor", (), wide_scalar_of(s, wanted), wanted)
 
 
 def _eye(n: int, m: int, dtype: DType | None) -> Made:

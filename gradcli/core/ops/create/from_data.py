@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language, scalar_of
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.graph.clone import CLONE
@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.create.leaf import cannot_pin, leaf
 from gradcli.core.ops.shape.casting import converted, to_dtype
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error

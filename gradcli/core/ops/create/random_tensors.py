@@ -10,7 +10,6 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op
@@ -22,7 +21,7 @@ from gradcli.core.ops.rules import ZERO, check_no_complex_gradient, check_no_tan
 from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error

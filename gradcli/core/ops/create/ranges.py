@@ -9,14 +9,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import OPTIONS, leaf, making
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -148,7 +147,7 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
 
 def _one(value: Any, dtype: DType) -> Array:
     """A single number as `dtype`. Raises RuntimeError for one that does not fit."""
-    return dtypes.cast(np.array([stored(value, dtype)]), dtype)
+    return dtypes.cast(np.array([wide_scalar_of(value, dtype)]), dtype)
 
 
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
@@ -16,7 +15,7 @@ from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error

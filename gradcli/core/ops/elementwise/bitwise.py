@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
@@ -16,6 +15,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_broadcast, not_implemented
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 

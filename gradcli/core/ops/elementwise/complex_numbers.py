@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
-from gradcli.core.graph import in_place
+from gradcli.core.graph import in_place, inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
@@ -90,7 +90,7 @@ COMPLEX_CONJ_PHYSICAL: Op = Op(
 def _conj_physical_(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
         return in_place.apply(input, COMPLEX_CONJ_PHYSICAL)
-    return in_place.fill(input, REAL_CONJ_PHYSICAL, "conj_physical_")
+    return inplace_forms.fill(input, REAL_CONJ_PHYSICAL, "conj_physical_")
 
 
 def _conj_physical(input: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
@@ -18,7 +17,7 @@ from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast
 from gradcli.core.ops.index.nonzero import nonzero
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -36,7 +35,7 @@ def arrays_of(values: Sequence[Any], dtype: DType, checked: bool = True) -> list
                 array = memory_format.in_dtype(array, dtype.np)
             made.append(array)
         else:
-            made.append(np.array((scalar_of if checked else stored)(v, dtype), dtype.np))
+            made.append(np.array((scalar_of if checked else wide_scalar_of)(v, dtype), dtype.np))
     return made
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
@@ -18,7 +17,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
-from gradcli.core.graph import in_place
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
@@ -20,6 +19,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -286,7 +286,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def _index_copy_(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """`index_copy` for the in-place form, of which PyTorch checks the memory before the arguments."""
     wrap_dim(dim, input.array.ndim)
-    in_place.check_apart(input, (index, source))
+    inplace_forms.check_apart(input, (index, source))
     return index_copy(input, dim, index, source)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language, scalar_of, stored
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
@@ -39,6 +39,7 @@ from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of, wide_scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -208,7 +209,7 @@ def value_tensor(tensor: Tensor, value: Any) -> Tensor:
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
-    made = Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
+    made = Tensor(dtypes.cast(np.asarray(wide_scalar_of(value, tensor.dtype)), tensor.dtype), tensor.dtype)
     if state.writes is not None:
         state.writes.note(made)
     return made

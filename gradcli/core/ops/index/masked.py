@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
@@ -19,6 +18,7 @@ from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
 from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error

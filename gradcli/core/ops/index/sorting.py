@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.write_checks import check_overlap
@@ -18,7 +17,7 @@ from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_d
 from gradcli.core.ops.index.gather_scatter import out_of_range
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result, with_dimension
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
@@ -24,6 +23,7 @@ from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
@@ -29,6 +28,7 @@ from gradcli.core.ops.operators import BINARY, ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.rules import check_no_gradient, moves, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error

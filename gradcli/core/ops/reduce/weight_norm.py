@@ -8,7 +8,8 @@ import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.reduce.norms import norm_except_dim, norm_forward
+from gradcli.core.ops.reduce.norm_except_dim import norm_except_dim
+from gradcli.core.ops.reduce.norms import norm_forward
 from gradcli.core.tensor.tensor import Tensor
 
 

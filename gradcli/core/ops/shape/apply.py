@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.calling.type_errors import not_an_integer, not_callable, not_one_element, type_error
 from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 

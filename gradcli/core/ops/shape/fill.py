@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.write_checks import check_memory, check_overlap, check_writable
 from gradcli.core.ops.checks import Operand
+from gradcli.core.tensor.dtypes import wrapped
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 
