@@ -12,6 +12,7 @@ from gradcli.core.kernels.summation import LARGEST, in_order, total
 
 
 def vector_norms(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, powers: bool = False) -> Array:
+    """The norm of order `order` along dimensions, in the dtype of the array; `powers`: PyTorch takes powers of single elements too."""
     wide = half_to_single(x)
     size = np.abs(wide)
     value: Any

@@ -26,10 +26,12 @@ Make = Callable[..., Any]
 
 
 def flattened(tensor: Tensor) -> Tensor:
+    """The elements in one dimension, without history."""
     return Tensor(np.asarray(tensor.array).reshape(-1), tensor.dtype)
 
 
 def copied(mask: Tensor) -> Tensor:
+    """The elements in memory of their own, in row-major order, without history."""
     return Tensor(np.array(mask.array, order="C"), mask.dtype)
 
 
@@ -120,6 +122,7 @@ def hooks_of(module: Any) -> Iterator[tuple[int, BasePruningMethod]]:
 
 
 def check_place(module: Any, name: Any) -> None:
+    """Raise AttributeError for what is no module, and TypeError for a name that is no string."""
     if not isinstance(module, Module):
         raise no_attribute(module, "_forward_pre_hooks")
     if type(name) is not str:
