@@ -10,8 +10,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gradcli.errors import DataError, GradcliError, UsageError
 
-WANTS = ("value", "grad", "grad_fn", "jacobian", "hessian")
-
 Message = TypeVar("Message", bound=Struct)
 
 

@@ -9,6 +9,7 @@ import keyword
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
@@ -104,10 +105,9 @@ def refuse_file_after_untrusted(chosen: Iterable[Option]) -> None:
         untrusted = untrusted or name == "--untrusted"
 
 
-def command_line(command: str, words: Iterable[str], given: Iterable[Option], without: Sequence[str] = ()) -> str:
-    """A command as it is typed, with the options that were given but for those called `without`."""
-    kept = [word for option in given if option[0].partition("=")[0] not in without for word in option]
-    return " ".join(["gradcli", command, *map(shell_word, [*words, *kept])])
+def command_line(command: str, words: Iterable[str], given: Iterable[Option]) -> str:
+    """A command as it is typed, with the options that were given."""
+    return " ".join(["gradcli", command, *map(shell_word, [*words, *chain.from_iterable(given)])])
 
 
 def split(words: Sequence[str], command: str, *, has_file: bool, given: Sequence[Option] = ()) -> tuple[str | None, list[Binding]]:

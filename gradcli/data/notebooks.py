@@ -13,11 +13,6 @@ _MAGIC = re.compile(r"([ \t]*)(%{1,2}[A-Za-z]\w*|![ \t]*[\w./-]|[\w.]+\?{1,2}[ \
 _OF_PYTHON = ("%%time", "%%timeit", "%%capture", "%%prun")
 
 
-def is_notebook(name: str) -> bool:
-    """Whether the name of a file says that it is a notebook."""
-    return name.endswith(".ipynb")
-
-
 def code_cells(text: str, name: str) -> list[str]:
     """The texts of the code cells of a notebook, in order. Raises DataError."""
     try:

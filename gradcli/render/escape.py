@@ -22,6 +22,11 @@ def escape(text: str) -> str:
     return re.sub(_HARMFUL, _escaped, text)
 
 
+def markup(text: str) -> str:
+    """`text` as the text of an element of SVG, or of an attribute."""
+    return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
 def escape_lines(text: str) -> str:
     """As `escape`, with line ends and tabs left as they are."""
     if text.isascii() and text.replace("\n", "").isprintable():

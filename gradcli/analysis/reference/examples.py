@@ -10,7 +10,6 @@ from gradcli.analysis.reference import examples_autograd, examples_distributions
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
 _W = "w = tensor([1., 2.], requires_grad=True)"
-_F = "f = lambda x: (x ** 3).sum()"
 
 _METHODS = {
     "Tensor.backward": (_W, "(w ** 2).sum().backward()", "w.grad"),

@@ -10,25 +10,17 @@ import numpy as np
 from gradcli.core.calling import complex_refusals
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.calling.signature import Signature
-from gradcli.core.functions.out import EXACT, SAME, Out, no_graph
+from gradcli.core.functions.out import EXACT, SAME, Out
+from gradcli.core.functions.out_checks import OutChecks
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.core.graph.write_checks import (
-    bump,
-    check_memory,
-    check_order,
-    check_overlap,
-    check_writable,
-    read_while_written,
-    result_dtype_error,
-    shares_places,
-)
+from gradcli.core.graph.write_checks import bump, read_while_written, shares_places
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.functions.function import Function
@@ -72,8 +64,6 @@ def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out)
 
 #: errors before which PyTorch looks at the memory of `out`, and most of them at its dtype too
 _AFTER_MEMORY = (Code.BROADCAST, Code.NO_KERNEL, Code.OUT_OF_RANGE, Code.AFTER_CHECKS, Code.RESULT_DTYPE)
-
-
 #: errors of kernels, which PyTorch's structured functions run when `out` has been checked and resized
 _BY_KERNEL = (Code.DTYPES_DIFFER, Code.NUMBER_TOO_LARGE)
 
@@ -83,35 +73,11 @@ def _is_singular(error: ProgramError) -> bool:
     return error.code is Code.SINGULAR or error.kind.endswith("_LinAlgError")
 
 
-class _Call:
+class _Call(OutChecks):
     """A call that writes into `out`."""
 
-    def __init__(self, function: Function, rule: Out, values: list[Any], out: Any) -> None:
-        self.rule = rule
-        self.values = values
-        self.out = out
-        self.outs: Sequence[Tensor] = out if isinstance(out, (tuple, list)) else (out,)
-        flat = [t for v in values for t in (v if isinstance(v, (tuple, list)) else (v,))]
-        self.operands = [t for t in flat if type(t) is Tensor]
-        #: the name of the function in errors about dtypes
-        self.name = function.operator.replace("linalg_", "linalg.")
-        #: the operator that errors about graphs name
-        self.operator = rule.operator or function.operator
-        self.memory = rule.memory or ("first" if function.overlap else "resized")
-        self.overlap = function.overlap if rule.overlap is None else rule.overlap
-        if self.overlap is None and self.memory in ("own", "unchecked"):
-            self.overlap = "any"
-        #: how many results have been written
-        self.written = 0
-        self.elementwise = (self.memory, self.overlap) == ("first", "partial")
-        #: whether the first operand is that of an in-place form, whose shape the result has, and may be `out`
-        self.in_place = function.inplace and not self.elementwise
-        self.autograd = rule.autograd or ("derivative" if function.ops or rule.operator else "constant")
-        #: the tensors whose gradients count: of several results some are indices, or have no derivative
-        self.tracked = [*self.operands, *self.outs]
-        if out is self.outs and self.autograd == "derivative":
-            count = next((op.differentiable for op in function.ops if op.outputs), 1)
-            self.tracked = [*self.operands, *out[rule.tracked or slice(count)]]
+    #: how many results have been written
+    written = 0
 
     def run(self, implementation: Callable[..., Any]) -> Any:
         """All steps, in PyTorch's order."""
@@ -147,87 +113,6 @@ class _Call:
         self.check_tangent()
         return made
 
-    # --- graphs and tangents ---
-
-    def check_graph(self) -> None:
-        """Raise PyTorch's error for an operator that does not write into `out` where a gradient, or a tangent, is wanted."""
-        if self.autograd == "derivative" and state.enabled and any(t.requires_grad for t in self.tracked):
-            raise no_graph(self.operator)
-        if self.autograd == "fallback":
-            operator = f"aten::{self.operator}"
-            if self.has_tangent():
-                raise ProgramError("NotImplementedError", f"Trying to use forward AD with {operator} that does not support it.")
-            wanted = any(t.requires_grad for t in self.tracked)
-            for out in self.outs:
-                try:
-                    check_writable(out, wanted)
-                except ProgramError:
-                    raise no_graph(operator) from None
-
-    def check_tangent(self) -> None:
-        """Raise PyTorch's error for an operator that has written into `out` while a tangent is wanted."""
-        if self.autograd in ("derivative", "constant", "none") and self.has_tangent():
-            raise ProgramError(
-                "NotImplementedError",
-                f"Trying to use forward AD with {self.operator}_out that does not support it because it is an out= function",
-            )
-
-    def has_tangent(self) -> bool:
-        level = state.dual
-        operands = () if self.autograd == "none" else self.operands
-        return level is not None and not level.paused and any(level.tangent_of(t) is not None for t in (*operands, *self.outs))
-
-    # --- memory ---
-
-    def check_memory(self, moment: str, out: Tensor | None = None) -> None:
-        """If this is the moment for it, raise RuntimeError where elements of an `out` share memory, or some with an operand."""
-        if self.memory != moment and (self.memory, moment) != ("own", "resized"):
-            return
-        for tensor in self.outs if out is None else (out,):
-            check_memory(tensor)
-            if self.overlap and self.memory == moment:
-                for i, operand in enumerate(self.operands):
-                    if self.in_place and i == 0 and tensor.array.shape != operand.array.shape:
-                        continue  # which PyTorch copies into `out` once that has its shape
-                    check_overlap(tensor, operand, self.overlap_of(i) == "any" and not (self.in_place and i == 0))
-            if self.elementwise and any(t is tensor for t in self.operands):
-                self.check_shape(tensor)
-
-    def overlap_of(self, i: int) -> str:
-        """How the operand of this number may not share memory with `out`."""
-        return self.overlap[i] if isinstance(self.overlap, tuple) else self.overlap or ""
-
-    def check_shape(self, out: Tensor) -> None:
-        """Raise RuntimeError for the `out` of an elementwise function that is an operand too, and has not the shape of the result."""
-        try:
-            shape = np.broadcast_shapes(*(t.array.shape for t in self.operands))
-        except ValueError:
-            return
-        if shape != out.array.shape:
-            raise shape_error(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
-
-    def check_order(self, out: Tensor, result: Tensor) -> None:
-        """Raise RuntimeError for an `out` in the memory of an operand that PyTorch changes while it still reads the operand."""
-        unchecked = self.memory in ("own", "unchecked") or self.rule.adds
-        # a library computes in the memory of an `out` that has its layout, column by column, and what it inverts is no part of it
-        library = self.rule.row_major == "unfit" or "linalg_" in self.operator
-        library = library and all(x.array.ndim > 1 and x.array.swapaxes(-1, -2).flags.c_contiguous for x in (out, result))
-        for i, operand in enumerate(self.operands):
-            a, b = out.array, operand.array
-            if operand is out and a.shape != result.array.shape:
-                raise read_while_written()
-            if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
-                continue
-            same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any" and not self.rule.adds
-            if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
-                raise read_while_written()
-
-    def check_reads(self, out: Tensor) -> None:
-        """Refuse an operand that lies otherwise in the memory of `out`, of a function that takes element by element."""
-        for i, operand in enumerate(self.operands):
-            if self.overlap_of(i) == "partial":
-                check_order(out, operand)
-
     # --- the result ---
 
     def computed(self, implementation: Callable[..., Any]) -> Any:
@@ -238,23 +123,8 @@ class _Call:
             self.check_known()
             return self.evaluated(implementation, self.values)
         except ProgramError as error:
-            refused_first = bool(error.names) and complex_refusals.before_checks(error.names[0])
-            singular = _is_singular(error)
-            late = error.code in _AFTER_MEMORY or singular or (error.code in _BY_KERNEL and self.rule.exact == EXACT)
-            late = late or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
-            kernel_first = self.rule.kernel_first and error.code is Code.NO_KERNEL
-            late = late and (not kernel_first or self.memory == "unchecked")
-            if late and self.autograd != "composed" and self.operands and not refused_first:
-                if not self.rule.late:
-                    self.check_memory("first")
-                if error.code is not Code.BROADCAST:
-                    if not kernel_first:
-                        self.check_first(error.code is Code.NO_KERNEL)
-                    self.resize_unwritten(implementation, error)
-                if singular and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
-                    for out in self.outs:  # the error is that of a function around the operator, which has written
-                        bump(out)
-                    self.check_tangent()
+            if self.is_late(error):
+                self.look_at_out(implementation, error)
             raise
 
     def check_known(self) -> None:
@@ -295,38 +165,40 @@ class _Call:
             if level is not None:
                 level.paused = paused
 
+    # --- errors of the computation ---
+
+    def is_late(self, error: ProgramError) -> bool:
+        """Whether PyTorch has looked at `out` when it raises this error of the computation."""
+        if self.autograd == "composed" or not self.operands or (error.names and complex_refusals.before_checks(error.names[0])):
+            return False
+        if error.code is Code.NO_KERNEL and self.rule.kernel_first:
+            return self.memory == "unchecked"
+        if error.code in _BY_KERNEL:
+            return self.rule.exact == EXACT or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
+        return error.code in _AFTER_MEMORY or _is_singular(error)
+
+    def look_at_out(self, implementation: Callable[..., Any], error: ProgramError) -> None:
+        """Check and resize `out` as far as PyTorch has done when it raises this error."""
+        no_kernel = error.code is Code.NO_KERNEL
+        if not self.rule.late:
+            self.check_memory("first")
+        if error.code is not Code.BROADCAST:
+            if not (no_kernel and self.rule.kernel_first):
+                self.check_first(no_kernel)
+            self.resize_unwritten(implementation, error)
+        if _is_singular(error) and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
+            for out in self.outs:  # the error is that of a function around the operator, which has written
+                bump(out)
+            self.check_tangent()
+
     def resize_unwritten(self, implementation: Callable[..., Any], error: ProgramError) -> None:
         """Give `out`, with a warning, the shape of a result that the operands' values or dtype do not allow."""
-        rule, singular = self.rule, _is_singular(error)
-        elementwise = self.elementwise or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
-        by_kernel = singular or error.code in (*_BY_KERNEL, Code.NO_KERNEL, Code.AFTER_CHECKS)
-        # PyTorch copies results into an `out` that does not fit ("unfit") before it looks for errors of the library
-        if rule.row_major == "always" or (rule.row_major and not singular) or not (by_kernel or elementwise or self.in_place):
-            return
-
-        if error.code is Code.NO_KERNEL and len(error.names) < 2:  # nothing tells which dtype has none
+        rule = self.rule
+        if not self.has_shape(error):
             return
         wide = error.code in (Code.NO_KERNEL, *_BY_KERNEL)
-
-        def regular(value: Any) -> Any:
-            """A tensor of the same shape that has a result."""
-            if isinstance(value, (tuple, list)):
-                return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
-            if isinstance(value, DType) and error.code is Code.NO_KERNEL:
-                return dtypes.float64 if value.torch_name == error.names[1] else value
-            if type(value) is not Tensor or (error.code is Code.NO_KERNEL and value.dtype.torch_name != error.names[1]):
-                return value
-            array = dtypes.cast(value.array, dtypes.float64) if wide else np.array(value.array)
-            if not wide or "linalg_" in self.operator:
-                array[...] = np.eye(*array.shape[-2:]) if array.ndim > 1 else 1
-            return Tensor(array, dtypes.float64 if wide else value.dtype)
-
         try:
-            if elementwise and not rule.instead:  # some take no floats
-                results: Any = Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
-            else:
-                values = [rule.instead.get(i, value) for i, value in enumerate(self.values)]
-                results = self.evaluated(implementation, [regular(v) for v in values])
+            results = self.regular_results(implementation, error, wide)
         except (ProgramError, ValueError) as other:
             if not self.in_place:
                 found = other.code if isinstance(other, ProgramError) else None
@@ -343,40 +215,46 @@ class _Call:
             if self.overlap:
                 self.check_memory("resized", out)
 
-    # --- dtypes ---
+    def is_elementwise(self, error: ProgramError) -> bool:
+        """Whether the function that raised this error takes element by element."""
+        return self.elementwise or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
 
-    def check_first(self, with_number: bool = False) -> None:
-        """Check the dtype of `out`, the first of several, while there is no result.
+    def has_shape(self, error: ProgramError) -> bool:
+        """Whether `out` has got the shape of the result when PyTorch raises this error."""
+        row_major, singular = self.rule.row_major, _is_singular(error)
+        # PyTorch copies results into an `out` that does not fit ("unfit") before it looks for errors of the library
+        if row_major == "always" or (row_major and not singular):
+            return False
+        if error.code is Code.NO_KERNEL:
+            return len(error.names) > 1  # else nothing tells which dtype has none
+        by_kernel = singular or error.code in (*_BY_KERNEL, Code.AFTER_CHECKS)
+        return by_kernel or self.is_elementwise(error) or self.in_place
 
-        `with_number`: a number beside the tensor of an elementwise function counts too.
+    def regular_results(self, implementation: Callable[..., Any], error: ProgramError, wide: bool) -> Any:
+        """What the function gives for tensors of the same shapes that it takes; `wide`: of double precision.
+
+        Raises ProgramError or ValueError where it does not take these either.
         """
-        if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
-            dtype = self.values[-1] or self.out.dtype
-        else:
-            numbers = [v for v in self.values[1:2] if with_number and self.elementwise and type(v) in (bool, int, float, complex)]
-            operands = (*self.operands, *numbers)
-            dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(operands))
-        if self.rule.first and isinstance(self.rule.exact, dict):
-            for out, field in zip(self.outs, self.rule.exact, strict=True):
-                self.check_dtype(out, dtypes.int64 if field == "indices" else dtype, field)
-        elif self.outs:
-            self.check_dtype(self.outs[0], dtype, "values" if self.out is self.outs else "result")
+        lacking = error.names[1] if error.code is Code.NO_KERNEL else None
 
-    def check_dtype(self, out: Tensor, dtype: DType, field: Any = "result") -> None:
-        """Raise RuntimeError for an `out` that does not take the `field` of the function's result, which has this dtype."""
-        exact, lower = self.rule.exact, self.rule.lower
-        if dtype is out.dtype:
-            return
-        text = exact if isinstance(exact, str) else exact.get(field) or next(iter(exact.values()))
-        if dtype.category > out.dtype.category:
-            if not text and lower == "":
-                raise result_dtype_error(dtype.torch_name, out.dtype)
-            text = lower or text
-        if text:
-            names = {"result": dtype.torch_name, "out": out.dtype.torch_name, "result_c": dtype.c_name, "out_c": out.dtype.c_name}
-            names |= {"result_type": _type_name(dtype), "out_type": _type_name(out.dtype)}
-            names["operand"] = self.operands[0].dtype.torch_name if self.operands else ""
-            raise ProgramError(self.rule.error, text.format(name=self.name, field=field, **names))
+        def regular(value: Any) -> Any:
+            if isinstance(value, (tuple, list)):
+                return type(value)(map(regular, value)) if type(value) in (tuple, list) else value
+            if isinstance(value, DType) and lacking is not None:
+                return dtypes.float64 if value.torch_name == lacking else value
+            if type(value) is not Tensor or (lacking is not None and value.dtype.torch_name != lacking):
+                return value
+            array = dtypes.cast(value.array, dtypes.float64) if wide else np.array(value.array)
+            if not wide or "linalg_" in self.operator:
+                array[...] = np.eye(*array.shape[-2:]) if array.ndim > 1 else 1
+            return Tensor(array, dtypes.float64 if wide else value.dtype)
+
+        if self.is_elementwise(error) and not self.rule.instead:  # some take no floats
+            return Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
+        values = [self.rule.instead.get(i, value) for i, value in enumerate(self.values)]
+        return self.evaluated(implementation, [regular(v) for v in values])
+
+    # --- dtypes ---
 
     def check_dtypes(self, results: Any) -> None:
         """Check the dtypes of `out`, or of its parts in the order of PyTorch's checks, against those of the results."""
@@ -448,12 +326,6 @@ class _Call:
         kind: Any = {"full_name": "torch::autograd::NotImplemented", "saved": "", "jvp": refuse, "complex": True}
         op = Op("NotImplemented", lambda *_: result, " ".join(names), **kind, **rules)
         return op(*operands)  # type: ignore[no-any-return]
-
-
-def _type_name(dtype: DType) -> str:
-    """The type of tensors of this dtype as errors have it: of old dtypes that of Python, of others that of C++."""
-    name = dtype.torch_name
-    return f"CPU{name}Type" if dtype in (dtypes.bool_, dtypes.bfloat16) or dtype.is_complex else f"torch.{name}Tensor"
 
 
 def _last_operand(result: Tensor) -> Tensor:

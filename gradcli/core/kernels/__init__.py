@@ -9,3 +9,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 #: one axis, several, or all for None
 Axes = int | Sequence[int] | None
+
+
+def half_to_single(x: Array) -> Array:
+    """The array in float32 where it has float16, in which PyTorch computes half precision; else the array itself."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, half_to_single
 from gradcli.core.kernels.summation import LARGEST, in_order, total
 
 
 def vector_norms(x: Array, order: float, dims: tuple[int, ...], keepdim: bool, powers: bool = False) -> Array:
-    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    """The norm of order `order` along dimensions, in the dtype of the array; `powers`: PyTorch takes powers of single elements too."""
+    wide = half_to_single(x)
     size = np.abs(wide)
     value: Any
     if order != 0 and x.size and not powers and all(x.shape[d] == 1 for d in dims):  # no power that might overflow

@@ -54,12 +54,17 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim % size
 
 
-def size(tensor: Tensor, dim: int) -> int:
-    """The size of a dimension, as PyTorch's kernels ask for it. Raises IndexError where there is no such dimension."""
+def own_dim(tensor: Tensor, dim: int) -> int:
+    """`dim` counted from 0, for a tensor that has it. Raises IndexError where there is no such dimension."""
     rank = tensor.array.ndim
     if not rank:
         raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
-    return int(tensor.array.shape[wrap_dim(dim, rank)])
+    return wrap_dim(dim, rank)
+
+
+def size(tensor: Tensor, dim: int) -> int:
+    """The size of a dimension, as PyTorch's kernels ask for it. Raises IndexError where there is no such dimension."""
+    return int(tensor.array.shape[own_dim(tensor, dim)])
 
 
 def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling import mappings, warnings
+from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import no_attribute, not_callable, not_iterable, not_ordered, type_error
+from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ordered, type_error
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.row import Row, row_of
+from gradcli.core.optim.saved_state import packed, unpacked
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -29,13 +30,6 @@ Group = dict[str, Any]
 State = dict[str, Any]
 #: the update of a parameter and its state by a gradient, which includes `maximize` and the weight decay; steps count from 1
 Kernel = Callable[[Tensor, Array, State, float], None]
-
-
-#: options that a saved group may lack, with what they are then
-_ADDED_LATER = {
-    **dict.fromkeys(("nesterov", "maximize", "differentiable", "capturable", "amsgrad", "centered", "decoupled_weight_decay"), False),
-    **dict.fromkeys(("foreach", "fused")),
-}
 
 
 class Optimizer(DeclaredArguments):
@@ -300,36 +294,12 @@ class Optimizer(DeclaredArguments):
         """State and options; parameters are numbers."""
         for hook in self.before_saving:
             hook(self)
-        numbers: dict[int, int] = {}
-        groups = []
-        for group in self.param_groups:
-            for param in group["params"]:
-                numbers.setdefault(id(param), len(numbers))
-            packed = {key: value for key, value in group.items() if key != "params"}
-            packed["params"] = [numbers[id(p)] for p in group["params"]]
-            groups.append(packed)
-        state = {numbers[id(key)] if type(key) is Tensor else key: value for key, value in self.state.table.items()}
-        return _hooked(self.after_saving, self, {"state": state, "param_groups": groups})
+        return _hooked(self.after_saving, self, packed(self.param_groups, self.state.table))
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
         given = table_of(_hooked(self.before_loading, self, state_dict))
-        if language.length(given["param_groups"]) != len(self.param_groups):
-            raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
-        groups = [_saved_group(g) for g in language.iterate(given["param_groups"])]
-        pairs = list(zip(self.param_groups, groups, strict=True))
-        if any(len(mine["params"]) != len(new["params"]) for mine, new in pairs):
-            raise ProgramError(
-                "ValueError", "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
-        by_number = {number: p for mine, new in pairs for number, p in zip(new["params"], mine["params"], strict=True)}
-        state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in _saved_state(given["state"]).items()}
-        for mine, new in pairs:
-            new["params"] = mine["params"]
-            for name in self.OPTIONS.split():
-                if name in _ADDED_LATER:
-                    new.setdefault(name, _ADDED_LATER[name])
-        self.param_groups = groups
+        self.param_groups, state = unpacked(given, self.param_groups, self.OPTIONS.split())
         self.state = DefaultDict(state)
         for hook in self.after_loading:
             hook(self)
@@ -378,19 +348,6 @@ def _hooked(hooks: Hooks, optimizer: Optimizer, state_dict: Any) -> Any:
     return state_dict
 
 
-def _saved_group(group: Any) -> Group:
-    if not isinstance(group, (dict, mappings.Mapping)):
-        language.item(group, "params")
-        raise type_error("a saved parameter group must be a dict, not {}", group)
-    return dict(table_of(group))
-
-
-def _saved_state(state: Any) -> dict[Any, Any]:
-    if not isinstance(state, (dict, mappings.Mapping)):
-        raise no_attribute(state, "items")
-    return table_of(state)
-
-
 def _listed(params: Any) -> list[Any]:
     if not hasattr(params, "__iter__") or type(params) is Tensor:
         raise not_iterable(params)
@@ -406,19 +363,6 @@ def _split_names(group: Group, params: list[Any]) -> None:
     if len(named) != len(params):
         raise ProgramError("ValueError", "all optimizer params should be with/without names. Some param names are missing")
     group["param_names"] = [p[0] for p in params]
-
-
-def _adapted(value: Any, param: Tensor | None) -> Any:
-    """A loaded state, cast to the dtype of its parameter except for the count of steps."""
-    if param is None or not isinstance(value, dict):
-        return value
-    wanted = param.dtype
-    made = {}
-    for key, entry in value.items():
-        if type(entry) is Tensor and key != "step" and entry.dtype is not wanted and wanted.is_floating_point:
-            entry = Tensor(dtypes.cast(entry.array, wanted), wanted)
-        made[key] = entry
-    return made
 
 
 def _declare(made: type[Optimizer], place: str) -> None:

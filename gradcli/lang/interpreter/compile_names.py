@@ -125,12 +125,10 @@ def _load_cell(node: Name, slot: int, free: bool) -> Run:
     return run
 
 
-def unknown_name(node: Node, variables: dict[str, Any], name: str | None = None) -> ProgramError:
+def unknown_name(node: Name, variables: dict[str, Any]) -> ProgramError:
     """The NameError for a name that is neither bound nor built in."""
     state.origin = node
-    if name is None:
-        assert isinstance(node, Name)
-        name = node.id
+    name = node.id
     hints = bare_names.hints(name, variables)
     return ProgramError("NameError", f"name '{name}' is not defined", hints=hints, code=Code.UNKNOWN_NAME, names=(name,))
 

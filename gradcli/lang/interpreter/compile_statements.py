@@ -47,9 +47,6 @@ class Signal:
 BREAK = Signal()
 CONTINUE = Signal()
 
-#: statements that always go on to the next
-_SIMPLE = (ExprStmt, Assign, Delete, Assert, Import, ImportFrom, Global, Nonlocal, Pass)
-
 
 def block(statements: tuple[Stmt, ...], context: Context) -> Run:
     """Statements one after the other, until one gives a signal that is not None."""

@@ -92,6 +92,15 @@ def hosted_call(function: Callable[..., Value], args: Sequence[Value], kwargs: M
         raise from_host(error, ops, (*args, *kwargs.values())) from None
 
 
+def hosted_method(primitive: Callable[..., Value]) -> Callable[..., Value]:
+    """A method that Python's own function implements: it compares no items, and its result is no longer than its object."""
+
+    def method(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
+        return hosted_call(primitive, args, kwargs, ops)
+
+    return method
+
+
 def type_error(text: str, *names: str) -> ProgramError:
     """A TypeError of the program; `names` are the types that the text names."""
     return ProgramError("TypeError", text, names=names)

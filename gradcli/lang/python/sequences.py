@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gradcli import limits
 from gradcli.lang.python import arguments, dicts_and_sets, strings
 from gradcli.lang.python.comparing import in_range, same
-from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted_method, type_error, value_error
 
 Method = Callable[..., Value]
 
@@ -67,16 +67,7 @@ def extend(ops: Ops, value: list[Value], source: Value) -> None:
         _fill(value, ops.iterate(source))
 
 
-def _primitive(primitive: Callable[..., Value]) -> Method:
-    """A method that Python's own function implements: it compares no items and makes nothing longer."""
-
-    def method(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
-        return hosted_call(primitive, args, kwargs, ops)
-
-    return method
-
-
-_insert_primitive = _primitive(list.insert)
+_insert_primitive = hosted_method(list.insert)
 
 
 def _insert(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
@@ -264,15 +255,15 @@ METHODS: dict[type, dict[str, Method]] = {
     str: strings.METHODS,
     list: {
         "append": _append,
-        "clear": _primitive(list.clear),
+        "clear": hosted_method(list.clear),
         "copy": _copy,
         "count": _count_of("list"),
         "extend": _extend,
         "index": _index_of("list", lambda ops, item: f"{ops.repr_of(item)} is not in list"),
         "insert": _insert,
-        "pop": _primitive(list.pop),
+        "pop": hosted_method(list.pop),
         "remove": _remove,
-        "reverse": _primitive(list.reverse),
+        "reverse": hosted_method(list.reverse),
         "sort": _sort,
     },
     tuple: {

@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, type_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, hosted_method, type_error
 
 Method = Callable[..., Value]
 
@@ -20,15 +20,6 @@ Method = Callable[..., Value]
 _QUADRATIC = 1 << 22
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-
-
-def _plain(primitive: Callable[..., Value]) -> Method:
-    """A method whose result is no longer than the string."""
-
-    def method(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
-        return hosted_call(primitive, args, kwargs, ops)
-
-    return method
 
 
 def _cased(primitive: Callable[..., Value]) -> Method:
@@ -207,7 +198,7 @@ _CASED = ("capitalize", "casefold", "lower", "swapcase", "title", "upper")
 _PADDED = ("center", "ljust", "rjust", "zfill")
 
 METHODS: dict[str, Method] = {
-    **{name: _plain(vars(str)[name]) for name in _PLAIN},
+    **{name: hosted_method(vars(str)[name]) for name in _PLAIN},
     **{name: _cased(vars(str)[name]) for name in _CASED},
     **{name: _padded(vars(str)[name]) for name in _PADDED},
     "endswith": _compared(str.endswith),

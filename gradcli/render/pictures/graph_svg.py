@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from gradcli.render.escape import escape, width
+from gradcli.render.escape import escape, markup, width
 from gradcli.render.explain import titled
 from gradcli.render.pictures.layout import NUMBERED, Box, Drawing, Edge, arrange
 from gradcli.render.pictures.node_labels import base, kind, label
@@ -55,7 +55,7 @@ def graph_svg(explanation: Explanation, *, values: bool = False, grads: bool = F
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="img" '
         'xml:space="preserve">',
-        f"<title>{_escaped(explanation.text[:300])}</title>",
+        f"<title>{markup(explanation.text[:300])}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{wide:.0f}" height="{high:.0f}"/>',
         *(_edge(edge) for edge in drawing.edges),
@@ -91,13 +91,9 @@ def _size(lines: list[str], numbered: int = 0) -> tuple[float, float]:
     return max(max(map(width, lines)) * _CHARACTER + 2 * PAD_X, room), len(lines) * LINE + 2 * PAD_Y
 
 
-def _escaped(text: str) -> str:
-    return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
 def _text(line: str, x: float, y: float, look: str) -> str:
     wide = width(line) * _CHARACTER
-    return f'<text class="{look}" x="{x:.1f}" y="{y:.1f}" textLength="{wide:.1f}" lengthAdjust="spacingAndGlyphs">{_escaped(line)}</text>'
+    return f'<text class="{look}" x="{x:.1f}" y="{y:.1f}" textLength="{wide:.1f}" lengthAdjust="spacingAndGlyphs">{markup(line)}</text>'
 
 
 def _rectangle(box: Box, round_: float) -> str:
@@ -110,8 +106,8 @@ def _rectangle(box: Box, round_: float) -> str:
 def _node(step: StepResult, lines: list[str], box: Box, index: int, prefix: str) -> str:
     look = kind(step, index == 0)
     top = box.y - box.height / 2 + PAD_Y + LINE * 0.76
-    parts = [f'<g id="{prefix}n{_escaped(step.name.removeprefix("#"))}" class="{look}">']
-    parts.append(f"<title>{_escaped(_told(step))}</title>")
+    parts = [f'<g id="{prefix}n{markup(step.name.removeprefix("#"))}" class="{look}">']
+    parts.append(f"<title>{markup(_told(step))}</title>")
     parts.append(_rectangle(box, 12 if step.is_leaf else 4))
     for i, line in enumerate(lines):
         role = "head" if i == 0 else "grad" if "grad " in line[:8] else "body"
@@ -131,7 +127,7 @@ def _told(step: StepResult) -> str:
 def _again(name: str, box: Box, prefix: str) -> str:
     """A small box that stands for a node elsewhere and links to it."""
     text = _text(name, box.x - box.width / 2 + PAD_X, box.y + LINE * 0.26, "body")
-    return f'<a href="#{prefix}n{_escaped(name.removeprefix("#"))}"><g class="again">{_rectangle(box, 12)}{text}</g></a>'
+    return f'<a href="#{prefix}n{markup(name.removeprefix("#"))}"><g class="again">{_rectangle(box, 12)}{text}</g></a>'
 
 
 def _edge(edge: Edge) -> str:
@@ -147,5 +143,5 @@ def _edge(edge: Edge) -> str:
             path += f"C{a[0]:.1f} {middle:.1f} {b[0]:.1f} {middle:.1f} {b[0]:.1f} {b[1]:.1f}"
     x, y = way[-1]
     tip = f'<path class="tip" d="M{x:.1f} {y:.1f}l-3.5 -7h7z"/>'
-    number = f'<text class="small" x="{x + 5:.1f}" y="{y - 5:.1f}">{_escaped(edge.number)}</text>' if edge.number else ""
+    number = f'<text class="small" x="{x + 5:.1f}" y="{y - 5:.1f}">{markup(edge.number)}</text>' if edge.number else ""
     return f'<path class="edge" d="{path}"/>{tip}{number}'

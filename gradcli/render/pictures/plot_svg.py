@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gradcli.render.escape import escape
+from gradcli.render.escape import markup
 from gradcli.render.pictures.axes import shares, spread, strokes, tick_texts, ticks
 from gradcli.results.plots import Curves, HeatMap
 
@@ -61,7 +61,7 @@ def plot_svg(plot: Curves | HeatMap, *, styled: bool = True) -> str:
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" width="{_WIDTH:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" xml:space="preserve">',
-        f"<title>{_escaped(plot.expression[:300])}</title>",
+        f"<title>{markup(plot.expression[:300])}</title>",
     ]
     if styled:
         out.append(f"<style>{style()}</style>")
@@ -78,13 +78,9 @@ def plot_svg(plot: Curves | HeatMap, *, styled: bool = True) -> str:
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
-def _escaped(text: str) -> str:
-    return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
 def _text(x: float, y: float, text: str, look: str = "", anchor: str = "") -> str:
     more = (f' class="{look}"' if look else "") + (f' text-anchor="{anchor}"' if anchor else "")
-    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{_escaped(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{markup(text)}</text>'
 
 
 class _Area:
@@ -136,7 +132,7 @@ def _curves(plot: Curves) -> list[str]:
                 lines.append(f"M{'L'.join(places)}")
         dash = _DASHES[k % len(_DASHES)]
         dashes = f' stroke-dasharray="{dash}"' if dash else ""
-        out.append(f'<path class="curve c{k % 8}"{dashes} d="{"".join(lines)}"><title>{_escaped(curve.label)}</title></path>')
+        out.append(f'<path class="curve c{k % 8}"{dashes} d="{"".join(lines)}"><title>{markup(curve.label)}</title></path>')
     return out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, half_to_single
 from gradcli.core.kernels.special import bessel_series as tables
 from gradcli.core.kernels.special.chebyshev import series
 
@@ -25,11 +25,6 @@ _NEAR, _SQUARE = 5.0, 25.0
 
 def _wide(x: Any) -> Array:
     return np.asarray(x, np.float64)
-
-
-def _working(x: Array) -> Array:
-    """The array in the precision that PyTorch computes in: half precision becomes single."""
-    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 def _chebyshev(coefficients: tuple[float, ...], y: Array, terms: int | None = None) -> Array:
@@ -63,13 +58,13 @@ def _with_sign(x: Array, value: Any) -> Array:
 
 def i0e(x: Array) -> Array:
     """exp(-|x|) I0(x)."""
-    inner, outer, root, near = _parts(np.abs(_working(x)), 0)
+    inner, outer, root, near = _parts(np.abs(half_to_single(x)), 0)
     return np.where(near, inner, outer / root).astype(x.dtype)
 
 
 def i1e(x: Array) -> Array:
     """exp(-|x|) I1(x)."""
-    a = np.abs(_working(x))
+    a = np.abs(half_to_single(x))
     inner, outer, root, near = _parts(a, 1, True)
     return _with_sign(x, np.where(near, inner * a, outer / root)).astype(x.dtype)
 
@@ -90,12 +85,12 @@ def _i1(x: Array, fewer: bool = False) -> Array:
 
 def i0(x: Array) -> Array:
     """I0(x); inf where exp(|x|) is, nan at the infinities."""
-    return _i0(_working(x)).astype(x.dtype)
+    return _i0(half_to_single(x)).astype(x.dtype)
 
 
 def i1(x: Array) -> Array:
     """I1(x); infinite where exp(|x|) is, nan at the infinities."""
-    return _i1(_working(x), True).astype(x.dtype)
+    return _i1(half_to_single(x), True).astype(x.dtype)
 
 
 def modified_i1(x: Array) -> Array:
@@ -139,7 +134,7 @@ scaled_k0, scaled_k1 = _modified_k(0, True), _modified_k(1, True)
 
 def _phase(x: Array, part: float) -> tuple[Array, Array]:
     """cos and sin of x - part * pi, the difference rounded as PyTorch's dtype rounds it."""
-    work = _working(x)
+    work = half_to_single(x)
     angle = _wide(work - work.dtype.type(part * math.pi))
     return np.cos(angle), np.sin(angle)
 

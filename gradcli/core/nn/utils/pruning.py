@@ -15,8 +15,9 @@ from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.core.kernels import Array
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.module_hooks import before_forward
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.shape.casting import to_dtype
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError
 
@@ -24,22 +25,13 @@ from gradcli.errors import ProgramError
 Make = Callable[..., Any]
 
 
-def as_tensor(value: Any, name: str) -> Tensor:
-    """The tensor itself. AttributeError for what is none, and so has no attribute of this name."""
-    if type(value) is not Tensor:
-        raise no_attribute(value, name)
-    return value
-
-
-def ones_like(tensor: Tensor) -> Tensor:
-    return Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)
-
-
 def flattened(tensor: Tensor) -> Tensor:
+    """The elements in one dimension, without history."""
     return Tensor(np.asarray(tensor.array).reshape(-1), tensor.dtype)
 
 
 def copied(mask: Tensor) -> Tensor:
+    """The elements in memory of their own, in row-major order, without history."""
     return Tensor(np.array(mask.array, order="C"), mask.dtype)
 
 
@@ -92,8 +84,8 @@ class BasePruningMethod(Scripted):
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """A tensor with 0 at the places that are chosen."""
-        shape = as_tensor(t, "shape").shape
-        if importance_scores is not None and (given := as_tensor(importance_scores, "shape").shape) != shape:
+        shape = with_method(t, "shape").shape
+        if importance_scores is not None and (given := with_method(importance_scores, "shape").shape) != shape:
             raise ProgramError("AssertionError", f"importance_scores should have the same shape as tensor t, got {given} vs {shape}")
         scores = t if importance_scores is None else importance_scores
         return t * self.compute_mask(scores, default_mask=ones_like(t) if default_mask is None else default_mask)
@@ -130,6 +122,7 @@ def hooks_of(module: Any) -> Iterator[tuple[int, BasePruningMethod]]:
 
 
 def check_place(module: Any, name: Any) -> None:
+    """Raise AttributeError for what is no module, and TypeError for a name that is no string."""
     if not isinstance(module, Module):
         raise no_attribute(module, "_forward_pre_hooks")
     if type(name) is not str:
@@ -155,8 +148,8 @@ def apply_pruning(make: Make, module: Any, name: Any, *args: Any, importance_sco
     """Take the place of a parameter: `name_orig` and the buffer `name_mask` are what it is computed from."""
     check_place(module, name)
     method = _combined(make, module, name, args, kwargs)
-    orig = as_tensor(module.attribute(name), "shape")
-    if importance_scores is not None and as_tensor(importance_scores, "shape").shape != orig.shape:
+    orig = with_method(module.attribute(name), "shape")
+    if importance_scores is not None and with_method(importance_scores, "shape").shape != orig.shape:
         text = f"importance_scores should have the same shape as parameter {name} of {shown(module)}"
         raise ProgramError("AssertionError", f"{text}, got {importance_scores.shape} vs {orig.shape}")
     first = not isinstance(method, PruningContainer)
@@ -203,10 +196,10 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask of what `default_mask` keeps, by the last method."""
         limits.evaluation.tick()
-        method, made = self.methods[-1], to_dtype(copied(as_tensor(default_mask, "to")), as_tensor(t, "dtype").dtype)
+        method, made = self.methods[-1], to_dtype(copied(with_method(default_mask, "to")), with_method(t, "dtype").dtype)
         place = _kept(method, t, np.asarray(default_mask.array))
         scores, mask = (Tensor(np.array(np.asarray(one.array)[place]), one.dtype) for one in (t, default_mask))
-        np.asarray(made.array)[place] = as_tensor(method.compute_mask(scores, default_mask=mask), "to").array
+        np.asarray(made.array)[place] = with_method(method.compute_mask(scores, default_mask=mask), "to").array
         return made
 
     SCRIPT_METHODS = {

@@ -19,14 +19,13 @@ from gradcli.core.nn.utils.pruning import (
     Make,
     PruningContainer,
     apply_pruning,
-    as_tensor,
     check_place,
     copied,
     flattened,
-    ones_like,
 )
+from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.shape.casting import to_dtype
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError
 
@@ -47,7 +46,7 @@ def _count(amount: Any, size: int) -> int:
 
 
 def _size_along(t: Tensor, dim: Any) -> int:
-    as_tensor(t, "shape")
+    with_method(t, "shape")
     if type(dim) is not int:
         raise type_error("'>=' not supported between instances of '{}' and 'int'", dim)
     if t.array.ndim <= 1:
@@ -94,8 +93,8 @@ class _Amount(BasePruningMethod, known=False):
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        count = _count(self.amount, as_tensor(t, "nelement").array.size)
-        mask = copied(as_tensor(default_mask, "clone"))
+        count = _count(self.amount, with_method(t, "nelement").array.size)
+        mask = copied(with_method(default_mask, "clone"))
         if count:
             np.asarray(mask.array).reshape(-1)[self.chosen(t, count).array] = 0
         return mask
@@ -186,7 +185,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        if as_tensor(default_mask, "shape").shape != as_tensor(self.mask, "shape").shape:
+        if with_method(default_mask, "shape").shape != with_method(self.mask, "shape").shape:
             text = f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
             raise ProgramError("AssertionError", text)
         return default_mask * to_dtype(self.mask, default_mask.dtype)
@@ -258,7 +257,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     for module, name in pairs:
         check_place(module, name)
     held = [module.attribute(name) for module, name in pairs]
-    relevant = _flat([as_tensor(scores.get(pair, tensor), "view") for pair, tensor in zip(pairs, held, strict=True)])
+    relevant = _flat([with_method(scores.get(pair, tensor), "view") for pair, tensor in zip(pairs, held, strict=True)])
     masks = [module.attribute(f"{name}_mask", None) for module, name in pairs]
     default = _flat([ones_like(tensor) if mask is None else mask for mask, tensor in zip(masks, held, strict=True)])
     method = pruning_method(**kwargs)

@@ -60,15 +60,14 @@ def activation(
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
 
 
-def nan_in_vectors(x: Any, step: int = 64, grad: Any = None) -> Any:
+def nan_in_vectors(x: Any, step: int, grad: Any) -> Any:
     """Where an array has nan that PyTorch's vector code takes: there comparisons are made the other way round than in its scalar code.
 
     `grad` is what the operation has beside it.
     """
     x = np.asarray(x)
     found = np.isnan(x)
-    operands = () if grad is None else (np.asarray(grad), x)
-    return found & in_vectors(x, step, *operands) if found.any() else np.False_
+    return found & in_vectors(x, step, np.asarray(grad), x) if found.any() else np.False_
 
 
 def writing(run: Run) -> Run:

@@ -13,7 +13,7 @@ from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph.namespaces import as_tensor, in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, memory_format
+from gradcli.core.kernels import elementary, half_to_single, memory_format
 from gradcli.core.kernels.special.erf import erf
 from gradcli.core.ops.activation.functional import activation, functional, writing
 from gradcli.core.ops.checks import Number, checked, require_floating, with_method, wrap_dim
@@ -37,13 +37,9 @@ def _density(x: Any) -> Any:
     return elementary.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
 
 
-def _wide(x: Any) -> Any:
-    x = np.asarray(x)
-    return x.astype(np.float32) if x.dtype == np.float16 else x
-
-
 def _gelu(x: Any, approximate: str) -> Any:
-    given, x = np.asarray(x), _wide(x)
+    given = np.asarray(x)
+    x = half_to_single(given)
     if approximate == "tanh":
         return 0.5 * x * (1 + elementary.tanh(_K * (x + _CUBIC * x * x * x)))
     found = x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
@@ -54,7 +50,7 @@ def _gelu(x: Any, approximate: str) -> Any:
 
 
 def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
-    wide = _wide(x)
+    wide = half_to_single(x)
     if approximate == "tanh":
         square = wide * wide
         t = elementary.tanh(_K * (wide + _CUBIC * square * wide))

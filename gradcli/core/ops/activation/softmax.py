@@ -16,7 +16,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, summation
+from gradcli.core.kernels import Array, elementary, half_to_single, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise.add_multiply import neg
@@ -29,11 +29,6 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
 
-def _wide(x: Array) -> Array:
-    """Half precision is computed in float32."""
-    return x.astype(np.float32) if x.dtype == np.float16 else x
-
-
 def _shifted(x: Array, axis: int) -> Array:
     """x minus its largest element along an axis, so that exp cannot overflow."""
     return np.asarray(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
@@ -42,7 +37,7 @@ def _shifted(x: Array, axis: int) -> Array:
 def _softmax(x: Array, dim: int, dtype: DType) -> Array:
     if not x.ndim:
         return _softmax(x.reshape(1), 0, dtype).reshape(())
-    powers = _exp(_shifted(_wide(x), dim), dim)
+    powers = _exp(_shifted(half_to_single(x), dim), dim)
     added = _added(powers, dim)
     # PyTorch multiplies by the reciprocal along the last dimension, and divides along others, where the exponentials are in the result
     return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else dtypes.stored(powers, dtype) / added, x.dtype)
@@ -51,7 +46,7 @@ def _softmax(x: Array, dim: int, dtype: DType) -> Array:
 def _log_softmax(x: Array, dim: int, dtype: DType) -> Array:
     if not x.ndim:
         return _log_softmax(x.reshape(1), 0, dtype).reshape(())
-    shifted = _shifted(_wide(x), dim)
+    shifted = _shifted(half_to_single(x), dim)
     added = _added(_exp(shifted, dim), dim)
     if _is_last(x, dim):  # PyTorch keeps the sum and its logarithm in the dtype of the input
         return np.ascontiguousarray(shifted - dtypes.stored(elementary.log(dtypes.stored(added, dtype)), dtype), x.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, half_to_single
 from gradcli.core.kernels.special import bessel
 from gradcli.core.ops.create.leaf import making
 from gradcli.core.tensor import dtypes
@@ -45,7 +45,7 @@ def _blackman(x: Array, n: int, r: Rounding) -> Array:
 
 
 def _kaiser(x: Array, n: int, r: Rounding, beta: float) -> Array:
-    wide = x.astype(np.float32) if x.dtype == np.float16 else x  # PyTorch rounds half precision once, at the end
+    wide = half_to_single(x)  # PyTorch rounds half precision once, at the end
     kind = wide.dtype.type
     side = elementary.fused(wide, kind(2 / (n - 1)), kind(-1))
     arch = np.sqrt(np.maximum(1 - side * side, kind(0)))

@@ -113,7 +113,6 @@ def _refuse_complex(values: list[Any], out: Tensor) -> None:
 
 
 _X = [0.4, -1.3, 2.7]
-_TRUTH = Out(BOOLEAN, dtype=dtypes.bool_, first=True)
 
 FUNCTIONS = (
     unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=(), out=Out(SAME)),

@@ -15,7 +15,7 @@ from gradcli import limits
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.complex_signs import REAL
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.ops.linalg.matrices import as_data
 
 #: numpy's `norm` by `normalization`: of transforms forward, and of those backward
 _FORWARD = ("backward", "ortho", "forward")
@@ -120,11 +120,7 @@ def _complex_rule(xp: Any, grad: Any, dim: tuple[int, ...], normalization: int) 
     doubled = grad.shape[dim[-1]] - made.shape[dim[-1]]
     weights = np.ones(made.shape[dim[-1]], xp.plain(grad).dtype)
     weights[1 : 1 + doubled] = 2
-    return made * _factors(made, weights.reshape([-1 if d == dim[-1] else 1 for d in range(len(made.shape))]))
-
-
-def _factors(like: Any, weights: Array) -> Any:
-    return wrap(weights) if type(like) is Tensor else weights
+    return made * as_data(made, weights.reshape([-1 if d == dim[-1] else 1 for d in range(len(made.shape))]))
 
 
 _BACK = "norm='forward' if normalization == 0 else 'ortho' if normalization == 1 else 'backward'"

@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op
-from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim
+from gradcli.core.ops.checks import check_size, not_implemented, own_dim, wrap_dim
 from gradcli.core.ops.create.leaf import making
 from gradcli.core.ops.create.ranges import counted_out
 from gradcli.core.ops.fourier.fourier_function import FourierFunction, fourier_out
@@ -55,12 +55,6 @@ def _check_points(n: int) -> None:
         raise runtime_error(f"Invalid number of data points ({n}) specified")
 
 
-def _one_dim(input: Tensor, dim: int) -> int:
-    if not input.array.ndim:
-        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
-    return wrap_dim(dim, input.array.ndim)
-
-
 def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """The input cut, or continued with zeros, to a size in each of some dimensions; -1 keeps a dimension."""
     shape = list(input.array.shape)
@@ -81,7 +75,7 @@ def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor
 def _shape_and_dims(input: Tensor, s: Sizes, dim: Sizes) -> tuple[list[int], list[int]]:
     """The sizes of a transform over several dimensions, and the dimensions. Raises RuntimeError where they do not fit."""
     rank = input.array.ndim
-    dims = None if dim is None else [_one_dim(input, d) for d in dim]
+    dims = None if dim is None else [own_dim(input, d) for d in dim]
     if dims is not None and len(set(dims)) != len(dims):
         raise runtime_error("FFT dims must be unique")
     if s is None:
@@ -115,7 +109,7 @@ def _half_shape(name: str, input: Tensor, s: Sizes, dim: Sizes) -> tuple[list[in
 
 
 def _complex_one(input: Tensor, n: int | None, dim: int, norm: Norm, forward: bool) -> Tensor:
-    at = _one_dim(input, dim)
+    at = own_dim(input, dim)
     size = input.array.shape[at] if n is None else n
     _check_points(size)
     code = _normalization(norm, forward)
@@ -126,7 +120,7 @@ def _real_one(name: str, input: Tensor, n: int | None, dim: int, norm: Norm, for
     if input.dtype.is_complex:
         raise runtime_error(f"{name} expects a real input tensor, but got {input.dtype.torch_name}")
     x = _promoted(input, False)
-    at = _one_dim(input, dim)
+    at = own_dim(input, dim)
     size = input.array.shape[at] if n is None else n
     _check_points(size)
     made: Tensor = R2C(_resized(x, (at,), (size,)), (at,), _normalization(norm, forward), onesided)
@@ -135,7 +129,7 @@ def _real_one(name: str, input: Tensor, n: int | None, dim: int, norm: Norm, for
 
 def _to_real_one(input: Tensor, n: int | None, dim: int, norm: Norm, forward: bool) -> Tensor:
     x = _promoted(input, True)
-    at = _one_dim(input, dim)
+    at = own_dim(input, dim)
     size = 2 * (input.array.shape[at] - 1) if n is None else n
     _check_points(size)
     x = _resized(x, (at,), (size // 2 + 1,))

@@ -254,11 +254,12 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _S: Any = [[7.0, 8.0]]
 
 
-def _check_dim(values: list[Any], out: Tensor) -> None:
+def check_dim(values: list[Any], out: Tensor) -> None:
+    """Raise IndexError for a dimension, the second argument, that the first one has not."""
     wrap_dim(values[1], values[0].array.ndim)
 
 
-_GATHER_OUT = Out(EXACT, first=True, overlap=("any", "partial"), inspect=_check_dim, shape=lambda values: values[2].array.shape)
+_GATHER_OUT = Out(EXACT, first=True, overlap=("any", "partial"), inspect=check_dim, shape=lambda values: values[2].array.shape)
 
 
 FUNCTIONS = (

@@ -16,7 +16,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.index.gather_scatter import out_of_bounds, out_of_range
+from gradcli.core.ops.index.gather_scatter import check_dim, out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import scalar_of
@@ -295,11 +295,7 @@ _V: Any = [7.0, 8.0]
 _COPIED = "Tensor input, int dim, Tensor index, Tensor source"
 
 
-def _check_dim(values: list[Any], out: Tensor) -> None:
-    wrap_dim(values[1], values[0].array.ndim)
-
-
-def shaped_as_input(check: Callable[[list[Any], Tensor], None] = _check_dim) -> Out:
+def shaped_as_input(check: Callable[[list[Any], Tensor], None] = check_dim) -> Out:
     """How functions whose result has the shape of the input take `out`, after a check that looks by default at the dimension alone."""
     return Out(EXACT, first=True, memory="resized", inspect=check)
 

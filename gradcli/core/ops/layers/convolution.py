@@ -16,7 +16,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format, windows
+from gradcli.core.kernels import Array, half_to_single, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (
     by_onednn,
@@ -68,11 +68,6 @@ def _settings(attrs: Any, rank: int) -> Settings:
     return Settings(stride, padding, dilation, given.transposed, extra, given.groups)
 
 
-def _wide(x: Array) -> Array:
-    """Half precision is added up in float32."""
-    return x.astype(np.float32) if x.dtype == np.float16 else x
-
-
 def _cut(x: Array, padding: Sizes) -> Array:
     """Without the border that padding added."""
     if not any(padding):
@@ -96,7 +91,7 @@ def _by_library(x: Array, weight: Array, how: Settings) -> bool:
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
     how, dtype, first = _settings(attrs, x.ndim - 2), x.dtype, x
-    x, weight = _wide(x), _wide(weight)
+    x, weight = half_to_single(x), half_to_single(weight)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
         out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
@@ -109,7 +104,7 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
-    grad, weight = _wide(grad), _wide(weight)
+    grad, weight = half_to_single(grad), half_to_single(weight)
     if how.transposed:
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
         out = memory_format.contiguous(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
@@ -122,7 +117,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
     first = x
-    grad, x = _wide(grad), _wide(x)
+    grad, x = half_to_single(grad), half_to_single(x)
     if how.transposed:
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
@@ -133,7 +128,7 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
 
 
 def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:
-    return np.asarray(_wide(grad).sum((0, *range(2, grad.ndim)))).astype(grad.dtype, copy=False)
+    return np.asarray(half_to_single(grad).sum((0, *range(2, grad.ndim)))).astype(grad.dtype, copy=False)
 
 
 #: for formulas: the gradients of the input and of the weight

@@ -39,6 +39,7 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def scaled(xp: Any, value: Any, factor: Any) -> Any:
+    """The product with a factor; 1 adds no operation."""
     return value if factor == 1 else scalars.times(xp, value, factor)
 
 
@@ -48,6 +49,7 @@ def _number(array: Array, factor: Any) -> Any:
 
 
 def weighted_sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * a + alpha * product`."""
     if not product.size:
         return product
     if alpha != 1:
@@ -59,6 +61,7 @@ def weighted_sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
 
 
 def rounded_once(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """`beta * a + alpha * (x @ y)`, which half precision rounds once, at the end."""
     if a.dtype != np.float16:
         return weighted_sum(a, multiply(x, y), beta, alpha)
     a, x, y = (part.astype(np.float32) for part in (a, x, y))
@@ -136,6 +139,7 @@ ADDMV: Op = sum_record(
 
 
 def check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    """Raise RuntimeError unless all three have one dtype."""
     for name, t in (("self", input), ("mat1", mat1)):
         if t.dtype is not mat2.dtype:
             raise runtime_error(f"{name} and mat2 must have the same dtype, but got {t.dtype.torch_name} and {mat2.dtype.torch_name}")
@@ -227,6 +231,7 @@ def declared(
 
 
 def with_factors_and_dtype(name: str, tensors: str) -> Overload:
+    """The overload with an argument for the dtype of the result, and with the factors."""
     return with_out_dtype(name, tensors, f", {_FACTORS}")
 
 

@@ -19,7 +19,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.lu import SQUARE, WIDE, check_first, factored, joined, split, unpacked, zeros_along
+from gradcli.core.ops.linalg.lu import SQUARE, WIDE, check_permutations, factored, joined, split, unpacked, zeros_along
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
@@ -286,7 +286,7 @@ FUNCTIONS = (
             Sample("torch.lu_unpack(x.mT, tensor([2, 2], dtype=torch.int32))[1]**2", None, x=WIDE),
         ),
         method=False,
-        out=Out(EXACT, tracked=slice(1, 3), memory="unchecked", overlap="any", check=check_first),
+        out=Out(EXACT, tracked=slice(1, 3), memory="unchecked", overlap="any", check=check_permutations),
     ),
     Function(
         "lu_solve",

@@ -13,7 +13,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
-from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.kernels import Array, elementary, half_to_single, memory_format
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import common_shape, require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
@@ -131,7 +131,7 @@ BCE = Op(
 
 
 def _log_sigmoid(x: Array) -> Any:
-    x = x.astype(np.float32) if x.dtype == np.float16 else x  # half precision is rounded once
+    x = half_to_single(x)  # half precision is rounded once
     return np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x)))
 
 

@@ -70,6 +70,27 @@ class _DifferenceLoss(Op):
         return out
 
 
+def _slope(xp: Any, difference: Any, pieces: tuple[Any, Any], reduction: str, constant: bool) -> Any:
+    """The derivative by a difference, of which `pieces` has factors and constants; `constant`: where a factor is 0, the constant counts."""
+    values = xp.plain(difference)
+    part = values.dtype.type(share(values, reduction))
+    factor = np.asarray(pieces[0])
+    line = scalars.times_data(xp, difference, np.asarray(factor * part))
+    if not constant:
+        return line
+    flat = np.asarray(pieces[1] * part)
+    return xp.where(np.asarray((factor == 0) & (flat != 0)), Tensor(flat, line.dtype) if type(line) is Tensor else flat, line)
+
+
+def _floating(xp: Any, value: Any, like: Any) -> Any:
+    """One of the two tensors, of whole numbers, in the dtype of the other, whose gradient is asked for."""
+    array = xp.plain(value)
+    if array.dtype.kind == "f":
+        return value
+    made = array.astype(xp.plain(like).dtype)
+    return wrap(made) if type(value) is Tensor else made
+
+
 def _difference_loss(
     name: str,
     parameter: str,
@@ -88,27 +109,7 @@ def _difference_loss(
     divides by n. With `rounding` the difference is rounded to bfloat16, if that is the dtype.
     """
 
-    def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
-        values = xp.plain(difference)
-        factor, constant = pieces(values, *attrs[1:])
-        part = values.dtype.type(share(values, attrs[0]))
-        line = scalars.times_data(xp, difference, np.asarray(factor * part))
-        if not parameter:
-            return line
-        flat = np.asarray(constant * part)
-        return xp.where(
-            np.asarray((np.asarray(factor) == 0) & (flat != 0)), Tensor(flat, line.dtype) if type(line) is Tensor else flat, line
-        )
-
     count = 2 if parameter else 1
-
-    def floating(xp: Any, value: Any, like: Any) -> Any:
-        """One of the two tensors, of whole numbers, in the dtype of the other, whose gradient is asked for."""
-        array = xp.plain(value)
-        if array.dtype.kind == "f":
-            return value
-        made = array.astype(xp.plain(like).dtype)
-        return wrap(made) if type(value) is Tensor else made
 
     def forward(x: Array, target: Array, *attrs: Any) -> Any:
         return reduced_array(value(x - target, *attrs[1:count]), attrs[0])
@@ -121,13 +122,13 @@ def _difference_loss(
         difference = x - target
         return (slope_of(numeric, difference, attrs) * grad).astype(difference.dtype, copy=False)
 
+    def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
+        return _slope(xp, difference, pieces(xp.plain(difference), *attrs[1:]), attrs[0], bool(parameter))
+
     def second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
         difference = np.asarray(xp.plain(input) - xp.plain(target))
         curvature = pieces(difference, *attrs[1:])[0] * share(difference, attrs[0])
         return scalars.times_data(xp, grad * grad_output, np.asarray(curvature, difference.dtype))
-
-    def minus_second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
-        return -second_slope(xp, grad, grad_output, input, target, attrs)
 
     second = Op(
         f"{name}BackwardBackward0",
@@ -137,7 +138,10 @@ def _difference_loss(
         layout="contiguous",
         grad_output=Rule(lambda xp, grad, input, target, attrs: grad * slope_of(xp, input - target, attrs), f"{N}{slope} / n"),
         input=Rule(second_slope, f"{N}{curvature} / n"),
-        target=Rule(minus_second_slope, f"{N}-{curvature} / n"),
+        target=Rule(
+            lambda xp, grad, grad_output, input, target, attrs: -second_slope(xp, grad, grad_output, input, target, attrs),
+            f"{N}-{curvature} / n",
+        ),
     )
     first = _DifferenceLoss(
         f"{name}Backward0",
@@ -147,12 +151,12 @@ def _difference_loss(
         in_bfloat16=in_bfloat16,
         layout=layout,
         input=Rule(
-            lambda xp, grad, input, target, attrs: xp.call(second, grad, input, floating(xp, target, input), *attrs),
+            lambda xp, grad, input, target, attrs: xp.call(second, grad, input, _floating(xp, target, input), *attrs),
             f"{N}{slope} / n",
             note,
         ),
         target=Rule(
-            lambda xp, grad, input, target, attrs: xp.call(second, grad, target, floating(xp, input, target), *attrs), f"{N}-{slope} / n"
+            lambda xp, grad, input, target, attrs: xp.call(second, grad, target, _floating(xp, input, target), *attrs), f"{N}-{slope} / n"
         ),
     )
     return first, second

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import Number, wrap_dim
 from gradcli.core.ops.reduce.norms import VECTOR_NORM, check_identity, norm_forward, norm_gradient
 from gradcli.core.tensor import dtypes
@@ -27,7 +27,7 @@ def _others(rank: int, dim: int) -> tuple[int, ...]:
 
 
 def _renormed(x: Array, p: float, dim: int, maxnorm: float) -> Array:
-    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    wide = half_to_single(x)
     kind = wide.dtype.type
     norm = norm_forward(wide, p, _others(x.ndim, dim), True)
     factor = np.where(norm > kind(maxnorm), kind(maxnorm) / (norm + kind(_TINY)), kind(1))

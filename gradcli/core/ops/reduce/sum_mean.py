@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, half_to_single
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -100,7 +100,7 @@ class _MeanOfAll(_Mean):
 
 def _average(x: Array, dims: tuple[int, ...] | None, keepdim: bool, count: int) -> Any:
     """The sum over dimensions (None: all) divided by `count`; without elements it is 0 / 0, which is nan."""
-    return add_up(x.astype(np.float32) if x.dtype == np.float16 else x, dims, keepdim) / count
+    return add_up(half_to_single(x), dims, keepdim) / count
 
 
 def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:

@@ -10,20 +10,14 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, element_strides, inner_first, is_in, owner
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import own_dim
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
-
-
-def _dimension(input: Tensor, dim: int) -> int:
-    if not input.array.ndim:
-        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
-    return wrap_dim(dim, input.array.ndim)
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _stride(input: Tensor, dim: int | None) -> Any:
     strides = element_strides(input.array)
-    return strides if dim is None else strides[_dimension(input, dim)]
+    return strides if dim is None else strides[own_dim(input, dim)]
 
 
 def offset_in(memory: Array, array: Array) -> int:
@@ -33,7 +27,7 @@ def offset_in(memory: Array, array: Array) -> int:
 
 def _size(input: Tensor, dim: int | None) -> Any:
     shape = input.array.shape
-    return Size(shape) if dim is None else shape[_dimension(input, dim)]
+    return Size(shape) if dim is None else shape[own_dim(input, dim)]
 
 
 def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
