@@ -10,7 +10,8 @@ from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer
-from gradcli.core.nn.module import Module, indented, kind_of
+from gradcli.core.nn.module import Module, indented
+from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
