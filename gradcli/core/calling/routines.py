@@ -22,7 +22,7 @@ def from_host(error: Exception) -> ProgramError:
 class Routine:
     """A function of the core that is called as a function written in Python, with Python's errors for wrong calls."""
 
-    __slots__ = ("name", "function", "positional", "required", "keyword_only", "variadic", "keywords", "shown_self")
+    __slots__ = ("name", "function", "positional", "required", "keyword_only", "variadic", "keywords", "shown_self", "always_checked")
 
     def __init__(self, function: Callable[..., Any], name: str = "", hide_first: bool = False) -> None:
         code = function.__code__
@@ -33,6 +33,8 @@ class Routine:
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.variadic = bool(code.co_flags & 0x04)
         self.keywords = bool(code.co_flags & 0x08)
+        #: whether calls without keywords are checked too: Python's own error would name the function of the core
+        self.always_checked = self.variadic or any(name not in (function.__kwdefaults__ or {}) for name in self.keyword_only)
         #: a leading self that the caller did not write is counted in messages, as Python counts it
         self.shown_self = hide_first
 
@@ -40,7 +42,7 @@ class Routine:
         return f"<function {self.name}>"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
+        if kwargs or self.always_checked or not self.required <= len(args) <= len(self.positional):
             self._check(args, kwargs)
         try:
             return self.function(*args, **kwargs)
@@ -49,7 +51,7 @@ class Routine:
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise Python's error where the arguments do not fit the parameters."""
-        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
+        if kwargs or self.always_checked or not self.required <= len(args) <= len(self.positional):
             self._check(args, kwargs)
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -105,7 +107,7 @@ class Constructor(Routine):
         self.made = made
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or not self.required <= len(args) + 1 <= len(self.positional):
+        if kwargs or self.always_checked or not self.required <= len(args) + 1 <= len(self.positional):
             self._check((None, *args), kwargs)  # None stands for self, which Python counts
         try:
             return self.made(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -11,8 +11,9 @@ from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, script_type
 from gradcli.core.nn.module_conversion import ConvertedModule
-from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
+from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_failure, after_forward, before_forward
 from gradcli.core.nn.module_state import SavedModule
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 
 
@@ -101,14 +102,36 @@ class Module(SavedModule, ConvertedModule):
         routine = Module._forwards.get(kind)
         if routine is None:
             routine = Module._forwards[kind] = Routine(kind.forward, f"{self.FORWARD_NAME or self.SCRIPT_NAME}.forward")
-        for hook in self.before or ():
+        before, after, called = self.before or (), self.after or (), self.backward_hooks
+        shared = state.module_hooks
+        if shared is not None:
+            before, after, called = (*shared.before, *before), (*shared.after, *after), shared.backward.behind(called)
+        if not any(getattr(hook, "always", False) for hook in after):
+            return self._pass(routine, before, after, called, args, kwargs)
+        ran: list[Any] = []
+        try:
+            return self._pass(routine, before, _noted(after, ran), called, args, kwargs)
+        except ProgramError:
+            after_failure(after, ran, self, (args, kwargs, None))
+            raise
+
+    def _pass(
+        self,
+        routine: Routine,
+        before: Iterable[Callable[..., Any]],
+        after: Iterable[Callable[..., Any]],
+        called: BackwardHooks | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Call `forward` between hooks."""
+        for hook in before:
             args, kwargs = hook(self, args, kwargs)
-        called = self.backward_hooks
         passage = Passage(self, called) if called is not None and (called.before or called.after) else None
         if passage is not None:
             args = passage.enter(args)
         result = routine(self, *args, **kwargs)
-        for hook in self.after or ():
+        for hook in after:
             result = hook(self, args, kwargs, result)
         if passage is not None:
             result = passage.leave(result)
@@ -138,6 +161,29 @@ class Module(SavedModule, ConvertedModule):
         limits.check_string(len(text))
         return text
 
+    def base_attributes(self) -> dict[str, Any]:
+        """What PyTorch's base class keeps in the `__dict__` of every module, in its order."""
+        hooks, saving = self.backward_hooks or BackwardHooks(), self.state_hooks or StateHooks()
+        return {
+            "training": self.training,
+            "_parameters": self._member_table("own_parameters"),
+            "_buffers": self._member_table("own_buffers"),
+            "_non_persistent_buffers_set": set(self.unsaved),
+            "_backward_pre_hooks": _registered(hooks.before),
+            "_backward_hooks": _registered(hooks.after if hooks.full else hooks.of_node),
+            "_is_full_backward_hook": hooks.full,
+            "_forward_hooks": _registered(self.after),
+            "_forward_hooks_with_kwargs": OrderedDict(),
+            "_forward_hooks_always_called": OrderedDict(),
+            "_forward_pre_hooks": _registered(self.before),
+            "_forward_pre_hooks_with_kwargs": OrderedDict(),
+            "_state_dict_hooks": _registered(saving.after_saving),
+            "_state_dict_pre_hooks": _registered(saving.before_saving),
+            "_load_state_dict_pre_hooks": _registered(saving.before_loading),
+            "_load_state_dict_post_hooks": _registered(saving.after_loading),
+            "_modules": self._member_table("children_by_name"),
+        }
+
     # --- mode ---
 
     def train(self, mode: Any = True) -> Module:
@@ -166,10 +212,8 @@ class Module(SavedModule, ConvertedModule):
 
     def register_forward_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False, always_call: Any = False) -> Removable:
         """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
-        if always_call:
-            raise ProgramError("NotImplementedError", "always_call=True is not part of gradcli")
         self.after = self.after or Hooks()
-        return self.after.add(after_forward(hook, with_kwargs), prepend)
+        return self.after.add(after_forward(hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False) -> Removable:
         """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
@@ -221,6 +265,13 @@ class _Shown(dict[str, Any]):
 def indented(text: str) -> str:
     """A text whose lines after the first are indented, as the repr of a submodule is."""
     return text.replace("\n", "\n  ")
+
+
+def _noted(hooks: Iterable[Callable[..., Any]], ran: list[Any]) -> Iterator[Callable[..., Any]]:
+    """The hooks, each of which is noted in `ran` when its turn comes."""
+    for hook in hooks:
+        ran.append(hook)
+        yield hook
 
 
 def _from_table(table: str, name: str) -> Callable[[Any], Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
@@ -78,6 +80,20 @@ class ConvertedModule(ModuleTree):
                 if held is not None and held.array.ndim in (4, 5):
                     held.array = in_format(held.array, format)
 
+    def to_empty(self, *, device: Any, recurse: Any = True) -> Self:
+        """Give parameters and buffers memory that nothing has been written to: zeros, as `torch.empty` gives here."""
+        if device is not None:
+            check_device(device)
+        for module in [module for _, module in self.walk()] if recurse else [self]:
+            for name, tensor in list(module.own_state(saved=False)):
+                if name in module.own_buffers:
+                    module.own_buffers[name] = Tensor(np.zeros_like(tensor.array), tensor.dtype)
+                    continue
+                for held in (tensor, tensor.grad):
+                    if held is not None:
+                        held.array, held.accumulator = np.zeros_like(held.array), None
+        return self
+
     def cpu(self) -> Self:
         """The module itself: all tensors are on the cpu."""
         return self
@@ -106,6 +122,7 @@ class ConvertedModule(ModuleTree):
             function.__name__: Routine(function, f"Module.{function.__name__}")
             for function in (
                 to,
+                to_empty,
                 cpu,
                 cuda,
                 share_memory,

@@ -20,7 +20,7 @@ class ModuleMembers(ModuleTree):
 
     def assign(self, name: str, value: Any) -> None:
         """`module.name = value`: parameters and modules are registered under the name. AttributeError before `__init__`."""
-        is_parameter = type(value) is Tensor and value.is_parameter
+        is_parameter = isinstance(value, Tensor) and value.is_parameter
         tables = self._tables()
         if tables and PARAMETRIZATIONS in self.children_by_name and (computed := self.parametrization(name)) is not None:
             computed.right_inverse(value)
@@ -76,7 +76,7 @@ class ModuleMembers(ModuleTree):
         if not self._tables():
             raise ProgramError("AttributeError", "cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self.own_buffers)
-        if tensor is not None and type(tensor) is not Tensor:
+        if tensor is not None and not isinstance(tensor, Tensor):
             text = f"cannot assign '{kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             raise ProgramError("TypeError", text)
         self.own_buffers[name] = tensor
@@ -87,7 +87,7 @@ class ModuleMembers(ModuleTree):
         if not self._tables():
             raise ProgramError("AttributeError", "cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self.own_parameters)
-        if param is not None and not (type(param) is Tensor and param.is_parameter):
+        if param is not None and not (isinstance(param, Tensor) and param.is_parameter):
             text = f"cannot assign '{kind_of(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             raise ProgramError("TypeError", text)
         self.own_parameters[name] = param

@@ -59,6 +59,8 @@ class SavedModule(ModuleMembers):
         made = SavedState() if destination is None else destination
         walked = ((f"{prefix}{path}." if path else prefix, module) for path, module in self.walk(once=False))
         for start, module in saving(walked, made, keep_vars):
+            if type(made) is SavedState:
+                made.metadata.table[start[:-1]] = {"version": module.version()}
             for own, tensor in module.own_state(saved=True):
                 made[start + own] = module.get_extra_state() if own == EXTRA_STATE else tensor if keep_vars else _shared(tensor)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Self
 
 from gradcli import limits
@@ -61,6 +62,12 @@ class ModuleTree(Scripted):
     def shown_name(self) -> str:
         """The name that the repr begins with."""
         return f"Parametrized{self.SCRIPT_NAME}" if PARAMETRIZATIONS in self.children_by_name else self.SCRIPT_NAME
+
+    @property
+    def OWN_TYPE(self) -> ScriptType:
+        """The type that scripts see: PyTorch makes one for modules with parametrizations."""
+        kind: Any = type(self)
+        return _parametrized(kind) if PARAMETRIZATIONS in self.children_by_name else self.SCRIPT_TYPE
 
     def overrides(self, name: str) -> bool:
         """Whether a class of the program defines a method of modules anew."""
@@ -256,6 +263,16 @@ class ModuleTree(Scripted):
     }
 
 
+@cache
+def _parametrized(kind: Any) -> ScriptType:
+    def test(value: Any) -> bool:
+        return type(value) is kind and PARAMETRIZATIONS in value.children_by_name
+
+    made = ScriptType(f"Parametrized{kind.SCRIPT_NAME}", "torch.nn.utils.parametrize", None, test)
+    made.instances = kind
+    return made
+
+
 def kind_of(value: Any) -> str:
     """The name of a value's type, as PyTorch's errors of assignments give it."""
     if type(value) is Tensor:
@@ -264,4 +281,4 @@ def kind_of(value: Any) -> str:
         return f"{value.SCRIPT_TYPE.module}.{value.SCRIPT_NAME}"
     if type(value) is ScriptType:
         return f"{value.module}.{value.name}"
-    return language.type_repr(value)[8:-2]
+    return language.qualified_name(value) or language.type_repr(value)[8:-2]
