@@ -181,7 +181,7 @@ def _last(module: LazyModule, input: Tensor) -> int:
 
 def _channels(module: LazyModule, input: Tensor) -> int:
     """The channels of an input with or without a batch dimension. RuntimeError for another number of dimensions."""
-    rank, shape = module.BECOMES.RANK or vars(normalization)[module.BECOMES.SCRIPT_NAME].DIMENSIONS[0] - 1, input.array.shape
+    rank, shape = module.BECOMES.RANK, input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
         name = module.SCRIPT_NAME
         raise shape_error(
@@ -220,9 +220,6 @@ CLASSES: dict[str, type[FunctionModule]] = {
         _lazy(linear.Linear, "in_features", _last),
         *(_lazy(convolution.CLASSES[f"{kind}{n}d"], "in_channels", _channels) for kind in ("Conv", "ConvTranspose") for n in _RANKS),
         *(_lazy(vars(normalization)[f"BatchNorm{n}d"], "num_features", _second) for n in _RANKS),
-        *(
-            _lazy(vars(normalization)[f"InstanceNorm{n}d"], "num_features", _channels, affine=True, track_running_stats=True)
-            for n in _RANKS
-        ),
+        *(_lazy(vars(normalization)[f"InstanceNorm{n}d"], "num_features", _second, affine=True, track_running_stats=True) for n in _RANKS),
     )
 }

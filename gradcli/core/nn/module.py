@@ -35,6 +35,7 @@ class Module(SavedModule, ConvertedModule):
         "training": attrgetter("training"),
         "_forward_hooks": lambda module: _registered(module.after),
         "_forward_pre_hooks": lambda module: _registered(module.before),
+        "_non_persistent_buffers_set": lambda module: set(module.unsaved),
         "_parameters": lambda module: module._member_table("own_parameters"),
         "_buffers": lambda module: module._member_table("own_buffers"),
         "_modules": lambda module: module._member_table("children_by_name"),

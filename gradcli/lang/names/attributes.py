@@ -45,7 +45,7 @@ Method = Callable[..., Value]
 _OPEN = frozenset(
     (
         *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
-        *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_metadata"),
+        *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set", "_metadata"),
     )
 )
 _NAMED = {"__name__": attrgetter("name")}
