@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.lang.classes.hosts import HostedObject
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.attribute_table import AttributeTable
 from gradcli.lang.values.special_methods import Instance
-from gradcli.lang.values.user_classes import AttributeTable
 from gradcli.lang.values.value_classes import MISSING
 
 #: what core has for its own data sets, and PyTorch's bases have not: programs define it or do without

@@ -14,9 +14,10 @@ from gradcli.core.random import generator
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.attribute_table import AttributeTable
 from gradcli.lang.values.representation import text_from
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run, special
-from gradcli.lang.values.user_classes import AttributeTable, bind
+from gradcli.lang.values.user_classes import bind
 from gradcli.lang.values.value_classes import MISSING
 
 _TAKING_OUT = ("pop", "popitem", "clear", "__delitem__")

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
@@ -108,28 +106,14 @@ class UserClass:
         return made
 
 
-class AttributeTable(Mapping):
-    """`__dict__` of an instance: what is put in or taken out is an attribute, or none any more."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return shown(self.table)
-
-    def __setitem__(self, key: Value, value: Value) -> None:
-        if type(key) is not str:
-            raise type_error("the name of an attribute must be a str, not {}", key)
-        self.table[key] = value
-
-    SCRIPT_METHODS = Mapping.SCRIPT_METHODS | {"__setitem__": Routine(__setitem__)}
-
-
 class UserObject(Instance):
     """An instance of a class without native base."""
 
     __slots__ = ("__weakref__", "cls", "fields")
 
     def attributes(self) -> Value:
+        from gradcli.lang.values.attribute_table import AttributeTable
+
         return AttributeTable(self.fields) if self.cls.find("__slots__") is MISSING else MISSING
 
 
