@@ -47,7 +47,10 @@ class ConvertedModule(ModuleTree):
     def cast(self, dst_type: Any) -> Self:
         """Cast all parameters and buffers to a dtype, or to that of a legacy tensor type. ValueError for an unknown name."""
         method = catalog.method("type")
-        for *_, tensor in list(self.named_state()):
+        for _, module, name, tensor in list(self.named_state()):
+            if name in module.own_buffers:
+                module.own_buffers[name] = method.method(tensor, (dst_type,), {})
+                continue
             for held in (tensor, tensor.grad):
                 if held is not None:
                     made = method.method(held, (dst_type,), {})
