@@ -167,6 +167,7 @@ _SETTINGS = {
     "seed": ("s = torch.seed()", "torch.initial_seed() == s"),
     "initial_seed": ("g = manual_seed(6)", "torch.initial_seed()"),
     "get_rng_state": ("torch.get_rng_state().shape",),
+    "random.fork_rng": ("with torch.random.fork_rng(): x = rand(1)", "equal(x, rand(1))"),
     "set_rng_state": ("s = torch.get_rng_state()", "x = rand(2)", "torch.set_rng_state(s)", "equal(x, rand(2))"),
     "Generator": ("g = torch.Generator().manual_seed(6)", "randn(3, generator=g)"),
     "default_generator": ("torch.default_generator.manual_seed(6).initial_seed()",),
@@ -254,6 +255,7 @@ _OPTIM = {
         "optimizer.step()",
         "w",
     ),
+    "optim.SparseAdam": (_W, "optim.SparseAdam([w])"),
     "optim.Optimizer": (_W, "isinstance(optim.SGD([w]), optim.Optimizer)"),
 }
 

@@ -71,6 +71,8 @@ _MODULES = {
     "nn.BatchNorm2d": (_IMAGE, "nn.BatchNorm2d(1)(x).sum()"),
     "nn.BatchNorm3d": (_VOLUME, "nn.BatchNorm3d(1)(x).sum()"),
     "nn.GroupNorm": ("nn.GroupNorm(1, 2)(tensor([[1., 3.]]))",),
+    "nn.SyncBatchNorm": ("nn.SyncBatchNorm(2)(tensor([[1., 2.], [3., 5.]]))",),
+    "nn.CrossMapLRN2d": ("nn.CrossMapLRN2d(2)(ones(1, 2, 1, 1))",),
     "nn.RMSNorm": ("nn.RMSNorm(2)(tensor([3., 4.]))",),
     "nn.LocalResponseNorm": (_ROW, "nn.LocalResponseNorm(2)(x)"),
     "nn.Unflatten": ("nn.Unflatten(0, (2, 2))(arange(4))",),

@@ -85,6 +85,29 @@ _UTILS = {
     "nn.utils.remove_weight_norm": (_SEED, f"m = nn.utils.weight_norm({_LINEAR[4:]})", "nn.utils.remove_weight_norm(m)"),
     "nn.utils.spectral_norm": (_SEED, f"m = nn.utils.spectral_norm({_LINEAR[4:]})", "m.weight_u.shape"),
     "nn.utils.remove_spectral_norm": (_SEED, f"m = nn.utils.spectral_norm({_LINEAR[4:]})", "nn.utils.remove_spectral_norm(m)"),
+    **{
+        f"nn.utils.fuse_{name}_bn_eval": (f"m, n = nn.{made}.eval(), nn.{norm}(2).eval()", f"nn.utils.fuse_{name}_bn_eval(m, n)")
+        for name, made, norm in (("conv", "Conv2d(1, 2, 1)", "BatchNorm2d"), ("linear", "Linear(1, 2)", "BatchNorm1d"))
+    },
+    **{
+        f"nn.utils.fuse_{name}_bn_weights": (
+            f"w, z, o = ones({shape}), zeros(2), ones(2)",
+            f"nn.utils.fuse_{name}_bn_weights(w, z, z, o, 0.0, o, z)",
+        )
+        for name, shape in (("conv", "2, 1, 1, 1"), ("linear", "2, 1"))
+    },
+    **{
+        f"nn.modules.module.register_module_{name}_hook": (
+            "seen = []",
+            f"h = nn.modules.module.register_module_{name}_hook(lambda m, *rest: seen.append(type(m).__name__))",
+            "nn.ReLU()(ones(1, requires_grad=True)).backward()",
+            "h.remove()",
+            "seen",
+        )
+        for name in ("forward_pre", "forward", "full_backward_pre", "full_backward", "backward")
+    },
+    "nn.utils.stateless.functional_call": ("nn.utils.stateless.functional_call(nn.ReLU(), {}, ones(1))",),
+    "nn.utils.parametrize.type_before_parametrizations": ("nn.utils.parametrize.type_before_parametrizations(nn.ReLU())",),
     "nn.utils.skip_init": ("nn.utils.skip_init(nn.Linear, 2, 3)",),
     **{
         f"nn.utils.parametrizations.{name}": (_SEED, f"nn.utils.parametrizations.{name}({_LINEAR[4:]})")

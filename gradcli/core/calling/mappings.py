@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from gradcli import limits
@@ -173,7 +174,7 @@ class Metadata(Mapping):
 class OrderedDict(Mapping):
     """`collections.OrderedDict`, which `state_dict()` of a module returns."""
 
-    __slots__ = ()
+    __slots__ = ("metadata",)
 
     SCRIPT_NAME = "OrderedDict"
     VIEWS = "odict"
@@ -199,6 +200,13 @@ class SavedState(OrderedDict):
     """What `state_dict()` of a module returns. Its modules have versions, which a copy by `dict(...)` or a comprehension loses."""
 
     __slots__ = ()
+
+    SCRIPT_ATTRIBUTES = {"_metadata": attrgetter("metadata")}
+
+    def __init__(self, table: dict[Any, Any] | None = None) -> None:
+        super().__init__(table)
+        #: the versions of the modules by dotted name
+        self.metadata = OrderedDict()
 
     def copy(self) -> Mapping:
         """A shallow copy, without versions as in PyTorch."""

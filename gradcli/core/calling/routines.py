@@ -33,8 +33,11 @@ class Routine:
         self.required = code.co_argcount - len(function.__defaults__ or ())
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.variadic = bool(code.co_flags & 0x04)
-        #: a call without keywords that has no more arguments than these needs no check
-        self.most = len(self.positional) if not self.variadic else -1 if self.keyword_only else sys.maxsize
+        #: a call without keywords that has no more arguments than these needs no check: no call where a keyword is required, as Python's own
+        #: error would name the function of the core
+        self.most = sys.maxsize if self.variadic else len(self.positional)
+        if any(name not in (function.__kwdefaults__ or {}) for name in self.keyword_only):
+            self.most = -1
         self.keywords = bool(code.co_flags & 0x08)
         #: a leading self that the caller did not write is counted in messages, as Python counts it
         self.shown_self = hide_first

@@ -147,7 +147,7 @@ class Hooks:
 
 
 class Removable(Scripted):
-    """What registering a hook returns: `remove()` takes the hook away."""
+    """What registering a hook returns: `remove()` takes the hook away, and so does the end of a block."""
 
     __slots__ = ("functions", "number", "__weakref__")
 
@@ -161,6 +161,14 @@ class Removable(Scripted):
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
         self.functions.pop(self.number, None)
+
+    def enter(self) -> Removable:
+        """As a block the hook is there for its duration."""
+        return self
+
+    def exit(self) -> None:
+        """End the block."""
+        self.remove()
 
     SCRIPT_METHODS = {"remove": Routine(remove)}
 

@@ -83,6 +83,7 @@ class Language:
     __slots__ = (
         "type_name",
         "type_repr",
+        "qualified_name",
         "as_dtype",
         "as_array",
         "as_number",
@@ -98,6 +99,8 @@ class Language:
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
         self.type_repr: Callable[[object], str] = lambda value: repr(type(value))
+        #: module and qualified name of a function or a class of the program; None for other values
+        self.qualified_name: Callable[[object], str | None] = lambda value: None
         self.as_dtype: Callable[[object], DType | None] = _no_dtype
         #: the array in a value of type `numpy.ndarray`; None for other values
         self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array

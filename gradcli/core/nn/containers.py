@@ -9,16 +9,17 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_an_integer
-from gradcli.core.nn.module import Module, indented, kind_of
+from gradcli.core.calling.type_errors import not_an_integer, not_callable
+from gradcli.core.nn.module import Module, indented
+from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
 
 
-def checked_module(module: Any) -> Module:
-    """The value itself if it is a module; else TypeError."""
-    if not isinstance(module, Module):
+def checked_module(module: Any) -> Any:
+    """The value itself if it is a module, or None in the place of one; else TypeError."""
+    if module is not None and not isinstance(module, Module):
         raise ProgramError("TypeError", f"{kind_of(module)} is not a Module subclass")
     return module
 
@@ -158,6 +159,8 @@ class Sequential(ModuleSequence, place="container"):
     def forward(self, input: Any) -> Any:
         limits.evaluation.tick()  # what is shared is called once for each path
         for module in self.children_by_name.values():
+            if module is None:
+                raise not_callable(module)
             input = module(input)
         return input
 

@@ -51,6 +51,8 @@ class Convolution(FunctionModule):
             if given[name] % groups != 0:
                 raise ProgramError("ValueError", f"{name} must be divisible by groups")
         stride = sizes_of(given["stride"], self.RANK)
+        if self.TRANSPOSED and isinstance(padding, str):
+            padding = tuple(padding)  # as of any iterable, PyTorch takes the letters for sizes
         if isinstance(padding, str):
             _check_named(padding, stride)
         if mode not in _PADDING_MODES:

@@ -33,6 +33,8 @@ class VectorTable(FunctionModule):
                 raise ProgramError("AssertionError", f"{self.PADDING} must be within num_embeddings")
             padding %= count
         super().keep(given | {"padding_idx": padding})
+        if type(weight) is Tensor and weight.array.shape != (count, given["embedding_dim"]):
+            raise ProgramError("AssertionError", "Shape of weight does not match num_embeddings and embedding_dim")
         if type(weight) is not Tensor:
             weight = self._drawn(floating(given["dtype"]))
         self.own_parameters["weight"] = as_parameter(weight, not given.get("_freeze"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
@@ -84,6 +85,21 @@ def functional_call(
                 table[own] = before[0]
             else:
                 del table[own]
+
+
+def _stateless(
+    module: Any, parameters_and_buffers: Any, args: Any = None, kwargs: Any = None, *, tie_weights: Any = True, strict: Any = False
+) -> Any:
+    """The name that `functional_call` had before, with PyTorch's warning."""
+    warnings.emit(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. "
+        "Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        "FutureWarning",
+    )
+    return functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+_STATELESS = Routine(_stateless, "functional_call")
 
 
 def _tied(given: dict[Any, Any], held: list[tuple[str, Any]]) -> dict[Any, Any]:

@@ -15,7 +15,9 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions._index import METHODS
 from gradcli.core.nn import convolution, linear, normalization
 from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import checked_size, floating
 from gradcli.core.random import generator
+from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -42,6 +44,7 @@ class UninitializedTensor(Tensor, Scripted):
     __slots__ = ()
 
     SCRIPT_NAME = "UninitializedBuffer"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("dtype grad requires_grad is_leaf") | {"data": read_data, "shape": _no_shape}
 
     def __init__(self, dtype: DType) -> None:
@@ -51,6 +54,13 @@ class UninitializedTensor(Tensor, Scripted):
         """Take the memory of a tensor."""
         self.array, self.dtype = held.array, held.dtype
         self.__class__ = Tensor  # type: ignore[assignment]
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of a shape, which nothing has been written to: zeros."""
+        if device is not None:
+            check_device(device)
+        kind = self.dtype if dtype is None else floating(dtype)
+        self.become(Tensor(np.zeros(checked_size(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), kind), kind.np), kind))
 
     def refuse(self, name: str, default: Any = None) -> Any:
         """Raise the error of a method of tensors; `default` for other names."""
@@ -66,7 +76,7 @@ class UninitializedTensor(Tensor, Scripted):
 
     __hash__ = object.__hash__
 
-    SCRIPT_METHODS = {"__getattr__": Routine(refuse)}
+    SCRIPT_METHODS = {"__getattr__": Routine(refuse), "materialize": Routine(materialize, "UninitializedTensorMixin.materialize")}
 
 
 class UninitializedWeight(UninitializedTensor):
@@ -82,12 +92,25 @@ class UninitializedWeight(UninitializedTensor):
         self.meta = {"parameter": True}
 
 
-def _type_of(kind: type[UninitializedTensor]) -> ScriptType:
-    return ScriptType(kind.SCRIPT_NAME, "torch.nn.parameter", None, lambda value: type(value) is kind)
+def _type_of(kind: type[UninitializedTensor], construct: Callable[..., UninitializedTensor]) -> ScriptType:
+    return ScriptType(kind.SCRIPT_NAME, "torch.nn.parameter", construct, lambda value: type(value) is kind)
 
 
-UninitializedParameter = _type_of(UninitializedWeight)
-UninitializedBuffer = _type_of(UninitializedTensor)
+def _new_weight(requires_grad: Any = True, device: Any = None, dtype: Any = None) -> UninitializedTensor:
+    made = UninitializedWeight(floating(dtype))
+    made.requires_grad = bool(requires_grad)
+    return made
+
+
+def _new_buffer(requires_grad: Any = False, device: Any = None, dtype: Any = None, persistent: Any = True) -> UninitializedTensor:
+    made = UninitializedTensor(floating(dtype))
+    made.meta = {"buffer": True, "persistent": persistent}
+    made.requires_grad = bool(requires_grad)
+    return made
+
+
+UninitializedParameter = UninitializedWeight.SCRIPT_TYPE = _type_of(UninitializedWeight, _new_weight)
+UninitializedBuffer = UninitializedTensor.SCRIPT_TYPE = _type_of(UninitializedTensor, _new_buffer)
 
 
 class LazyModule(FunctionModule):
@@ -158,7 +181,7 @@ def _last(module: LazyModule, input: Tensor) -> int:
 
 def _channels(module: LazyModule, input: Tensor) -> int:
     """The channels of an input with or without a batch dimension. RuntimeError for another number of dimensions."""
-    rank, shape = module.BECOMES.RANK or vars(normalization)[module.BECOMES.SCRIPT_NAME].DIMENSIONS[0] - 1, input.array.shape
+    rank, shape = module.BECOMES.RANK, input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
         name = module.SCRIPT_NAME
         raise shape_error(
@@ -197,9 +220,6 @@ CLASSES: dict[str, type[FunctionModule]] = {
         _lazy(linear.Linear, "in_features", _last),
         *(_lazy(convolution.CLASSES[f"{kind}{n}d"], "in_channels", _channels) for kind in ("Conv", "ConvTranspose") for n in _RANKS),
         *(_lazy(vars(normalization)[f"BatchNorm{n}d"], "num_features", _second) for n in _RANKS),
-        *(
-            _lazy(vars(normalization)[f"InstanceNorm{n}d"], "num_features", _channels, affine=True, track_running_stats=True)
-            for n in _RANKS
-        ),
+        *(_lazy(vars(normalization)[f"InstanceNorm{n}d"], "num_features", _second, affine=True, track_running_stats=True) for n in _RANKS),
     )
 }

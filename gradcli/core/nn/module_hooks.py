@@ -8,13 +8,14 @@ from typing import Any
 from gradcli.core.autograd import custom_function
 from gradcli.core.autograd.hooks import register_node_hook, register_node_prehook
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Hooks, Removable
 from gradcli.core.ops.operators import iterate
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 _NO_INPUT_GRADIENT = (
     "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. See "
@@ -40,7 +41,7 @@ def before_forward(hook: Callable[..., Any], with_kwargs: object, registered: An
     return run
 
 
-def after_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[..., Any]:
+def after_forward(hook: Callable[..., Any], with_kwargs: object, always: object) -> Callable[..., Any]:
     """A hook after `forward` as a function of module, args, kwargs and output that returns the output."""
 
     def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
@@ -48,6 +49,7 @@ def after_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[...
         return output if changed is None else changed
 
     setattr(run, "hook", hook)  # noqa: B010
+    setattr(run, "always", bool(always))  # noqa: B010
     return run
 
 
@@ -104,13 +106,19 @@ class BackwardHooks:
         #: which of the two kinds the module has; None until one is registered
         self.full: bool | None = None
 
-    def choose(self, full: bool) -> None:
-        """Say which kind is registered. Raises RuntimeError if the module has hooks of the other one."""
+    def choose(self, full: bool, owner: str = "on a single Module") -> None:
+        """Say which kind is registered. Raises RuntimeError if the owner has hooks of the other one."""
         if self.full is (not full):
-            raise runtime_error(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-            )
+            raise runtime_error(f"Cannot use both regular backward hooks and full backward hooks {owner}. Please use only one of them.")
         self.full = full
+
+    def behind(self, others: BackwardHooks | None) -> BackwardHooks:
+        """These hooks, and those of one module behind them."""
+        made = BackwardHooks()
+        for name in ("before", "after", "of_node"):
+            for hooks in (self, others):
+                getattr(made, name).functions.update(getattr(hooks, name).functions if hooks else {})
+        return made
 
     def watch(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
         """Let the node of the output call the hooks, with PyTorch's warnings where they do not see all gradients."""
@@ -125,6 +133,74 @@ class BackwardHooks:
         text = _incomplete(args, result, node)
         if text:
             warnings.emit(text, "FutureWarning", once=text)
+
+
+class SharedHooks:
+    """The hooks that calls of all modules run, in front of those of the module."""
+
+    __slots__ = ("after", "backward", "before")
+
+    def __init__(self) -> None:
+        self.before = Hooks()
+        self.after = Hooks()
+        self.backward = BackwardHooks()
+
+
+def _shared() -> SharedHooks:
+    if state.module_hooks is None:
+        state.module_hooks = SharedHooks()
+    found: SharedHooks = state.module_hooks
+    return found
+
+
+_GLOBAL = "as a global Module hook"
+
+
+@Routine
+def register_module_forward_pre_hook(hook: Any) -> Removable:
+    """Call `hook(module, args)` before the `forward` of every module."""
+    return _shared().before.add(before_forward(hook, False))
+
+
+@Routine
+def register_module_forward_hook(hook: Any, *, with_kwargs: Any = False, always_call: Any = False) -> Removable:
+    """Call `hook(module, args, output)` after the `forward` of every module."""
+    return _shared().after.add(after_forward(hook, with_kwargs, always_call))
+
+
+@Routine
+def register_module_full_backward_pre_hook(hook: Any) -> Removable:
+    """Call `hook(module, grad_output)` before the backward of every module."""
+    return _shared().backward.before.add(hook)
+
+
+@Routine
+def register_module_full_backward_hook(hook: Any) -> Removable:
+    """Call `hook(module, grad_input, grad_output)` in the backward of every module."""
+    hooks = _shared().backward
+    hooks.choose(True, _GLOBAL)
+    return hooks.after.add(hook)
+
+
+@Routine
+def register_module_backward_hook(hook: Any) -> Removable:
+    """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made the output of a module."""
+    hooks = _shared().backward
+    hooks.choose(False, _GLOBAL)
+    return hooks.of_node.add(hook)
+
+
+def after_failure(hooks: Iterable[Callable[..., Any]], ran: Sequence[Any], module: Any, call: tuple[Any, ...]) -> None:
+    """Run the hooks that are always called and have not run; `call` has the arguments of a call that raised an error."""
+    for hook in hooks:
+        if getattr(hook, "always", False) and hook not in ran:
+            try:
+                hook(module, *call)
+            except ProgramError as error:
+                warnings.emit(
+                    "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in "
+                    f"forward: {error.message}"
+                )
 
 
 _DEPRECATED = "is deprecated and will be removed in future versions. This hook will be missing some {}."

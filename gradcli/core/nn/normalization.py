@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph.write_checks import check_captured
@@ -112,6 +113,41 @@ class BatchNorm3d(BatchNorm1d, place="batchnorm"):
     """Batch normalisation of volumes."""
 
     DIMENSIONS = (5,)
+
+
+class SyncBatchNorm(BatchNorm1d, place="batchnorm"):
+    """Batch normalisation over the batches of all processes: there is one process."""
+
+    INIT_NAME = FORWARD_NAME = "SyncBatchNorm"
+    ARGUMENTS = {
+        name: BatchNorm1d.ARGUMENTS.get(name)
+        for name in (*("num_features", "eps", "momentum", "affine", "track_running_stats", "process_group"), *("device", "dtype", "bias"))
+    }
+    process_group: Any
+
+    def check_dimensions(self, input: Any) -> None:
+        if type(input) is not Tensor:
+            raise no_attribute(input, "dim")
+        if input.array.ndim < 2:
+            raise shape_error(f"expected at least 2D input (got {input.array.ndim}D input)", "ValueError")
+        if not input.array.shape[1]:
+            raise shape_error("SyncBatchNorm number of input channels should be non-zero", "ValueError")
+
+
+def _convert_sync_batchnorm(module: Any, process_group: Any = None) -> Any:
+    """The module with a SyncBatchNorm of the same tensors in the place of each batch normalisation."""
+    made = module
+    if isinstance(module, BatchNorm1d) and not isinstance(module, InstanceNorm1d):
+        settings = (module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
+        made = SyncBatchNorm(*settings, bias=module.own_parameters["bias"] is not None)
+        made.own_parameters, made.own_buffers = dict(module.own_parameters), dict(module.own_buffers)
+        made.training = module.training
+    for name, child in module.distinct_children():
+        made.children_by_name[name] = _convert_sync_batchnorm(child, process_group)
+    return made
+
+
+SyncBatchNorm.SCRIPT_STATIC = {"convert_sync_batchnorm": Routine(_convert_sync_batchnorm, "SyncBatchNorm.convert_sync_batchnorm")}
 
 
 class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):

@@ -47,7 +47,7 @@ def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
     return as_parameter(data, bool(requires_grad))
 
 
-Parameter = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)
+Parameter = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: isinstance(value, Tensor) and value.is_parameter)
 
 
 def _buffer(data: Any = None, *, persistent: Any = True) -> Tensor:
@@ -59,7 +59,7 @@ def _buffer(data: Any = None, *, persistent: Any = True) -> Tensor:
 
 def is_buffer(value: object) -> bool:
     """Whether a value is a tensor that a module registers as a buffer when it is assigned."""
-    return type(value) is Tensor and bool(value.property_of("buffer"))
+    return isinstance(value, Tensor) and bool(value.property_of("buffer"))
 
 
 Buffer = ScriptType("Buffer", "torch.nn.parameter", _buffer, is_buffer)

@@ -23,6 +23,7 @@ class AdaptiveAvgPool(Pool):
     """The mean of each window; the output's size says how many windows there are."""
 
     INIT_NAME = "_AdaptiveAvgPoolNd"
+    BY_KEYWORD = False
     ARGUMENTS = {"output_size": REQUIRED}
     SHOWN = "output_size"
 
@@ -65,7 +66,13 @@ class MaxPool(WindowPool):
     SHOWN = "kernel_size stride padding dilation ceil_mode"
 
 
-class RowAvgPool(WindowPool):
+class AvgPool(WindowPool):
+    """The mean of each window."""
+
+    BY_KEYWORD = False
+
+
+class RowAvgPool(AvgPool):
     """The mean of each window of 1D data; sizes are tuples of one element."""
 
     def keep(self, given: dict[str, Any]) -> None:
@@ -117,7 +124,7 @@ CLASSES = ClassTable(
     row(MaxPool, {"MaxPool1d": "F.max_pool1d", "MaxPool2d": "F.max_pool2d", "MaxPool3d": "F.max_pool3d"}),
     row(RowAvgPool, {"AvgPool1d": "F.avg_pool1d"}, ARGUMENTS=_AVERAGE, SHOWN="kernel_size stride padding"),
     row(
-        WindowPool,
+        AvgPool,
         {"AvgPool2d": "F.avg_pool2d", "AvgPool3d": "F.avg_pool3d"},
         ARGUMENTS={**_AVERAGE, "divisor_override": None},
         SHOWN="kernel_size stride padding",

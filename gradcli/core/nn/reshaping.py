@@ -6,7 +6,10 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
 
@@ -29,6 +32,11 @@ class Unflattening(Reshaping):
                 kind = language.type_name(n)
                 raise shape_error(f"unflattened_size must be tuple of ints, but found element of type {kind} at pos {at}", "TypeError")
         super().keep(given)
+
+    def forward(self, input: Any) -> Any:
+        if type(input) is not Tensor:
+            raise no_attribute(input, "unflatten")
+        return catalog.method("unflatten").method(input, tuple(self.settings().values()), {})
 
 
 class Upsample(FunctionModule, place="upsampling"):

@@ -63,6 +63,7 @@ class Adam(Optimizer, place="adam"):
                 raise ProgramError("ValueError", f"betas[{i}] {_NOT_AT_ONCE}")
             if type(beta) is Tensor and beta.array.size != 1:
                 raise ProgramError("ValueError", f"Tensor betas[{i}] must be 1-element")
+        given["betas"] = tuple(betas)
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         super().begin(group, param, state)

@@ -8,6 +8,7 @@ from itertools import chain
 from operator import is_
 from typing import Any, Protocol
 
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -51,13 +52,15 @@ class Known:
 
     def holds(self) -> bool:
         """Whether module, submodules, parameters, settings and hooks are the same objects as they were."""
-        return all(map(is_, chain.from_iterable(self._views), self._found))
+        return state.module_hooks is None and all(map(is_, chain.from_iterable(self._views), self._found))
 
 
 def known(module: Any) -> Known | None:
     """What a call of a module depends on; None where it can have no plan: one that draws random numbers, has hooks or buffers."""
     parameters: dict[int, Tensor] = {}
     views: list[Iterable[object]] = []
+    if state.module_hooks is not None:
+        return None
     try:
         structure = tuple(_parts(module, parameters, views))
     except _UnknownError:

@@ -91,6 +91,7 @@ class State:
         "dual",
         "numpy",
         "hooks",
+        "module_hooks",
     )
 
     def __init__(self) -> None:
@@ -135,6 +136,8 @@ class State:
         self.dual: ForwardLevel | None = None
         #: what numpy's functions keep for the session, once a program has named them
         self.numpy: Any = None
+        #: the hooks of all modules; None until the first is registered
+        self.module_hooks: Any = None
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots. Each request of a batch does this twice, so there is no loop."""
@@ -162,6 +165,7 @@ class State:
             self.dual,
             self.numpy,
             self.hooks,
+            self.module_hooks,
         ) = values
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:

@@ -46,6 +46,7 @@ MODULES: tuple[str, ...] = (
     "nn.utils.parametrize",
     "nn.utils.prune",
     "nn.utils.rnn",
+    "nn.utils.fusion",
     "nn.utils.stateless",
     "optim",
     "optim.lr_scheduler",
@@ -74,6 +75,7 @@ _HAS_TORCH_FUNCTION = [f"{place}.has_torch_function" for place in ("autograd", "
 _HAS_TORCH_FUNCTION += [f"{_HAS_TORCH_FUNCTION[1]}_{end}" for end in ("unary", "variadic")]
 _HAS_TORCH_FUNCTION.append("overrides.has_torch_function")
 _HANDLE_TORCH_FUNCTION = [f"{place}.handle_torch_function" for place in ("autograd", "nn.functional", "overrides")]
+_FORKED = "gradcli.core.vocabulary.forked_random"
 _MIXED = "gradcli.core.vocabulary.mixed_precision"
 _TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
 _FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
@@ -169,6 +171,9 @@ PLACES: dict[str, tuple[str, str]] = {
     "initial_seed": (_SEEDS, "INITIAL_SEED"),
     "get_rng_state": (_SEEDS, "GET_RNG_STATE"),
     "set_rng_state": (_SEEDS, "SET_RNG_STATE"),
+    "random.fork_rng": (_FORKED, "FORK_RNG"),
+    "random.seed": (_SEEDS, "SEED"),
+    "random.default_generator": (_SEEDS, "DEFAULT_GENERATOR"),
     "random.manual_seed": (_SEEDS, "MANUAL_SEED"),
     "random.initial_seed": (_SEEDS, "INITIAL_SEED"),
     "random.get_rng_state": (_SEEDS, "GET_RNG_STATE"),
@@ -204,6 +209,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
     "nn.init._calculate_fan_in_and_fan_out": ("gradcli.core.nn.init", "_FANS"),
+    "nn.utils.stateless.functional_call": ("gradcli.core.nn.functional_call", "_STATELESS"),
     "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.recurrent.packing", "PACKED_SEQUENCE"),
     "device": (_TORCH_TYPES, "DEVICE"),
     "finfo": (_TORCH_TYPES, "FINFO"),
@@ -230,10 +236,10 @@ MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in
 # classes and functions of nn, optim, distributions and utils.data stand under their own names
 PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
 MODULES += ("distributions.kl",)
-PLACES["nn.utils.stateless.functional_call"] = PLACES["func.functional_call"]
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
 _SECOND_NAMES = {"optim.lr_scheduler._LRScheduler": "optim.lr_scheduler.LRScheduler"}
+_SECOND_NAMES |= {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
 for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
     _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
     _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name
@@ -244,7 +250,7 @@ _SINGLE = {
     **dict.fromkeys(("flatten", "fold", "instancenorm", "linear", "loss", "module", "normalization", "padding"), "nn.modules"),
     **dict.fromkeys(("pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling"), "nn.modules"),
     **dict.fromkeys(("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "nadam", "optimizer"), "optim"),
-    **dict.fromkeys(("radam", "rmsprop", "rprop", "sgd", "_adafactor", "_muon"), "optim"),
+    **dict.fromkeys(("radam", "rmsprop", "rprop", "sgd", "sparse_adam", "_adafactor", "_muon"), "optim"),
     "data_parallel": "nn.parallel",
 }
 _USUAL = {"nn.modules": "nn"} | {f"{above}.{name}": above.partition(".")[0] for name, above in _SINGLE.items()}

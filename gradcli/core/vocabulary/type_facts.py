@@ -11,7 +11,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
-from gradcli.core.nn.module import kind_of
+from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.tensor import Tensor

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.lang.classes.hosts import HostedObject
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.attribute_table import AttributeTable
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.value_classes import MISSING
 
@@ -20,6 +21,9 @@ class DataObject(HostedObject):
 
     def native(self, name: str) -> Value:
         return MISSING if name in _NOT_OF_BASES.get(self.MADE.__name__, ()) else super().native(name)
+
+    def attributes(self) -> Value:
+        return AttributeTable(self.fields) if self.MADE.__name__ in _NOT_OF_BASES else MISSING
 
 
 @cache

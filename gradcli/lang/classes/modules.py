@@ -11,12 +11,37 @@ from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.nn.module import Module
 from gradcli.core.random import generator
+from gradcli.errors import ProgramError
 from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.attribute_table import AttributeTable
 from gradcli.lang.values.representation import text_from
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run, special
 from gradcli.lang.values.user_classes import bind
 from gradcli.lang.values.value_classes import MISSING
+
+_TAKING_OUT = ("pop", "popitem", "clear", "__delitem__")
+
+
+class ModuleAttributes(AttributeTable):
+    """`__dict__` of a module: what it was when asked for, with the tables of PyTorch's base class."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: ModuleObject) -> None:
+        super().__init__(owner.base_attributes() | owner.fields)
+        self.owner = owner
+
+    def __setitem__(self, key: Value, value: Value) -> None:
+        if type(key) is str and key in self.owner.base_attributes():
+            raise ProgramError("NotImplementedError", f"assigning to {key!r} in the __dict__ of a module is not part of gradcli")
+        super().__setitem__(key, value)
+        self.owner.fields[key] = value
+
+    SCRIPT_METHODS = {
+        **{name: method for name, method in AttributeTable.SCRIPT_METHODS.items() if name not in _TAKING_OUT},
+        "__setitem__": Routine(__setitem__),
+    }
 
 
 class ModuleObject(HostedObject, Module):  # type: ignore[override]
@@ -62,6 +87,11 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
 
     def names(self) -> Iterable[str]:
         return (*super().names(), *[name for table in self._tables() for name in table])
+
+    def attributes(self) -> Value:
+        if self.MADE is not Module:
+            return MISSING
+        return ModuleAttributes(self) if self._tables() else AttributeTable(self.fields)
 
     def remove(self, name: str) -> bool:
         return self.forget(name)

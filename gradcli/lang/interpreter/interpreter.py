@@ -28,7 +28,7 @@ from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import collect, iterate
-from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.representation import qualified_name, repr_text, str_text
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.source import Span
 
@@ -83,6 +83,7 @@ def _provide_language() -> None:
     blocks.keep_freed_memory()
     signature.language.type_name = type_name
     signature.language.type_repr = type_repr
+    signature.language.qualified_name = qualified_name
     signature.language.as_dtype = _as_dtype
     signature.language.as_array = _as_array
     signature.language.as_number = _as_number

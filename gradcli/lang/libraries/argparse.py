@@ -20,6 +20,9 @@ from gradcli.lang.values.user_classes import NativeMethod, UserObject
 
 
 def _fill(one: Value, **given: Value) -> None:
+    for name in given:
+        if name.startswith("__") and name.endswith("__"):
+            raise ProgramError("AttributeError", f"names such as {name} cannot be assigned in gradcli's language")
     one.fields.update(given)
 
 

@@ -115,7 +115,7 @@ class _Copies:
         if tensor.is_parameter:
             made.meta = {"parameter": True}
         made.requires_grad = tensor.requires_grad
-        if tensor.grad is not None:
+        if tensor.grad is not None and not tensor.is_parameter:  # PyTorch copies a parameter without it
             made.grad = self.of(tensor.grad)
         return made
 

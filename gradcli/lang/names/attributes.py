@@ -45,7 +45,7 @@ Method = Callable[..., Value]
 _OPEN = frozenset(
     (
         *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
-        *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"),
+        *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set", "_metadata"),
     )
 )
 _NAMED = {"__name__": attrgetter("name")}
@@ -182,9 +182,7 @@ def find_attribute(value: Value, name: str) -> Value:
     """`value.name`, or MISSING."""
     kind = type(value)
     if kind is Namespace:
-        if not name.startswith("_"):
-            return value.get(name)
-        return value.path if name == "__name__" else value.members.get(name, MISSING)
+        return value.path if name == "__name__" else value.get(name)
     if kind in class_attributes.READERS or isinstance(value, Instance):
         return class_attributes.read(value, name)
     getters = GETTERS.get(kind)
@@ -208,6 +206,8 @@ def find_attribute(value: Value, name: str) -> Value:
     method = None if name.startswith("_") and name not in _OPEN else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
+    if name == "__class__" and hasattr(kind, "BASE_OF"):
+        return types.type_of(value)
     if kind is Tensor:
         return subscripts.column(value, name)
     if kind is ProgramError and name == "value" and value.type_name == "StopIteration":

@@ -349,10 +349,11 @@ def _super(*args: Value) -> Value:
     return class_attributes.make_super(*args)
 
 
-def _vars(value: Value = MISSING, /) -> dict[str, Value]:
+def _vars(value: Value = MISSING, /) -> Value:
     if not isinstance(value, Instance):
         raise ProgramError("TypeError", "vars() argument must have __dict__ attribute")
-    return dict(value.fields)
+    found = attributes.find_attribute(value, "__dict__")
+    return dict(value.fields) if found is MISSING else found
 
 
 def _dir(value: Value = MISSING, /) -> list[str]:

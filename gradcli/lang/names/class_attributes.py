@@ -61,6 +61,13 @@ _OF_EVERY: dict[str, Callable[..., Value]] = {
 }
 
 
+#: what Python itself keeps with every instance
+_OF_PYTHON: dict[str, Callable[[Instance], Value]] = {
+    "__class__": lambda instance: instance.cls,
+    "__dict__": lambda instance: instance.attributes(),
+}
+
+
 def _of_every(instance: Instance, name: str) -> Value:
     """A method that every instance has, bound; MISSING if there is none of this name."""
     function = _OF_EVERY.get(name)
@@ -92,7 +99,7 @@ def _native(instance: Instance, name: str) -> Value:
 
 def _of_instance(instance: Instance, name: str) -> Value:
     if name.startswith("__") and name.endswith("__") and name not in CLASS_NAMES and name not in instance.NATIVE:
-        return MISSING
+        return _OF_PYTHON[name](instance) if name in _OF_PYTHON else MISSING
     found = read_instance(instance, name)
     return _of_every(instance, name) if found is MISSING else found
 
@@ -104,6 +111,10 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return cls.qualified
     if name == "__module__":
         return "__main__"
+    if name == "__mro__":
+        return cls.mro if cls.mro[-1] is types.OBJECT else (*cls.mro, types.OBJECT)
+    if name == "__bases__":
+        return tuple(cls.bases)
     found = cls.find(name)
     if found is not MISSING:
         return bind(found, None, cls)

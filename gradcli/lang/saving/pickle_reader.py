@@ -289,6 +289,7 @@ class Reader:
         target = self._stack[-1]
         _expect(type(target) is OrderedDict and type(given) is dict and list(given) == ["_metadata"], "the state of an object")
         target.__class__ = SavedState  # the memo may have it, too
+        target.metadata = given["_metadata"]
 
     def _persistent(self, _: None) -> None:
         """A storage, by its type, key, place and number of elements."""

@@ -151,14 +151,39 @@ def _is_python(value: Value) -> bool:
     return isinstance(value, (Routine, PythonFunction)) or (isinstance(value, Function) and bool(value.python_name))
 
 
+#: functions of torch.nn.functional that have another `__name__`
+_NAMES_IN_C = {"logsigmoid": "log_sigmoid", "threshold": "_threshold"}
+
+
 def function_name(value: Value) -> str:
     """The `__name__` of a function: those of C++ in namespaces such as torch.linalg have the namespace in front."""
     namespace: str = getattr(value, "namespace", "torch")
     name: str = value.name.rpartition(".")[2]
+    if namespace == "torch.nn.functional":
+        name = _NAMES_IN_C.get(name, name)
     if not isinstance(value, Function) or _is_python(value) or namespace in ("torch", "torch.nn.functional", "torch._C._nn"):
         return name
     start = f"{namespace.removeprefix('torch.')}_"
     return f"{start}{name.removeprefix(start)}"
+
+
+def qualified_name(value: Value) -> str | None:
+    """Module and qualified name of a function or class, as `torch.typename` gives them; None for other values."""
+    if type(value) is BoundUserMethod:
+        value = value.function
+    if type(value) is UserFunction:
+        return f"__main__.{value.code.qualified}"
+    if type(value) is UserClass:
+        return f"__main__.{value.qualified}"
+    if not isinstance(value, (Function, PythonFunction)):
+        return None
+    namespace = getattr(value, "namespace", "torch")
+    if _is_python(value):
+        return f"{'torch.functional' if namespace == 'torch' else namespace}.{value.name}"
+    if namespace == "torch" or (namespace == "torch.nn.functional" and value.name in TORCH_FUNCTIONS):
+        return f"torch._VariableFunctionsClass.{value.name}"
+    place = "nn" if namespace in ("torch.nn.functional", "torch._C._nn") else namespace.removeprefix("torch.")
+    return f"torch._C._{place}.{function_name(value)}"
 
 
 def _repr_torch_function(value: Value) -> str:

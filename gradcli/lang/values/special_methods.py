@@ -111,6 +111,10 @@ class Instance(Special):
         """The names of the attributes of the instance itself and of the native base."""
         return (*self.fields, *self.NATIVE)
 
+    def attributes(self) -> Value:
+        """`__dict__`; MISSING where what the native base keeps is not all known."""
+        return MISSING
+
     def remove(self, name: str) -> bool:
         """Delete an attribute of the instance itself; False if there is none."""
         return self.fields.pop(name, MISSING) is not MISSING

@@ -46,7 +46,7 @@ _PATHS: dict[type, str] = {
 }
 
 #: types written in C that say their module in messages; by the name that `path_of` gives
-_OF_C = {
+OF_C = {
     "deque": "collections.deque",
     "OrderedDict": "collections.OrderedDict",
     "defaultdict": "collections.defaultdict",
@@ -86,7 +86,7 @@ def type_name(value: Value) -> str:
     path = path_of(value)
     whole = path.startswith(("torch.return_types.", "torch._C.", "itertools."))
     whole = whole or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
-    return path if whole else _OF_C.get(path) or path.rpartition(".")[2]
+    return path if whole else OF_C.get(path) or path.rpartition(".")[2]
 
 
 def type_repr(value: Value) -> str:
@@ -94,4 +94,4 @@ def type_repr(value: Value) -> str:
     declared = getattr(type(value), "SCRIPT_TYPE", None)
     if declared is not None:
         return repr(declared)
-    return f"<class '{value.kind if type(value) is ProgramError else path_of(value)}'>"
+    return f"<class '{value.kind if type(value) is ProgramError else OF_C.get(path := path_of(value), path)}'>"

@@ -21,7 +21,7 @@ from gradcli.lang.values import subscripts
 from gradcli.lang.values.object_operations import OPS, index_of, item_of, real_number, stepping, to_number
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
-from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.type_names import OF_C, path_of, type_name
 from gradcli.lang.values.user_classes import ClassMethod, Property, StaticMethod, UserClass
 from gradcli.lang.values.value_classes import ExceptionType, NumpyValue, TypeValue
 
@@ -300,11 +300,11 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
         return exception_type(value.type_name)
     declared = getattr(kind, "SCRIPT_TYPE", None)
     if declared is not None:
-        return declared  # type: ignore[no-any-return]
+        return getattr(value, "OWN_TYPE", declared)  # type: ignore[no-any-return]
     path = path_of(value)
     made = _by_path.get(path)
     if made is None:
-        made = _by_path[path] = TypeValue(path, lambda other: path_of(other) == path)
+        made = _by_path[path] = TypeValue(OF_C.get(path, path), lambda other: path_of(other) == path)
     return made
 
 

@@ -111,6 +111,11 @@ class UserObject(Instance):
 
     __slots__ = ("__weakref__", "cls", "fields")
 
+    def attributes(self) -> Value:
+        from gradcli.lang.values.attribute_table import AttributeTable
+
+        return AttributeTable(self.fields) if self.cls.find("__slots__") is MISSING else MISSING
+
 
 class CallableObject(UserObject):
     """An instance of a class with `__call__`: what takes functions, such as hooks, takes it too."""

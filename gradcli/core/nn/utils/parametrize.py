@@ -217,6 +217,12 @@ def is_parametrized(module: Any, tensor_name: Any = None) -> bool:
 
 
 @Routine
+def type_before_parametrizations(module: Any) -> Any:
+    """The type of a module without its parametrizations."""
+    return module.cls if hasattr(module, "cls") else type(module).SCRIPT_TYPE
+
+
+@Routine
 def register_parametrization(module: Any, tensor_name: Any, parametrization: Any, *, unsafe: Any = False) -> Any:
     """Let `parametrization(original)` compute a parameter or buffer of a module from now on. ValueError if there is none of the name."""
     parametrization.train(module.training)

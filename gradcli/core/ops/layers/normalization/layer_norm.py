@@ -127,6 +127,7 @@ def layer_norm(
 
     Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
     """
+    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
     shape = input.array.shape
     if not normalized_shape:
         raise shape_error(
@@ -141,7 +142,6 @@ def layer_norm(
     if shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
-    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
     require_floating("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 
