@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import generator
@@ -80,6 +80,30 @@ def _initial_seed() -> int:
     return generator.default.initial_seed()
 
 
+class ForkedNumbers(Scripted):
+    """`torch.random.fork_rng()`: after the block the generator has the state that it had before."""
+
+    __slots__ = ("enabled", "found")
+
+    SCRIPT_NAME = "_GeneratorContextManager"
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def enter(self) -> None:
+        """Keep the state."""
+        self.found = generator.default.get_state()
+
+    def exit(self) -> None:
+        """Restore it."""
+        if self.enabled:
+            generator.default.set_state(self.found)
+
+
+def _fork_rng(devices: Any = None, enabled: Any = True) -> ForkedNumbers:
+    return ForkedNumbers(bool(enabled))
+
+
 def _make_generator(device: Any = "cpu") -> Generator:
     check_device(device)
     return Generator()
@@ -90,6 +114,7 @@ SEED = Routine(_seed, "seed")
 INITIAL_SEED = Routine(_initial_seed, "initial_seed")
 GET_RNG_STATE = Routine(_get_rng_state, "get_rng_state")
 SET_RNG_STATE = Routine(_set_rng_state, "set_rng_state")
+FORK_RNG = Routine(_fork_rng, "fork_rng")
 GENERATOR = ScriptType("Generator", "torch._C", _make_generator, lambda v: type(v) is Generator)
 DEFAULT_GENERATOR = generator.default
 

@@ -91,6 +91,10 @@ def _native(instance: Instance, name: str) -> Value:
 
 
 def _of_instance(instance: Instance, name: str) -> Value:
+    if name == "__class__":
+        return instance.cls
+    if name == "__module__":
+        return "__main__"
     if name.startswith("__") and name.endswith("__") and name not in CLASS_NAMES and name not in instance.NATIVE:
         return MISSING
     found = read_instance(instance, name)
@@ -104,6 +108,8 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return cls.qualified
     if name == "__module__":
         return "__main__"
+    if name in ("__mro__", "__bases__"):
+        return cls.mro if name == "__mro__" else cls.bases
     found = cls.find(name)
     if found is not MISSING:
         return bind(found, None, cls)
