@@ -33,8 +33,8 @@ class Routine:
         self.required = code.co_argcount - len(function.__defaults__ or ())
         self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.variadic = bool(code.co_flags & 0x04)
-        #: a call without keywords that has no more arguments than these needs no check: no call where a keyword is required, as Python's own
-        #: error would name the function of the core
+        #: a call without keywords and with no more arguments than these needs no check. Where a keyword is required, Python's own error
+        #: would name the function of the core.
         self.most = sys.maxsize if self.variadic else len(self.positional)
         if any(name not in (function.__kwdefaults__ or {}) for name in self.keyword_only):
             self.most = -1

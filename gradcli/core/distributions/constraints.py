@@ -13,6 +13,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
+from gradcli.errors import ProgramError
 
 #: says of each event in an array whether it is allowed
 Check = Callable[[Array], Any]
@@ -135,6 +136,8 @@ def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
 
     def valid(x: Array) -> Any:
         found = np.asarray(base.valid(x))
+        if found.ndim < count:
+            raise ProgramError("ValueError", f"Expected value.dim() >= {base.event_dim + count} but got {x.ndim}")
         return found.reshape(*found.shape[: found.ndim - count], -1).all(-1) if count else found
 
     return Constraint(f"IndependentConstraint({base!r}, {count})", valid, base.event_dim + count, base.is_discrete)

@@ -9,8 +9,9 @@ import numpy as np
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.distributions import constraints
-from gradcli.core.distributions.distribution import Distribution
+from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.functions import cast, expand, f, f_special, nan_where, precision
+from gradcli.core.distributions.positive import Chi2
 from gradcli.core.distributions.sampling import filled, standard_gamma
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
@@ -19,7 +20,7 @@ from gradcli.core.tensor.tensor import Tensor
 _LOCATION = {"loc": constraints.real, "scale": constraints.positive}
 
 
-class Normal(Distribution):
+class Normal(ExponentialFamily):
     """The normal distribution."""
 
     PARAMETERS = _LOCATION
@@ -148,6 +149,10 @@ class StudentT(Distribution):
     SUPPORT = constraints.real
     has_rsample = True
     mode = property(lambda self: self.loc)
+
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        Chi2(self.df)  # it checks the parameter, too, and first
 
     @property
     def mean(self) -> Tensor:

@@ -9,6 +9,8 @@ from typing import Any
 from gradcli.core.distributions.continuous import Laplace, Normal, Uniform
 from gradcli.core.distributions.discrete import Bernoulli, Binomial, ContinuousBernoulli
 from gradcli.core.distributions.functions import f, f_special, nan_where
+from gradcli.core.distributions.matrix_divergence import low_rank_normal, normal_low_rank
+from gradcli.core.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from gradcli.core.distributions.positive import Beta, Exponential, Gamma, Poisson
 from gradcli.core.distributions.transformed_families import Gumbel, Pareto
 from gradcli.core.tensor.tensor import Tensor
@@ -226,6 +228,8 @@ FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {
     (Normal, Gumbel): _normal_gumbel,
     (Normal, Laplace): _normal_laplace,
     **{(Pareto, q): _infinite("scale") for q in (Beta, ContinuousBernoulli, Uniform)},
+    (LowRankMultivariateNormal, MultivariateNormal): low_rank_normal,
+    (MultivariateNormal, LowRankMultivariateNormal): normal_low_rank,
     (Pareto, Exponential): _pareto_exponential,
     (Pareto, Gamma): _pareto_gamma,
     (Pareto, Normal): _pareto_normal,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.distributions import constraints
-from gradcli.core.distributions.distribution import Distribution
+from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.functions import (
     between_0_and_1,
     cast,
@@ -48,7 +48,7 @@ class Odds(Distribution, hidden=True):
         return Size(self.given.shape)
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """A single event."""
 
     SUPPORT = constraints.boolean
@@ -174,7 +174,7 @@ class NegativeBinomial(Trials):
         return free - f.where(n + value == 0.0, 0.0, norm)
 
 
-class ContinuousBernoulli(Odds):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """Numbers from 0 to 1 with a density of the form of Bernoulli's (Loaiza-Ganem and Cunningham 2019).
 
     Near probabilities of one half, within `lims`, Taylor's series take the place of quotients.
@@ -189,6 +189,8 @@ class ContinuousBernoulli(Odds):
     def keep(self, given: dict[str, Any]) -> None:
         self.lims = given.pop("lims")
         super().keep(given)
+        if self.explicit and "probs" in vars(self) and not constraints.unit_interval.valid(self.probs.array).all():
+            raise ProgramError("ValueError", "The parameter probs has invalid values")
 
     def validate(self) -> None:
         super().validate()
@@ -287,20 +289,15 @@ class Categorical(Odds):
         return f.arange(self.count)
 
 
-class OneHotCategorical(Distribution):
-    """One of several events, as a vector that is 1 for the event and 0 elsewhere."""
+class OfCategorical(Distribution, hidden=True):
+    """Distributions of vectors that are made of those of an index, by the same parameters."""
 
     PARAMETERS = Categorical.PARAMETERS
     EXCLUSIVE = ("probs", "logits")
-    SUPPORT = constraints.one_hot
-    has_enumerate_support = True
     index: Categorical
     probs = property(lambda self: self.index.probs)
     logits = property(lambda self: self.index.logits)
     param_shape = property(lambda self: self.index.param_shape)
-    mean = property(lambda self: self.probs)
-    mode = property(lambda self: cast(f_nn("one_hot", self.index.mode, self.index.count), self.probs.dtype))
-    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def keep(self, given: dict[str, Any]) -> None:
         self.index = Categorical(*(given[name] for name in self.EXCLUSIVE))
@@ -308,6 +305,16 @@ class OneHotCategorical(Distribution):
 
     def expanded(self, source: Any) -> None:
         self.index = source.index.expand(self.batch_shape)
+
+
+class OneHotCategorical(OfCategorical):
+    """One of several events, as a vector that is 1 for the event and 0 elsewhere."""
+
+    SUPPORT = constraints.one_hot
+    has_enumerate_support = True
+    mean = property(lambda self: self.probs)
+    mode = property(lambda self: cast(f_nn("one_hot", self.index.mode, self.index.count), self.probs.dtype))
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def draw(self, sample_shape: Any) -> Tensor:
         with recording(False):
@@ -333,15 +340,13 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - f.detach(self.probs))
 
 
-class Multinomial(OneHotCategorical):
+class Multinomial(OfCategorical):
     """How often each of several events happens in `total_count` trials."""
 
     FIELDS = "total_count"
     ARGUMENTS = {"total_count": 1, "probs": None, "logits": None, "validate_args": None}
-    has_enumerate_support = False
     support = property(lambda self: constraints.multinomial(self.total_count))
     mean = property(lambda self: self.probs * self.total_count)
-    mode = Distribution.mode
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
     total_count: int
 
@@ -375,9 +380,6 @@ class Multinomial(OneHotCategorical):
         support = f.narrow(counts.enumerate_support(False), 0, 1, self.total_count)
         second = f.sum(f.exp(counts.log_prob(support)) * f.lgamma(support + 1), [0, -1])
         return first + second
-
-    def support_values(self) -> Tensor:
-        return Distribution.support_values(self)
 
 
 class LogitRelaxedBernoulli(Odds):
@@ -413,13 +415,13 @@ class LogitRelaxedBernoulli(Odds):
         return f.log(self.temperature) + apart - 2 * f.log1p(f.exp(apart))
 
 
-class ExpRelaxedCategorical(OneHotCategorical):
+class ExpRelaxedCategorical(OfCategorical):
     """The logarithm of a relaxed one-hot vector (Maddison et al. 2017)."""
 
     FIELDS = "temperature"
     ARGUMENTS = LogitRelaxedBernoulli.ARGUMENTS
     SUPPORT = constraints.real_vector
-    has_rsample, has_enumerate_support = True, False
+    has_rsample = True
     temperature: Tensor
 
     def keep(self, given: dict[str, Any]) -> None:

@@ -51,6 +51,8 @@ class Distribution(DeclaredArguments):
     batch_shape: Size
     event_shape: Size
     validates: bool
+    #: whether `validate_args` was given
+    explicit: bool
 
     def __init_subclass__(cls, hidden: bool = False) -> None:
         order = cls.ORDER.split() or list(cls.PARAMETERS)
@@ -67,7 +69,7 @@ class Distribution(DeclaredArguments):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
         validates = given.pop("validate_args")
-        self.validates = True if validates is None else bool(validates)
+        self.validates, self.explicit = validates is None or bool(validates), validates is not None
         if self.EXCLUSIVE and sum(given[name] is not None for name in self.EXCLUSIVE) != 1:
             raise ProgramError("ValueError", self.exclusive_error())
         self.keep(given)
@@ -250,7 +252,7 @@ def _described(value: Tensor) -> str:
 #: PyTorch's modules whose names are not the class's name in lower case with underscores
 _MODULES = {"StudentT": "studentT", "FisherSnedecor": "fishersnedecor", "LowRankMultivariateNormal": "lowrank_multivariate_normal"}
 _MODULES |= {"OneHotCategoricalStraightThrough": "one_hot_categorical", "LogitRelaxedBernoulli": "relaxed_bernoulli"}
-_MODULES |= {"LKJCholesky": "lkj_cholesky"}
+_MODULES |= {"LKJCholesky": "lkj_cholesky", "ExponentialFamily": "exp_family"}
 _MODULES |= {"RelaxedOneHotCategorical": "relaxed_categorical", "ExpRelaxedCategorical": "relaxed_categorical"}
 
 
@@ -262,3 +264,10 @@ def _module(name: str) -> str:
 Distribution.SCRIPT_ATTRIBUTES = {name: _getter(name) for name in _PROPERTIES.split()}
 Distribution.SCRIPT_METHODS = {name: Routine(vars(Distribution)[name], f"Distribution.{name}") for name in _METHODS.split()}
 script_type(Distribution, "torch.distributions.distribution").construct = None
+
+
+class ExponentialFamily(Distribution):
+    """What PyTorch calls an exponential family: two of one class have a divergence by their natural parameters."""
+
+
+ExponentialFamily.SCRIPT_TYPE.construct = None

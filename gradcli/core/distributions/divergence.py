@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
-from gradcli.core.distributions import cross_divergence
+from gradcli.core.distributions import cross_divergence, matrix_divergence
 from gradcli.core.distributions.continuous import Cauchy, Laplace, Normal, Uniform
 from gradcli.core.distributions.cross_divergence import EULER
 from gradcli.core.distributions.discrete import (
@@ -16,14 +16,13 @@ from gradcli.core.distributions.discrete import (
     Binomial,
     Categorical,
     ContinuousBernoulli,
-    ExpRelaxedCategorical,
     Geometric,
-    Multinomial,
     OneHotCategorical,
 )
+from gradcli.core.distributions.distribution import ExponentialFamily
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
 from gradcli.core.distributions.matrices import Wishart
-from gradcli.core.distributions.multivariate import MultivariateNormal, half_log_det, linear, squared_length
+from gradcli.core.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from gradcli.core.distributions.positive import Beta, Dirichlet, Exponential, Gamma, Poisson
 from gradcli.core.distributions.transformed import Independent, TransformedDistribution
 from gradcli.core.distributions.transformed_families import Gumbel, HalfNormal, Pareto
@@ -94,19 +93,6 @@ def _geometric(p: Any, q: Any) -> Tensor:
 def _laplace(p: Any, q: Any) -> Tensor:
     ratio, apart = p.scale / q.scale, f.abs(p.loc - q.loc)
     return -f.log(ratio) + apart / q.scale + ratio * f.exp(-apart / p.scale) - 1
-
-
-def _multivariate_normal(p: Any, q: Any) -> Tensor:
-    if p.event_shape != q.event_shape:
-        text = f"KL-divergence between two Multivariate Normals with{' ' * 26}different event shapes cannot be computed"
-        raise ProgramError("ValueError", text)
-    n = p.event_shape[0]
-    batch = tuple(f.broadcast_shapes(tuple(q.root.shape[:-2]), tuple(p.root.shape[:-2])))
-    ours, theirs = (f.broadcast_to(d.root, (*batch, n, n)) for d in (p, q))
-    solved = linear("solve_triangular", theirs, ours, upper=False)
-    trace = f.sum(f.reshape(f.pow(solved, 2), (*batch, -1)), -1)
-    length = squared_length(q.root, q.loc - p.loc)
-    return half_log_det(q.root) - half_log_det(p.root) + 0.5 * (trace + length - n)
 
 
 def _normal(p: Any, q: Any) -> Tensor:
@@ -187,34 +173,27 @@ _FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
     HalfNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
     Independent: _independent,
     Laplace: _laplace,
-    MultivariateNormal: _multivariate_normal,
+    LowRankMultivariateNormal: matrix_divergence.low_rank,
+    MultivariateNormal: matrix_divergence.multivariate_normal,
     Normal: _normal,
     OneHotCategorical: lambda p, q: _categorical(p.index, q.index),
     Pareto: _pareto,
     Poisson: _poisson,
     TransformedDistribution: _transformed,
     Uniform: _uniform,
+    Wishart: matrix_divergence.wishart,
 }
-#: what PyTorch calls exponential families
-_EXPONENTIAL = (Bernoulli, Beta, ContinuousBernoulli, Dirichlet, Exponential, Gamma, Normal, Poisson, Wishart)
-
-
-def _bases(one: Any) -> tuple[type, ...]:
-    """The classes whose formulas hold for a distribution; some have a base class here that they do not have in PyTorch."""
-    return () if isinstance(one, (Multinomial, ExpRelaxedCategorical, Wishart)) else type(one).__mro__
 
 
 @Routine
 def kl_divergence(p: Any, q: Any) -> Tensor:
     """The divergence of `p` from `q`. NotImplementedError for two classes that there is no formula for."""
-    if isinstance(p, Wishart) and isinstance(q, Wishart):
-        raise ProgramError("NotImplementedError", "the divergence of two Wishart distributions is not part of gradcli")
-    for kind in _bases(p):
-        for other in _bases(q):
+    for kind in type(p).__mro__:
+        for other in type(q).__mro__:
             formula = _FORMULAS.get(kind) if kind is other else cross_divergence.FORMULAS.get((kind, other))
             if formula is not None:
                 return formula(p, q)
-    if isinstance(p, _EXPONENTIAL) and isinstance(q, _EXPONENTIAL):
+    if isinstance(p, ExponentialFamily) and isinstance(q, ExponentialFamily):
         spaces = " " * 28
         text = f"The cross KL-divergence between different exponential families cannot {spaces}be computed using Bregman divergences"
         raise ProgramError("NotImplementedError", text)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions import catalog
+from gradcli.core.ops.index.indexing import setitem
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -68,7 +69,11 @@ def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 def nan_where(condition: Tensor, x: Tensor, value: float = math.nan) -> Tensor:
     """The tensor with another value where the condition holds."""
-    return f.index_put(x, (condition,), f.tensor(value, dtype=x.dtype))
+    if x.dim():
+        return f.index_put(x, (condition,), f.tensor(value, dtype=x.dtype))
+    made: Tensor = f.clone(x)
+    setitem(made, condition, value)
+    return made
 
 
 def sum_last(x: Tensor, count: int) -> Tensor:

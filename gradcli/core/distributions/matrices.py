@@ -12,9 +12,9 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
-from gradcli.core.distributions.distribution import Distribution
+from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.functions import Number, expand, f, f_special, smallest, together
-from gradcli.core.distributions.multivariate import MATRICES, MultivariateNormal, linear, one_matrix
+from gradcli.core.distributions.multivariate import MATRICES, ByMatrix, linear, one_matrix
 from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes
@@ -30,7 +30,7 @@ def _diagonal(x: Tensor) -> Tensor:
     return f.diagonal(x, 0, -2, -1)
 
 
-class Wishart(MultivariateNormal):
+class Wishart(ByMatrix, ExponentialFamily):
     """The distribution of the sum of outer products of normal vectors, `df` of them if that is whole."""
 
     PARAMETERS = {
@@ -40,7 +40,7 @@ class Wishart(MultivariateNormal):
         "df": constraints.greater_than(0),
     }
     ARGUMENTS = {"df": REQUIRED, **dict.fromkeys(MATRICES), "validate_args": None}
-    DERIVED = MultivariateNormal.DERIVED | {
+    DERIVED = ByMatrix.DERIVED | {
         "precision_matrix": lambda self: self.matrix(f.cholesky_solve(f.eye(self.event_shape[-1], dtype=self.root.dtype), self.root)),
     }
     SUPPORT = constraints.positive_definite
@@ -66,12 +66,6 @@ class Wishart(MultivariateNormal):
             warnings.emit("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         self.shapes(batch, matrix.shape[-2:])
         self.given = (name, matrix)
-
-    def expanded(self, source: Any) -> None:
-        self.root = source.root
-
-    def matrix(self, made: Tensor) -> Tensor:
-        return expand(made, (*self.batch_shape, *self.event_shape))
 
     def _df(self) -> Tensor:
         return f.reshape(self.df, (*self.batch_shape, 1, 1))
@@ -133,6 +127,16 @@ class Wishart(MultivariateNormal):
         steps = f.arange(n, dtype=df.dtype) / 2
         derivative = f.sum(f_special("digamma", f.unsqueeze(df / 2, -1) - steps), -1)
         return (n + 1) * self._log_scale() + f.mvlgamma(df / 2, n) - (df - n - 1) / 2 * derivative + df * n / 2
+
+    def natural(self) -> tuple[Tensor, Tensor]:
+        """The natural parameters."""
+        return -self.precision_matrix / 2, (self.df - self.event_shape[-1] - 1) / 2
+
+    def log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of the norm by natural parameters."""
+        n = self.event_shape[-1]
+        count = y + (n + 1) / 2
+        return count * (-linear("slogdet", -2 * x)[1] + math.log(2) * n) + f.mvlgamma(count, n)
 
 
 def _with_items(x: Tensor, places: tuple[Tensor, ...], values: Tensor) -> Tensor:

@@ -59,7 +59,33 @@ def one_matrix(given: dict[str, Any], error: str) -> tuple[str, Any]:
     return held[0]
 
 
-class MultivariateNormal(Distribution):
+class ByMatrix(Distribution, hidden=True):
+    """Distributions by a covariance, the inverse of it, or its lower triangular root, which is `root`."""
+
+    DERIVED = {
+        "scale_tril": lambda self: self.matrix(self.root),
+        "covariance_matrix": lambda self: self.matrix(f.matmul(self.root, f.transpose(self.root, -2, -1))),
+        "precision_matrix": lambda self: self.matrix(f.cholesky_inverse(self.root)),
+    }
+    has_rsample = True
+    root: Tensor
+    given: tuple[str, Tensor]
+
+    def validate(self) -> None:
+        super().validate()
+        name, matrix = self.given
+        self.root = matrix if name == "scale_tril" else linear("cholesky", matrix) if name[0] == "c" else _of_precision(matrix)
+
+    def expanded(self, source: Any) -> None:
+        self.root = source.root
+
+    def matrix(self, made: Tensor) -> Tensor:
+        """A matrix repeated over the batch."""
+        n = self.event_shape[-1]
+        return expand(made, (*self.batch_shape, n, n))
+
+
+class MultivariateNormal(ByMatrix):
     """The normal distribution of vectors, by its covariance, the inverse of it, or its lower triangular root."""
 
     PARAMETERS = {
@@ -69,15 +95,8 @@ class MultivariateNormal(Distribution):
         "scale_tril": constraints.lower_cholesky,
     }
     ARGUMENTS = {"loc": REQUIRED, **dict.fromkeys(MATRICES), "validate_args": None}
-    DERIVED = {
-        "scale_tril": lambda self: self.matrix(self.root),
-        "covariance_matrix": lambda self: self.matrix(f.matmul(self.root, f.transpose(self.root, -2, -1))),
-        "precision_matrix": lambda self: self.matrix(f.cholesky_inverse(self.root)),
-    }
     SUPPORT = constraints.real_vector
-    has_rsample = True
     mean = mode = property(lambda self: self.loc)
-    root: Tensor
 
     def keep(self, given: dict[str, Any]) -> None:
         loc = given["loc"]
@@ -91,18 +110,6 @@ class MultivariateNormal(Distribution):
         vars(self).update({name: expand(matrix, (*batch, -1, -1)), "loc": expand(loc, (*batch, -1))})
         self.shapes(batch, self.loc.shape[-1:])
         self.given = (name, matrix)
-
-    def validate(self) -> None:
-        super().validate()
-        name, matrix = self.given
-        self.root = matrix if name == "scale_tril" else linear("cholesky", matrix) if name[0] == "c" else _of_precision(matrix)
-
-    def expanded(self, source: Any) -> None:
-        self.root = source.root
-
-    def matrix(self, made: Tensor) -> Tensor:
-        """A matrix repeated over the batch."""
-        return expand(made, (*self.batch_shape, *self.event_shape, *self.event_shape))
 
     @property
     def variance(self) -> Tensor:
@@ -179,14 +186,18 @@ class LowRankMultivariateNormal(Distribution):
         own = filled("randn", shape, self.loc.dtype)
         return self.loc + times(self.cov_factor, low) + f.sqrt(self.cov_diag) * own
 
-    def _log_det(self) -> Tensor:
+    def log_det(self) -> Tensor:
+        """The logarithm of the determinant of the covariance."""
         return 2 * half_log_det(self.root) + f.sum(f.log(self.cov_diag), -1)
 
+    def length(self, apart: Tensor) -> Tensor:
+        """The squared length of vectors by the inverse of the covariance."""
+        return f.sum(f.pow(apart, 2) / self.cov_diag, -1) - squared_length(self.root, times(self.scaled, apart))
+
     def log_prob(self, value: Any) -> Tensor:
-        apart = self.checked(value) - self.loc
-        length = f.sum(f.pow(apart, 2) / self.cov_diag, -1) - squared_length(self.root, times(self.scaled, apart))
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + length)
+        length = self.length(self.checked(value) - self.loc)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self.log_det() + length)
 
     def entropy(self) -> Tensor:
-        found = 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        found = 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.log_det())
         return expand(found, self.batch_shape) if self.batch_shape else found

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.distributions import constraints
-from gradcli.core.distributions.distribution import Distribution
+from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.functions import Number, cast, expand, f, f_nn, f_special, nan_where, smallest, together
 from gradcli.core.distributions.sampling import dirichlet, filled, standard_gamma
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The exponential distribution."""
 
     PARAMETERS = {"rate": constraints.positive}
@@ -38,7 +38,7 @@ class Exponential(Distribution):
         return 1.0 - f.log(self.rate)
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The gamma distribution."""
 
     PARAMETERS = {"concentration": constraints.positive, "rate": constraints.positive}
@@ -93,9 +93,17 @@ class FisherSnedecor(Distribution):
         d1, d2 = self.df1, nan_where(self.df2 <= 4, self.df2)
         return 2 * f.pow(d2, 2) * (d1 + d2 - 2) / (d1 * f.pow(d2 - 2, 2) * (d2 - 4))
 
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        self._gammas()  # these check the parameters, too, and first
+
+    def _gammas(self) -> list[Gamma]:
+        """The distributions of the two numbers."""
+        return [Gamma(d * 0.5, d) for d in (self.df1, self.df2)]
+
     def draw(self, sample_shape: Any) -> Tensor:
         tiny = smallest(self.df1.dtype)
-        one, two = (Gamma(d * 0.5, d).draw(sample_shape) for d in (self.df1, self.df2))
+        one, two = (gamma.draw(sample_shape) for gamma in self._gammas())
         return f.clamp(one / f.clamp(two, min=tiny), min=tiny)
 
     def log_prob(self, value: Any) -> Tensor:
@@ -105,7 +113,7 @@ class FisherSnedecor(Distribution):
         return norm + (a * f.log(ratio) + (a - 1) * f.log(value)) - (a + b) * f.log1p(ratio * value)
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution of probabilities."""
 
     PARAMETERS = {"concentration": constraints.independent(constraints.positive, 1)}
@@ -150,7 +158,7 @@ class Dirichlet(Distribution):
         return log_beta - (k - total) * f.digamma(total) - f.sum((a - 1.0) * f.digamma(a), -1)
 
 
-class Beta(Distribution):
+class Beta(ExponentialFamily):
     """The beta distribution, the first of two Dirichlet probabilities."""
 
     PARAMETERS = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -190,7 +198,7 @@ class Beta(Distribution):
         return self.both.entropy()
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """The Poisson distribution of counts."""
 
     PARAMETERS = {"rate": constraints.nonnegative}

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
@@ -16,6 +18,7 @@ from gradcli.core.distributions.transforms import (
     ComposeTransform,
     Transform,
 )
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -198,7 +201,11 @@ class MixtureSameFamily(Distribution):
     def support(self) -> Constraint:
         held = self.component_distribution.support
         # every component has the same support; bounds by component are compared with the value's own dimension for them
-        return Constraint(f"MixtureSameFamilyConstraint({held!r})", lambda x: held.valid(x[..., None]), held.event_dim, held.is_discrete)
+
+        def valid(x: Array) -> Any:
+            return held.valid(np.expand_dims(x, -1 - held.event_dim)).all(-1)
+
+        return Constraint(f"MixtureSameFamilyConstraint({held!r})", valid, held.event_dim, held.is_discrete)
 
     def _padded(self, x: Tensor) -> Tensor:
         return f.unsqueeze(x, -1 - len(self.event_shape))

@@ -270,16 +270,13 @@ class Kumaraswamy(Named):
         return (1 - f.reciprocal(zero)) + (1 - f.reciprocal(one)) * harmonic - f.log(one) - f.log(zero)
 
 
-class RelaxedBernoulli(OfBase):
-    """A relaxed event (Maddison et al. 2017)."""
+class Relaxed(OfBase, hidden=True):
+    """Relaxed forms of discrete distributions: another function of what their logits give."""
 
     FIELDS = "temperature"
-    PARAMETERS = LogitRelaxedBernoulli.PARAMETERS
-    ARGUMENTS = LogitRelaxedBernoulli.ARGUMENTS
-    SUPPORT = constraints.unit_interval
     has_rsample = True
-    BASE: type[Distribution] = LogitRelaxedBernoulli
-    TRANSFORM: type[Transform] = SigmoidTransform
+    BASE: type[Distribution]
+    TRANSFORM: type[Transform]
     temperature = property(lambda self: self.base_dist.temperature)
     probs = property(lambda self: self.base_dist.probs)
     logits = property(lambda self: self.base_dist.logits)
@@ -288,7 +285,17 @@ class RelaxedBernoulli(OfBase):
         return self.BASE(given["temperature"], given["probs"], given["logits"]), [self.TRANSFORM()]
 
 
-class RelaxedOneHotCategorical(RelaxedBernoulli):
+class RelaxedBernoulli(Relaxed):
+    """A relaxed event (Maddison et al. 2017)."""
+
+    PARAMETERS = LogitRelaxedBernoulli.PARAMETERS
+    ARGUMENTS = LogitRelaxedBernoulli.ARGUMENTS
+    SUPPORT = constraints.unit_interval
+    BASE = LogitRelaxedBernoulli
+    TRANSFORM = SigmoidTransform
+
+
+class RelaxedOneHotCategorical(Relaxed):
     """A relaxed one-hot vector (Maddison et al. 2017)."""
 
     PARAMETERS = ExpRelaxedCategorical.PARAMETERS

@@ -18,7 +18,7 @@ class ForkedRandom(Decorating, Scripted):
 
     __slots__ = ("devices", "enabled", "before", "__weakref__")
 
-    SCRIPT_NAME = "_GeneratorContextManager"
+    SCRIPT_NAME = "contextlib._GeneratorContextManager"
 
     def __init__(self, devices: Any, enabled: Any) -> None:
         self.devices = devices

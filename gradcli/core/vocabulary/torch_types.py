@@ -143,7 +143,30 @@ def _no_accelerator(check_available: bool = False) -> None:
     """The device of the accelerator: none is there."""
 
 
+def _empty_cache() -> None:
+    """Without effect: there is no memory of an accelerator."""
+
+
+def _allocated(device: Any = None) -> int:
+    return 0
+
+
+def _no_cuda(device: Any = None) -> None:
+    """What needs an accelerator."""
+    raise ProgramError("AssertionError", "Torch not compiled with CUDA enabled")
+
+
 NOT_AVAILABLE = Routine(_not_available, "is_available")
+IS_INITIALIZED = Routine(_not_available, "is_initialized")
+EMPTY_CACHE = Routine(_empty_cache, "empty_cache")
+MEMORY_ALLOCATED = Routine(_allocated, "memory_allocated")
+MAX_MEMORY_ALLOCATED = Routine(_allocated, "max_memory_allocated")
+MEMORY_RESERVED = Routine(_allocated, "memory_reserved")
+SYNCHRONIZE = Routine(_no_cuda, "synchronize")
+CURRENT_DEVICE = Routine(lambda: _no_cuda(), "current_device")
+GET_DEVICE_NAME = Routine(_no_cuda, "get_device_name")
+GET_DEVICE_PROPERTIES = Routine(_no_cuda, "get_device_properties")
+GET_DEVICE_CAPABILITY = Routine(_no_cuda, "get_device_capability")
 CURRENT_ACCELERATOR = Routine(_no_accelerator, "current_accelerator")
 DEVICE_COUNT = Routine(_device_count, "device_count")
 SEED_NOTHING = Routine(_seed_nothing, "manual_seed")

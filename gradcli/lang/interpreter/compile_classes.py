@@ -8,11 +8,11 @@ from gradcli.core.tensor.state import state
 from gradcli.lang.classes.creation import make_class
 from gradcli.lang.interpreter.compile_calls import arguments
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.compile_functions import enter, qualified_name
+from gradcli.lang.interpreter.compile_functions import doc_of, enter, qualified_name
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.scope import CLASS
-from gradcli.lang.syntax.nodes import Assign, ClassDef, Constant, Declaration, ExprStmt, Name
+from gradcli.lang.syntax.nodes import Assign, ClassDef, Declaration, Name
 from gradcli.lang.values import calls
 from gradcli.lang.values.value_classes import MISSING, UNBOUND
 
@@ -28,8 +28,7 @@ def class_def(node: ClassDef, context: Context) -> Run:
     cell = scope.slots[CLASS]
     qualified = qualified_name(node.name, scope)
     annotations = _annotations(node)
-    first = node.body[0]
-    doc = first.value.value if isinstance(first, ExprStmt) and isinstance(first.value, Constant) else None
+    doc = doc_of(node.body)
     decorators = [(context.expression(d), d) for d in node.decorators]
     put = store(node.name, context)
 
@@ -39,7 +38,7 @@ def class_def(node: ClassDef, context: Context) -> Run:
         own = make_frame(frame)
         body(own)
         fields = {name: own[slot] for name, slot in names if own[slot] is not UNBOUND}
-        fields.setdefault("__doc__", doc if type(doc) is str else None)
+        fields.setdefault("__doc__", doc)
         state.origin = node
         made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
         if (instead := made.trait("instead")) is not MISSING:

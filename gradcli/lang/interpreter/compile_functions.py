@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import limits
@@ -13,7 +13,18 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import ClassDef, Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.syntax.nodes import (
+    ClassDef,
+    Comprehension,
+    Constant,
+    ExprStmt,
+    ForClause,
+    FunctionDef,
+    Lambda,
+    Parameter,
+    Return,
+    Stmt,
+)
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate
@@ -26,6 +37,7 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
     code.generates = bool(inner.scope.yields)
+    code.doc = doc_of(node.body)
     code.run = _generator(node, inner, code) if code.generates else _body(node, inner)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]
@@ -39,6 +51,13 @@ def function_def(node: FunctionDef, context: Context) -> Run:
         put(frame, function)
 
     return run
+
+
+def doc_of(body: Sequence[Stmt]) -> str | None:
+    """The text that a body begins with: the `__doc__` of a function or a class."""
+    first = body[0]
+    text = first.value.value if isinstance(first, ExprStmt) and isinstance(first.value, Constant) else None
+    return text if type(text) is str else None
 
 
 def _generator(node: FunctionDef, inner: Context, code: Code) -> Run:

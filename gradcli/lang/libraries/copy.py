@@ -7,12 +7,12 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.calling.declared_arguments import DeclaredArguments
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.script_types import Hooks
 from gradcli.core.functions import catalog
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
-from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.core.optim.optimizer import Optimizer
 from gradcli.core.tensor.tensor import Tensor, Version
 from gradcli.errors import ProgramError
@@ -101,7 +101,7 @@ class _Copies:
             for name in ("defaults", "state", "param_groups"):
                 object.__setattr__(made, name, self.of(getattr(value, name)))
             return made
-        if isinstance(value, Instance | Module | LRScheduler | Mapping | Deque | Hooks):
+        if isinstance(value, Instance | Module | DeclaredArguments | Mapping | Deque | Hooks):
             made = self.note(value, _bare(value))
             for name, held in _fields(value):
                 object.__setattr__(made, name, self.of(held))

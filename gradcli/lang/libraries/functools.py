@@ -72,6 +72,9 @@ def _named(wrapper: Value, wrapped: Value, assigned: Value = None, updated: Valu
     if type(wrapper) is UserFunction and hasattr(inner, "name"):
         code = inner.code if type(inner) is UserFunction else None
         wrapper.shown = (str(inner.name), str(inner.name) if code is None else code.qualified)
+        if type(inner) is UserFunction:
+            own = {"__doc__": inner.read("__doc__", None), **(inner.fields or {}), "__wrapped__": inner}
+            wrapper.fields = {**(wrapper.fields or {}), **own}
     return wrapper
 
 

@@ -65,6 +65,7 @@ _OF_EVERY: dict[str, Callable[..., Value]] = {
 _OF_PYTHON: dict[str, Callable[[Instance], Value]] = {
     "__class__": lambda instance: instance.cls,
     "__dict__": lambda instance: instance.attributes(),
+    "__module__": lambda instance: "__main__",
 }
 
 

@@ -22,6 +22,7 @@ class Code:
     __slots__ = (
         "cell_slots",
         "counting",
+        "doc",
         "double_star",
         "generates",
         "keyword_only",
@@ -61,6 +62,8 @@ class Code:
         self.cell_slots: tuple[int, ...] = ()
         self.run: Callable[[Value], Value] = lambda frame: None
         self.counting = False
+        #: `__doc__`
+        self.doc: str | None = None
         #: whether it yields: a call makes a generator
         self.generates = False
 
@@ -68,7 +71,7 @@ class Code:
 class UserFunction:
     """A function that the program defines. Core calls it like any Python function."""
 
-    __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "shown", "tail", "variables")
+    __slots__ = ("__weakref__", "cells", "code", "defaults", "fields", "keyword_defaults", "shown", "tail", "variables")
 
     SCRIPT_NAME = "function"
 
@@ -87,6 +90,8 @@ class UserFunction:
         self.cells = cells
         #: `__name__`, and the name that the repr shows, where `functools.wraps` has given others
         self.shown: tuple[str, str] | None = None
+        #: attributes that the program has given it; None before the first
+        self.fields: dict[str, Value] | None = None
         #: the slots that follow the parameters in a new frame
         self.tail = (UNBOUND,) * code.locals + cells
 
@@ -97,6 +102,24 @@ class UserFunction:
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return invoke(self, args, kwargs, state.origin)
+
+    def read(self, name: str, default: Value) -> Value:
+        """An attribute that the program has given the function, or its `__doc__`."""
+        if self.fields is not None and name in self.fields:
+            return self.fields[name]
+        return self.code.doc if name == "__doc__" else default
+
+    def write(self, name: str, value: Value) -> None:
+        """Give the function an attribute."""
+        if self.fields is None:
+            self.fields = {}
+        self.fields[name] = value
+
+    def remove(self, name: str) -> bool:
+        """Delete an attribute; False if there is none."""
+        return self.fields is not None and self.fields.pop(name, MISSING) is not MISSING
+
+    SCRIPT_METHODS = {"__getattr__": read, "__setattr__": write, "__delattr__": remove}
 
 
 register(UserFunction)
