@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Scripted, ScriptType
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import generator

@@ -18,7 +18,7 @@ class Managed(Scripted):
 
     __slots__ = ("__weakref__", "again", "generator")
 
-    SCRIPT_NAME = "_GeneratorContextManager"
+    SCRIPT_NAME = "contextlib._GeneratorContextManager"
 
     def __init__(self, function: Value, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
         self.again = function, args, kwargs

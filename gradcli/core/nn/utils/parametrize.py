@@ -36,7 +36,7 @@ class Cached(Decorating, Scripted):
 
     __slots__ = ("__weakref__",)
 
-    SCRIPT_NAME = "_GeneratorContextManager"
+    SCRIPT_NAME = "contextlib._GeneratorContextManager"
     SCRIPT_TYPE: ScriptType
 
     def copy(self) -> Cached:
