@@ -113,7 +113,7 @@ NAMES: dict[str, str] = {
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
     "linalg": ("LinAlgError common_notes "),
     "nn": (
-        "Container CrossMapLRN2d LinearCrossEntropyOptions NLLLoss2d RNNCellBase SyncBatchNorm attention common_types factory_kwargs grad "
+        "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad "
         "intrinsic qat quantizable quantized "
     ),
     "nn.functional": (
@@ -129,20 +129,20 @@ NAMES: dict[str, str] = {
     ),
     "nn.parameter": ("Any OrderedDict UninitializedTensorMixin is_lazy torch "),
     "nn.utils": (
-        "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters fuse_conv_bn_eval "
-        "fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights fusion init memory_format "
+        "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters "
+        "fusion init memory_format "
     ),
     "nn.utils.parametrizations": ("Enum F Module Tensor auto parametrize torch "),
     "nn.utils.parametrize": (
         "Module ModuleDict ModuleList OpaqueBase Parameter Sequence Tensor contextmanager deepcopy get_swap_module_params_on_conversion "
-        "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params type_before_parametrizations "
+        "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params "
     ),
     "nn.utils.prune": ("ABC Iterable abstractmethod torch "),
     "nn.utils.rnn": (
         "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch "
     ),
     "nn.utils.stateless": ("Any NamedMemberAccessor Tensor deprecated torch "),
-    "optim": ("SparseAdam swap_in_optimizer_params_and_state "),
+    "optim": ("swap_in_optimizer_params_and_state "),
     "optim.lr_scheduler": (
         "Any Counter EPOCH_DEPRECATION_WARNING Literal Optimizer Self SupportsFloat TYPE_CHECKING Tensor TypedDict annotations "
         "bisect_right cast inf override partial ref wraps "
@@ -153,7 +153,7 @@ NAMES: dict[str, str] = {
         "get_default_nowrap_functions get_ignored_functions get_overridable_functions get_testing_overrides has_torch_function_unary "
         "has_torch_function_variadic is_tensor_method_or_property redispatch_function resolve_name torch wrap_torch_function wraps "
     ),
-    "random": ("Generator TYPE_CHECKING default_generator fork_rng seed torch "),
+    "random": ("Generator TYPE_CHECKING default_generator seed torch "),
     "special": ("Tensor common_args multi_dim_common torch "),
     "utils": (
         "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic "
