@@ -381,6 +381,7 @@ class Multinomial(OfCategorical):
         second = f.sum(f.exp(counts.log_prob(support)) * f.lgamma(support + 1), [0, -1])
         return first + second
 
+
 class LogitRelaxedBernoulli(Odds):
     """The logit of a relaxed event (Maddison et al. 2017)."""
 

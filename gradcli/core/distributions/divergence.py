@@ -183,6 +183,8 @@ _FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
     Uniform: _uniform,
     Wishart: matrix_divergence.wishart,
 }
+
+
 @Routine
 def kl_divergence(p: Any, q: Any) -> Tensor:
     """The divergence of `p` from `q`. NotImplementedError for two classes that there is no formula for."""
