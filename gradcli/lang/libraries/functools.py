@@ -73,7 +73,7 @@ def _named(wrapper: Value, wrapped: Value, assigned: Value = None, updated: Valu
         code = inner.code if type(inner) is UserFunction else None
         wrapper.shown = (str(inner.name), str(inner.name) if code is None else code.qualified)
         if type(inner) is UserFunction:
-            own = {"__doc__": inner.read("__doc__", None), **(inner.fields or {}), "__wrapped__": inner}
+            own = {"__doc__": inner.code.doc, **(inner.fields or {}), "__wrapped__": inner}
             wrapper.fields = {**(wrapper.fields or {}), **own}
     return wrapper
 

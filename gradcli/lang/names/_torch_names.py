@@ -49,9 +49,9 @@ NAMES: dict[str, str] = {
         "set_num_interop_threads set_warn_always signal slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
         "sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr "
         "sparse_csr_tensor spmm sspaddmm storage svd_lowrank sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
-        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig testing to_dlpack torch torch_version types uint1 uint16 uint2 "
-        "uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait "
-        "while_loop windows xpu "
+        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig to_dlpack torch torch_version types uint1 uint16 uint2 uint3 "
+        "uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop "
+        "windows xpu "
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -87,23 +87,21 @@ NAMES: dict[str, str] = {
         "HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool NewType Optional OutOfMemoryError PYTORCH_RELEASES_CODE_CC "
         "ShortStorage ShortTensor Stream StreamContext TYPE_CHECKING caching_allocator_alloc caching_allocator_delete "
         "caching_allocator_disabled caching_allocator_enable can_device_access_peer cast change_current_allocator check_error "
-        "classproperty clock_rate cudaStatus cudart current_blas_handle current_device current_solver_handle current_stream "
-        "default_generators default_stream device device_memory_used device_of empty_cache gds get_allocator_backend get_arch_list "
-        "get_device_capability get_device_name get_device_properties get_gencode_flags get_per_process_memory_fraction get_rng_state "
-        "get_rng_state_all get_stream_from_external get_sync_debug_mode graph graph_pool_handle graphs green_contexts has_half has_magma "
-        "host_memory_stats host_memory_stats_as_nested_dict init initial_seed ipc_collect is_bf16_supported is_current_stream_capturing "
-        "is_initialized is_tf32_supported jiterator list_gpu_processes lru_cache make_graphed_callables max_memory_allocated "
-        "max_memory_cached max_memory_reserved mem_get_info memory memory_allocated memory_cached memory_reserved memory_snapshot "
-        "memory_stats memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler random "
-        "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached "
-        "reset_peak_host_memory_stats reset_peak_memory_stats seed seed_all set_device set_per_process_memory_fraction set_rng_state "
-        "set_rng_state_all set_stream set_sync_debug_mode sparse stream streams synchronize temperature torch tunable use_mem_pool "
-        "utilization "
+        "classproperty clock_rate cudaStatus cudart current_blas_handle current_solver_handle current_stream default_generators "
+        "default_stream device device_memory_used device_of gds get_allocator_backend get_arch_list get_gencode_flags "
+        "get_per_process_memory_fraction get_rng_state get_rng_state_all get_stream_from_external get_sync_debug_mode graph "
+        "graph_pool_handle graphs green_contexts has_half has_magma host_memory_stats host_memory_stats_as_nested_dict init initial_seed "
+        "ipc_collect is_bf16_supported is_current_stream_capturing is_tf32_supported jiterator list_gpu_processes lru_cache "
+        "make_graphed_callables max_memory_cached max_memory_reserved mem_get_info memory memory_cached memory_snapshot memory_stats "
+        "memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler random reset_accumulated_host_memory_stats "
+        "reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached reset_peak_host_memory_stats "
+        "reset_peak_memory_stats seed seed_all set_device set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream "
+        "set_sync_debug_mode sparse stream streams temperature torch tunable use_mem_pool utilization "
     ),
     "cuda.amp": ("amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "),
     "distributions": (
-        "CatTransform CorrCholeskyTransform CumulativeDistributionTransform ExponentialFamily PositiveDefiniteTransform ReshapeTransform "
-        "StackTransform biject_to constraint_registry exp_family identity_transform register_kl transform_to utils "
+        "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
+        "biject_to constraint_registry identity_transform register_kl transform_to utils "
     ),
     "distributions.constraints": (
         "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
@@ -155,6 +153,7 @@ NAMES: dict[str, str] = {
     ),
     "random": ("Generator TYPE_CHECKING default_generator seed torch "),
     "special": ("Tensor common_args multi_dim_common torch "),
+    "testing": ("FileCheck assert_allclose make_tensor "),
     "utils": (
         "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic "
         "generate_methods_for_privateuse1_backend get_cpp_backtrace hooks rename_privateuse1_backend set_module swap_tensors "
@@ -175,8 +174,8 @@ NAMES: dict[str, str] = {
         "set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states torch tree_map "
     ),
     "utils.data": (
-        "ChainDataset DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes default_convert "
-        "distributed functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
+        "DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes default_convert distributed "
+        "functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
         "runtime_validation_disabled "
     ),
     "utils.dlpack": ("Any DLDeviceType from_dlpack to_dlpack torch "),
@@ -184,7 +183,7 @@ NAMES: dict[str, str] = {
         "Any BatchSampler Callable Dataset ExceptionWrapper Generic IterDataPipe IterableDataset MapDataPipe NoReturn RandomSampler "
         "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch "
     ),
-    "utils.data.dataset": ("ChainDataset Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm "),
+    "utils.data.dataset": ("Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm "),
     "utils.data.sampler": ("Generic Iterable Iterator Sequence Sized TypeVar torch "),
     "distributions.bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs nan "
@@ -201,6 +200,7 @@ NAMES: dict[str, str] = {
     ),
     "distributions.dirichlet": ("ExponentialFamily Function Tensor constraints once_differentiable torch "),
     "distributions.distribution": ("Tensor constraints deprecated lazy_property torch "),
+    "distributions.exp_family": ("Distribution Tensor torch "),
     "distributions.exponential": ("ExponentialFamily Tensor broadcast_all constraints torch "),
     "distributions.fishersnedecor": ("Distribution Gamma Tensor broadcast_all constraints nan torch "),
     "distributions.gamma": ("ExponentialFamily Tensor broadcast_all constraints torch "),
@@ -258,6 +258,113 @@ NAMES: dict[str, str] = {
         "Bernoulli Beta Binomial Callable Categorical Cauchy ContinuousBernoulli Dirichlet Distribution Exponential ExponentialFamily "
         "Gamma Geometric Gumbel HalfNormal Independent Laplace LowRankMultivariateNormal MultivariateNormal Normal OneHotCategorical "
         "Pareto Poisson Tensor TransformedDistribution Uniform inf register_kl torch total_ordering "
+    ),
+    "nn.modules": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d AdaptiveMaxPool2d "
+        "AdaptiveMaxPool3d AlphaDropout AvgPool1d AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss BatchNorm1d BatchNorm2d BatchNorm3d "
+        "Bilinear CELU CTCLoss ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "Container Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d CosineEmbeddingLoss CosineSimilarity "
+        "CrossEntropyLoss CrossMapLRN2d Dropout Dropout1d Dropout2d Dropout3d ELU Embedding EmbeddingBag FeatureAlphaDropout Flatten Fold "
+        "FractionalMaxPool2d FractionalMaxPool3d GELU GLU GRU GRUCell GaussianNLLLoss GroupNorm Hardshrink Hardsigmoid Hardswish Hardtanh "
+        "HingeEmbeddingLoss HuberLoss Identity InstanceNorm1d InstanceNorm2d InstanceNorm3d KLDivLoss L1Loss LPPool1d LPPool2d LPPool3d "
+        "LSTM LSTMCell LayerNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
+        "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear LeakyReLU Linear "
+        "LinearCrossEntropyLoss LinearCrossEntropyOptions LocalResponseNorm LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1d "
+        "MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Mish Module ModuleDict ModuleList MultiLabelMarginLoss "
+        "MultiLabelSoftMarginLoss MultiMarginLoss MultiheadAttention NLLLoss NLLLoss2d PReLU PairwiseDistance ParameterDict ParameterList "
+        "PixelShuffle PixelUnshuffle PoissonNLLLoss RMSNorm RNN RNNBase RNNCell RNNCellBase RReLU ReLU ReLU6 ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU Sequential SiLU Sigmoid SmoothL1Loss "
+        "SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign SyncBatchNorm Tanh Tanhshrink Threshold Transformer "
+        "TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMarginLoss "
+        "TripletMarginWithDistanceLoss Unflatten Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d "
+        "lazy linear_cross_entropy_options utils "
+    ),
+    "nn.modules.activation": (
+        "CELU ELU F GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish Module MultiheadAttention "
+        "NonDynamicallyQuantizableLinear PReLU Parameter RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink "
+        "Softsign Tanh Tanhshrink Tensor Threshold constant_ torch xavier_normal_ xavier_uniform_ "
+    ),
+    "nn.modules.adaptive": ("AdaptiveLogSoftmaxWithLoss F Linear Module ModuleList Sequence Sequential Tensor namedtuple torch "),
+    "nn.modules.batchnorm": (
+        "Any BatchNorm1d BatchNorm2d BatchNorm3d F LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyModuleMixin Module Parameter "
+        "SyncBatchNorm Tensor UninitializedBuffer UninitializedParameter init sync_batch_norm torch "
+    ),
+    "nn.modules.channelshuffle": ("ChannelShuffle F Module Tensor "),
+    "nn.modules.container": (
+        "Any Container Module ModuleDict ModuleList OrderedDict Parameter ParameterDict ParameterList Self Sequential T TYPE_CHECKING "
+        "TypeVar annotations chain deprecated islice overload torch "
+    ),
+    "nn.modules.conv": (
+        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d F LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
+        "LazyConvTranspose2d LazyConvTranspose3d LazyModuleMixin Literal Module Parameter Tensor UninitializedParameter convolution_notes "
+        "deprecated init reproducibility_notes torch "
+    ),
+    "nn.modules.distance": ("CosineSimilarity F Module PairwiseDistance Tensor "),
+    "nn.modules.dropout": ("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d F FeatureAlphaDropout Module Tensor "),
+    "nn.modules.flatten": ("Flatten Module Tensor Unflatten "),
+    "nn.modules.fold": ("F Fold Module Tensor Unfold "),
+    "nn.modules.instancenorm": (
+        "F InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d Tensor "
+    ),
+    "nn.modules.linear": (
+        "Any Bilinear F Identity LazyLinear LazyModuleMixin Linear Module NonDynamicallyQuantizableLinear Parameter Tensor "
+        "UninitializedParameter init torch "
+    ),
+    "nn.modules.loss": (
+        "BCELoss BCEWithLogitsLoss CTCLoss Callable CosineEmbeddingLoss CrossEntropyLoss F GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
+        "KLDivLoss L1Loss Linear LinearCrossEntropyLoss LinearCrossEntropyOptions MSELoss MarginRankingLoss Module MultiLabelMarginLoss "
+        "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss Tensor "
+        "TripletMarginLoss TripletMarginWithDistanceLoss deprecated "
+    ),
+    "nn.modules.module": (
+        "Any BackwardHook Buffer Callable DeviceLikeType Iterator Mapping Module Optional OrderedDict Parameter RemovableHandle Self T "
+        "Tensor TypeVar Union device dtype is_traceable_wrapper_subclass namedtuple overload register_module_backward_hook "
+        "register_module_buffer_registration_hook register_module_forward_hook register_module_forward_pre_hook "
+        "register_module_full_backward_hook register_module_full_backward_pre_hook register_module_module_registration_hook "
+        "register_module_parameter_registration_hook torch "
+    ),
+    "nn.modules.normalization": ("CrossMapLRN2d F GroupNorm LayerNorm LocalResponseNorm Module Parameter RMSNorm Size Tensor init torch "),
+    "nn.modules.padding": (
+        "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d F Module ReflectionPad1d ReflectionPad2d "
+        "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Sequence Tensor ZeroPad1d ZeroPad2d ZeroPad3d "
+    ),
+    "nn.modules.pixelshuffle": ("F Module PixelShuffle PixelUnshuffle Tensor "),
+    "nn.modules.pooling": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d AvgPool2d "
+        "AvgPool3d F FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d "
+        "MaxUnpool2d MaxUnpool3d Module Tensor "
+    ),
+    "nn.modules.rnn": (
+        "GRU GRUCell LSTM LSTMCell Module PackedSequence Parameter RNN RNNBase RNNCell RNNCellBase Tensor apply_permutation deprecated "
+        "init overload torch "
+    ),
+    "nn.modules.sparse": ("Embedding EmbeddingBag F Module Parameter Tensor init torch "),
+    "nn.modules.transformer": (
+        "Any Callable Dropout F LayerNorm Linear Module ModuleList MultiheadAttention Tensor Transformer TransformerDecoder "
+        "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer torch xavier_uniform_ "
+    ),
+    "nn.modules.upsampling": ("F Module Tensor Upsample UpsamplingBilinear2d UpsamplingNearest2d "),
+    "optim.adadelta": ("Adadelta Any Optimizer ParamsT Tensor adadelta cast torch "),
+    "optim.adagrad": ("Adagrad DeviceDict Optimizer ParamsT Tensor adagrad cast torch "),
+    "optim.adam": ("Adam DeviceDict DeviceDtypeDict Optimizer ParamsT Tensor adam cast torch "),
+    "optim.adamax": ("Adamax Optimizer ParamsT Tensor adamax cast torch "),
+    "optim.adamw": ("Adam AdamW ParamsT Tensor adam adamw "),
+    "optim.asgd": ("ASGD Optimizer ParamsT Tensor asgd cast torch "),
+    "optim.lbfgs": ("LBFGS Optimizer ParamsT Tensor torch "),
+    "optim.nadam": ("NAdam Optimizer ParamsT Tensor cast nadam torch "),
+    "optim.optimizer": (
+        "Any Args Callable DeviceDict DeviceDtypeDict GlobalOptimizerPostHook GlobalOptimizerPreHook Hashable Indices Iterable Kwargs "
+        "Optimizer OrderedDict ParamSpec ParamsT R RemovableHandle Self Sequence StateDict T TensorListList TypeAlias TypeVar cast chain "
+        "deepcopy defaultdict deprecated hooks overload register_optimizer_step_post_hook register_optimizer_step_pre_hook required torch "
+    ),
+    "optim.radam": ("Optimizer ParamsT RAdam Tensor cast radam torch "),
+    "optim.rmsprop": ("Optimizer ParamsT RMSprop Tensor cast rmsprop torch "),
+    "optim.rprop": ("Optimizer ParamsT Rprop Tensor cast rprop torch "),
+    "optim.sgd": ("DeviceDict Optimizer ParamsT SGD Tensor cast sgd torch "),
+    "optim._adafactor": ("Adafactor Optimizer ParamsT TYPE_CHECKING Tensor TensorListList adafactor cast torch "),
+    "optim._muon": ("DEFAULT_A DEFAULT_B DEFAULT_C DEFAULT_NS_STEPS EPS Muon MutableMapping Optimizer ParamsT Tensor muon torch "),
+    "nn.parallel.data_parallel": (
+        "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch "
     ),
     "Tensor": (
         "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig hash_tensor index "

@@ -356,7 +356,8 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
     if name in setters and not name.startswith("_"):
         setters[name](value, new)
         return
-    if "__setattr__" in _table(kind, "SCRIPT_METHODS") and not name.startswith("__"):
+    named = name.startswith("__") or (kind is UserFunction and name in _OPEN)  # what has a meaning of its own
+    if "__setattr__" in _table(kind, "SCRIPT_METHODS") and not named:
         _table(kind, "SCRIPT_METHODS")["__setattr__"](value, name, new)
         return
     if kind is Namespace:

@@ -104,10 +104,10 @@ class UserFunction:
         return invoke(self, args, kwargs, state.origin)
 
     def read(self, name: str, default: Value) -> Value:
-        """An attribute that the program has given the function, or its `__doc__`."""
+        """An attribute that the program has given the function, or the text that it begins with as `__doc__`."""
         if self.fields is not None and name in self.fields:
             return self.fields[name]
-        return self.code.doc if name == "__doc__" else default
+        return self.code.doc if name == "__doc__" and self.code.doc is not None else default
 
     def write(self, name: str, value: Value) -> None:
         """Give the function an attribute."""
