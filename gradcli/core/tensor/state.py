@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.node import Node
@@ -51,8 +51,29 @@ class ForwardLevel(Protocol):
         """`op` has given a tensor another shape in place."""
 
 
+class Batching(NamedTuple):
+    """One level of vmap in which a tensor is batched."""
+
+    number: int
+    #: the argument that the tensor is a sample of, None for another tensor
+    argument: Tensor | None
+    #: the dimension of the batch
+    dim: int
+    #: gives the values of all samples, with the batch in a dimension, from those of the running one; None until all samples have run
+    gather: Callable[[Any, int], Any]
+    #: gives the name of the node that an operation makes for the whole batch, from that for a sample
+    named: Callable[[str], str]
+
+
 class WriteGuard(Protocol):
-    """A function that vmap runs, which knows what it may write to in place."""
+    """A function that vmap runs, which knows what it may write to in place, and which tensors it has batched."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether what a program prints is left out: it is printed once, for all samples."""
+
+    def batches(self, tensor: Tensor) -> list[Batching]:
+        """The levels of vmap in which a tensor is batched, the innermost first."""
 
     def note(self, tensor: Tensor) -> None:
         """A tensor has been made that depends on no sample."""

@@ -71,6 +71,11 @@ _BATCHED = {
 }
 
 
+def batched_name(name: str) -> str:
+    """The name of the node that an operation makes for the whole batch, from that for a sample."""
+    return _BATCHED.get(name, name)
+
+
 def stacked(arrays: Sequence[Array], dim: int = 0) -> Array:
     """The arrays of all samples, the batch as a dimension; where it is the first, each keeps the order of its dimensions in memory."""
     if dim:
@@ -114,7 +119,7 @@ def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
         return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn
-    return moved(_stack_named(_BATCHED.get(name, name))(tuple(values), place), place, dim)
+    return moved(_stack_named(batched_name(name))(tuple(values), place), place, dim)
 
 
 def moved(tensor: Tensor, start: int, end: int) -> Tensor:
