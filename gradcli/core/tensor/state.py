@@ -68,10 +68,6 @@ class Batching(NamedTuple):
 class WriteGuard(Protocol):
     """A function that vmap runs, which knows what it may write to in place, and which tensors it has batched."""
 
-    @property
-    def quiet(self) -> bool:
-        """Whether what a program prints is left out: it is printed once, for all samples."""
-
     def batches(self, tensor: Tensor) -> list[Batching]:
         """The levels of vmap in which a tensor is batched, the innermost first."""
 
@@ -80,6 +76,9 @@ class WriteGuard(Protocol):
 
     def check(self, tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
         """The operation `name` is going to write `operands` to a tensor."""
+
+    def hides(self, tensor: Tensor) -> bool:
+        """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
 
     def is_shared(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to be the same for all samples of vmap."""
@@ -107,6 +106,7 @@ class State:
         "transforms",
         "within",
         "writes",
+        "quiet",
         "retaining",
         "multithreading",
         "dual",
@@ -148,6 +148,8 @@ class State:
         self.within: dict[str, Any] | None = None
         #: the function that the innermost vmap runs
         self.writes: WriteGuard | None = None
+        #: whether what a program prints is left out, as a function that PyTorch runs once runs again
+        self.quiet = False
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -178,6 +180,7 @@ class State:
             self.transforms,
             self.within,
             self.writes,
+            self.quiet,
             self.retaining,
             self.multithreading,
             self.dual,

@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.shape.joining import STACK
 from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 #: the last operation of PyTorch's batching rule, where it is another than the one on a sample
@@ -115,7 +116,7 @@ def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
 
 def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
     """The results of all samples with the batch as dimension `dim`, moved there from `place`."""
-    if not any(value.requires_grad for value in values):
+    if state.dual is None and not any(value.requires_grad for value in values):
         return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn

@@ -182,11 +182,6 @@ class Running:
         here = memory in self.new or self._is_captured(memory)
         return here and (self.outer is None or self.outer.is_shared(tensor))
 
-    @property
-    def quiet(self) -> bool:
-        """Whether what a program prints is left out: it is printed once, for all samples."""
-        return not self.batch.last or (self.outer is not None and self.outer.quiet)
-
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor may be another for each sample."""
         memory = id(_memory(tensor))
@@ -196,14 +191,23 @@ class Running:
         """The levels of vmap in which a tensor is batched, the innermost first."""
         own = []
         if self.holds(tensor):
-            argument = self.batch.argument(tensor)
-            own = [Batching(self.level, *(argument or (None, 0)), self.batch.gathered, batched_name)]
+            argument, dim = self.batch.argument(tensor) or (None, 0)
+            own = [Batching(self.level, argument, dim, self.batch.gathered, batched_name)]
         return own if self.outer is None else [*own, *self.outer.batches(tensor)]
+
+    def hides(self, tensor: Tensor) -> bool:
+        """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
+        levels, batches = tensor.property_of("levels"), self.batches(tensor)
+        return bool(batches) and (not levels or batches[0].number > levels[-1].number)
 
     def _is_captured(self, memory: int) -> bool:
         if self.captured is None:
-            given = {id(_memory(leaf)) for leaf in flatten(tuple(self.arguments))[0] if type(leaf) is Tensor}
-            self.captured = {key: array for key, array in _reached(self.function).items() if key not in given}
+            leaves, _ = flatten(tuple(self.arguments))
+            dims = self.batch.dims if len(leaves) == len(self.batch.dims) else [0] * len(leaves)
+            tensors = [(leaf, dim) for leaf, dim in zip(leaves, dims, strict=True) if type(leaf) is Tensor]
+            given = {id(_memory(leaf)) for leaf, dim in tensors if dim is not None}
+            whole = {id(memory): memory for leaf, dim in tensors if dim is None for memory in [_memory(leaf)]}
+            self.captured = {key: array for key, array in (_reached(self.function) | whole).items() if key not in given}
             self.batch.captured = self.captured
         return memory in self.captured
 

@@ -67,7 +67,8 @@ def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], o
     source = generator.default
     before = source.get_state()
     written = Batch(count, randomness == "different", batch.leaves, batch.dims)
-    batched = BatchedGenerator(source, count) if randomness == "different" and count else None
+    refusal = runtime_error(DRAWN) if randomness == "error" else None
+    batched = BatchedGenerator(source, count, refusal) if refusal is not None or (randomness == "different" and count) else None
     failed: ProgramError | None = None
     # the first sample comes last: what it prints has the values of all
     for at in (*range(1, count), 0):
@@ -102,14 +103,15 @@ def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], o
 @contextmanager
 def _on_sample(last: bool, source: generator.Generator) -> Iterator[None]:
     """The state while the function runs on a sample and draws from `source`; unless it is the last, backward keeps what was saved."""
-    outer = state.retaining, state.transforms, generator.default
+    outer = state.retaining, state.transforms, state.quiet, generator.default
     state.mapped += 1
-    state.retaining, state.transforms, generator.default = state.retaining or not last, (*state.transforms, "vmap"), source
+    state.retaining, state.quiet = state.retaining or not last, state.quiet or not last
+    state.transforms, generator.default = (*state.transforms, "vmap"), source
     try:
         yield
     finally:
         state.mapped -= 1
-        state.retaining, state.transforms, generator.default = outer
+        state.retaining, state.transforms, state.quiet, generator.default = outer
 
 
 def check_randomness(randomness: Any) -> None:
