@@ -1,4 +1,4 @@
-"""Writes in place within vmap, of samples to what is no sample.
+"""What vmap knows of tensors while samples run: which are batched, what all samples have printed, and what may be written in place.
 
 `vmap` refuses to write a sample into a tensor that is the same for all samples, whether it is captured or new. Here samples run one after
 the other, so that what is written to a new tensor is known to be a sample when another sample writes something else.
@@ -19,7 +19,7 @@ from gradcli.core.graph.write_checks import overload
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import Batching, WriteGuard, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.batched_results import batched_name
+from gradcli.core.transforms.batched_results import batched_name, owner
 from gradcli.core.transforms.pytree import flatten
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -51,10 +51,7 @@ _MOST_OBJECTS = 100_000
 
 def _memory(tensor: Tensor) -> Array:
     """The array that owns the tensor's memory."""
-    array: Any = tensor.array
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array  # type: ignore[no-any-return]
+    return owner(tensor.array)
 
 
 def _reached(function: Any) -> dict[int, Array]:
@@ -178,14 +175,16 @@ class Running:
 
     def is_shared(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to be the same for all samples of vmap."""
-        memory = id(_memory(tensor))
-        here = memory in self.new or self._is_captured(memory)
-        return here and (self.outer is None or self.outer.is_shared(tensor))
+        return self._is_same(tensor) and (self.outer is None or self.outer.is_shared(tensor))
 
     def holds(self, tensor: Tensor) -> bool:
         """Whether a tensor may be another for each sample."""
+        return self.batch.argument(tensor) is not None or not self._is_same(tensor)
+
+    def _is_same(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to be the same for all samples of this call; the argument as a whole is."""
         memory = id(_memory(tensor))
-        return self.batch.argument(tensor) is not None or not (memory in self.new or self._is_captured(memory))
+        return memory in self.new or any(tensor is whole for whole in self.batch.whole) or self._is_captured(memory)
 
     def batches(self, tensor: Tensor) -> list[Batching]:
         """The levels of vmap in which a tensor is batched, the innermost first."""

@@ -81,9 +81,6 @@ def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], o
         try:
             with _on_sample(not at, batched or source):
                 samples[at] = flatten(call(func, rebuild(batch.spec, sliced), kwargs, written))
-            if randomness == "error" and not np.array_equal(before, source.get_state()):
-                source.set_state(before)
-                raise runtime_error(DRAWN)
         except ProgramError as error:
             if not at:
                 raise
