@@ -160,6 +160,8 @@ def grad(
     gradients = _gradients(grad_outputs, roots, bool(is_grads_batched))
     engine.check_roots(roots, gradients, bool(is_grads_batched))
     _check_inputs(leaves)
+    if state.transforms:
+        leaves = _within_transforms(roots, leaves)
     if type(create_graph) is str:
         raise ProgramError("TypeError", "'str' object cannot be interpreted as an integer")
 
@@ -179,6 +181,26 @@ def grad(
     else:
         found = walk(gradients, retain_graph)
     return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else found
+
+
+def _within_transforms(roots: Sequence[Any], leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs as the innermost level of torch.func sees them: what was made outside has no part in what was made inside.
+
+    Raises RuntimeError for an output whose innermost level is vmap, which has no history there.
+    """
+    tensors = [root for root in roots if type(root) is Tensor]
+    for i, root in enumerate(tensors):
+        if state.writes is not None and state.writes.hides(root):
+            raise engine.no_graph_error(i)
+    if state.transforms[-1] != "grad" or all(root.captured for root in tensors):
+        return leaves
+    return tuple([_apart(leaf) if type(leaf) is Tensor and leaf.captured else leaf for leaf in leaves])
+
+
+def _apart(tensor: Tensor) -> Tensor:
+    made = Tensor(tensor.array, tensor.dtype)
+    made.requires_grad = True
+    return made
 
 
 def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradients: Gradients, keep: Any) -> tuple[Tensor | None, ...]:

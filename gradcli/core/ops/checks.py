@@ -39,6 +39,12 @@ def check_not_mapped(name: str) -> None:
         )
 
 
+def check_no_samples(tensors: Sequence[Tensor], message: str) -> None:
+    """Raise RuntimeError within vmap for tensors of which every sample has others."""
+    if state.mapped and any(state.writes is None or not state.writes.is_shared(tensor) for tensor in tensors):
+        raise runtime_error(message)
+
+
 # --- dimensions and shapes ---
 
 #: the bound of numpy's older iterators, among them those of broadcast_shapes, take_along_axis and add.at, which end the process beyond it;

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling.type_errors import not_ordered, type_error, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
+from gradcli.core.ops.checks import check_no_samples
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
@@ -263,12 +264,6 @@ _ITEM_OR_CONTROL = (
 )
 
 
-def check_no_sample(tensor: Tensor, message: str) -> None:
-    """Raise RuntimeError within vmap for a tensor of which every sample has another."""
-    if state.mapped and (state.writes is None or not state.writes.is_shared(tensor)):
-        raise runtime_error(message)
-
-
 def _why(message: str) -> str:
     """The message where vmap is the innermost transform; PyTorch does not know which it is within others."""
     return message if state.transforms[-1:] == ("vmap",) else _ITEM_OR_CONTROL
@@ -277,14 +272,14 @@ def _why(message: str) -> str:
 def item(tensor: Tensor) -> Any:
     """`tensor.item()`; not within vmap, where the number would be that of one sample."""
     if state.mapped:
-        check_no_sample(tensor, _why(_ITEM))
+        check_no_samples((tensor,), _why(_ITEM))
     return tensor.item()
 
 
 def truth(tensor: Tensor) -> bool:
     """`bool(tensor)`; PyTorch's errors for none or several elements."""
     if state.mapped:
-        check_no_sample(tensor, _why(_CONTROL))
+        check_no_samples((tensor,), _why(_CONTROL))
     array = tensor.array
     if array.size == 1:
         return bool(array.item())

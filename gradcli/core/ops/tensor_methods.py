@@ -8,6 +8,7 @@ from gradcli import limits
 from gradcli.core.autograd import hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops import operators
+from gradcli.core.ops.checks import check_no_samples
 from gradcli.core.tensor.tensor import Tensor
 
 
@@ -17,7 +18,7 @@ def _is_floating_point(input: Tensor) -> bool:
 
 def _tolist(input: Tensor) -> Any:
     limits.check_list(input.array.size)
-    operators.check_no_sample(input, "Cannot access data pointer of Tensor that doesn't have storage")
+    check_no_samples((input,), "Cannot access data pointer of Tensor that doesn't have storage")
     return input.tolist()
 
 

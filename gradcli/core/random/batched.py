@@ -18,10 +18,12 @@ from gradcli.errors import ProgramError
 class BatchedGenerator(Generator):
     """The samples run one after the other. The first draws for all, as PyTorch does; the others get their parts of these draws."""
 
-    __slots__ = ("at", "count", "drawn", "sample", "source")
+    __slots__ = ("at", "count", "drawn", "refusal", "sample", "source")
 
-    def __init__(self, source: Generator, count: int) -> None:
+    def __init__(self, source: Generator, count: int, refusal: ProgramError | None = None) -> None:
         super().__init__()
+        #: the error of each draw, where none is allowed
+        self.refusal = refusal
         self.source, self.count = source, count
         #: the draws so far, each for all samples; the running sample, and the draw that it comes to next
         self.drawn: list[Array] = []
@@ -31,7 +33,13 @@ class BatchedGenerator(Generator):
         """A sample begins to run."""
         self.sample, self.at = sample, 0
 
+    def manual_seed(self, seed: int) -> Generator:
+        self.source.manual_seed(seed)
+        return self
+
     def _part(self, draw: Callable[[], Array]) -> Array:
+        if self.refusal is not None:
+            raise self.refusal
         if self.at == len(self.drawn):
             self.drawn.append(draw())
         self.at += 1
@@ -73,17 +81,17 @@ class BatchedGenerator(Generator):
         return (drawn.reshape(size) < p).astype(dtype.np)
 
     def one_uniform(self) -> float:
-        raise _refused()
+        raise self._refused()
 
     def one_normal(self) -> float:
-        raise _refused()
+        raise self._refused()
 
     def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
-        raise _refused()
+        raise self._refused()
 
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None, largest: Any = None) -> Array:
-        raise _refused()
+        raise self._refused()
 
-
-def _refused() -> ProgramError:
-    return ProgramError("NotImplementedError", "numbers drawn by tensors with randomness='different' are not part of gradcli")
+    def _refused(self) -> ProgramError:
+        text = "numbers drawn by tensors with randomness='different' are not part of gradcli"
+        return self.refusal or ProgramError("NotImplementedError", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.node import Node
@@ -51,14 +51,34 @@ class ForwardLevel(Protocol):
         """`op` has given a tensor another shape in place."""
 
 
+class Batching(NamedTuple):
+    """One level of vmap in which a tensor is batched."""
+
+    number: int
+    #: the argument that the tensor is a sample of, None for another tensor
+    argument: Tensor | None
+    #: the dimension of the batch
+    dim: int
+    #: gives the values of all samples, with the batch in a dimension, from those of the running one; None until all samples have run
+    gather: Callable[[Any, int], Any]
+    #: gives the name of the node that an operation makes for the whole batch, from that for a sample
+    named: Callable[[str], str]
+
+
 class WriteGuard(Protocol):
-    """A function that vmap runs, which knows what it may write to in place."""
+    """A function that vmap runs, which knows what it may write to in place, and which tensors it has batched."""
+
+    def batches(self, tensor: Tensor) -> list[Batching]:
+        """The levels of vmap in which a tensor is batched, the innermost first."""
 
     def note(self, tensor: Tensor) -> None:
         """A tensor has been made that depends on no sample."""
 
     def check(self, tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
         """The operation `name` is going to write `operands` to a tensor."""
+
+    def hides(self, tensor: Tensor) -> bool:
+        """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
 
     def is_shared(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to be the same for all samples of vmap."""
@@ -86,6 +106,7 @@ class State:
         "transforms",
         "within",
         "writes",
+        "quiet",
         "retaining",
         "multithreading",
         "dual",
@@ -128,6 +149,8 @@ class State:
         self.within: dict[str, Any] | None = None
         #: the function that the innermost vmap runs
         self.writes: WriteGuard | None = None
+        #: whether what a program prints is left out, as a function that PyTorch runs once runs again
+        self.quiet = False
         #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
         self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
@@ -160,6 +183,7 @@ class State:
             self.transforms,
             self.within,
             self.writes,
+            self.quiet,
             self.retaining,
             self.multithreading,
             self.dual,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from textwrap import indent
 from typing import Any
 
 from gradcli.core.tensor import dtypes, printing
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor.state import Batching, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -31,9 +32,11 @@ def tangent_text(tensor: Tensor) -> str | None:
 
 def tensor_repr(tensor: Tensor) -> str:
     """`repr(tensor)` as PyTorch prints it with the print options in force."""
-    levels = tensor.property_of("levels")
-    if levels and not state.mapped:
-        return _wrapped(tensor, levels)
+    levels = tensor.property_of("levels") or ()
+    if levels or state.writes is not None:
+        batches = [] if state.writes is None else state.writes.batches(tensor)
+        if levels or batches:
+            return _wrapped(tensor, levels, batches)
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
@@ -46,19 +49,33 @@ def tensor_repr(tensor: Tensor) -> str:
     )
 
 
-def _wrapped(tensor: Tensor, levels: Sequence[Any]) -> str:
-    """The text of a tensor that was made inside levels of torch.func, the outermost first."""
-    requires_grad, node = levels[0].history(tensor, levels)
+def _wrapped(tensor: Tensor, levels: Sequence[Any], batches: Sequence[Batching]) -> str:
+    """The text of a tensor within torch.func: that of its values, wrapped in each level, the innermost level outside."""
+    requires_grad, node = levels[0].history(tensor, levels) if levels else (tensor.requires_grad, tensor.grad_fn)
+    name = None if node is None else node.type_name
+    array, wholes = tensor.array, []
+    for batching in batches:
+        if array is not None:
+            array = batching.gather(array, batching.dim)
+        wholes.append((batching.number, f"BatchedTensor(lvl={batching.number}, bdim={batching.dim}, value="))
+        argument = batching.argument
+        if argument is not None and not levels:
+            requires_grad, name = argument.requires_grad, grad_fn_name(argument)
+        elif name is not None:
+            name = batching.named(name)
+    if array is None:
+        return ""  # a program sees no text before all samples have run
     text = printing.tensor_text(
-        tensor.array,
+        array,
         tensor.dtype.name,
         options=printing.options,
         default_dtype=dtypes.get_default().name,
         requires_grad=requires_grad,
-        grad_fn=None if node is None else node.type_name,
+        grad_fn=name,
     )
-    for level in levels:
-        text = f"GradTrackingTensor(lvl={level.number}, value=\n{indent(text, '    ')}\n)"
+    wholes += [(level.number, f"GradTrackingTensor(lvl={level.number}, value=") for level in levels]
+    for _, start in sorted(wholes, key=itemgetter(0)):
+        text = f"{start}\n{indent(text, '    ')}\n)"
     return text
 
 

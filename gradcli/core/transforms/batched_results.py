@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.shape.joining import STACK
 from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 #: the last operation of PyTorch's batching rule, where it is another than the one on a sample
@@ -71,8 +74,55 @@ _BATCHED = {
 }
 
 
+def batched_name(name: str) -> str:
+    """The name of the node that an operation makes for the whole batch, from that for a sample."""
+    return _BATCHED.get(name, name)
+
+
+def owner(array: Array) -> Array:
+    """The array that owns the memory."""
+    base: Any = array
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            array = base
+        base = getattr(base, "base", None)  # between a view with strides of its own and its array numpy has another object
+    return array
+
+
+def _step(arrays: Sequence[Array]) -> int | None:
+    """How many bytes lie between samples that are views of the same memory; None for others."""
+    first = arrays[0]
+    if len(arrays) < 2 or not first.size or any(owner(array) is not owner(first) for array in arrays):
+        return None
+    starts = [array.__array_interface__["data"][0] for array in arrays]
+    steps = {after - before for before, after in pairwise(starts)}
+    same = all(array.shape == first.shape and array.strides == first.strides for array in arrays)
+    step = steps.pop()
+    return step if same and not steps and step >= 0 and min(first.strides, default=0) >= 0 else None
+
+
+def _spread(arrays: Sequence[Array], step: int, dim: int) -> Array:
+    """A copy of samples that lie `step` bytes apart, with their strides."""
+    first = arrays[0]
+    at = dim % (first.ndim + 1)
+    shape = (*first.shape[:at], len(arrays), *first.shape[at:])
+    strides = (*first.strides[:at], step, *first.strides[at:])
+    span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) // first.itemsize
+    made = np.lib.stride_tricks.as_strided(np.zeros(span, first.dtype), shape, strides)
+    batch = np.moveaxis(made, at, 0)
+    for number, array in enumerate(arrays):
+        batch[number, ...] = array
+    return made
+
+
 def stacked(arrays: Sequence[Array], dim: int = 0) -> Array:
-    """The arrays of all samples, the batch as a dimension; where it is the first, each keeps the order of its dimensions in memory."""
+    """The arrays of all samples, the batch as a dimension; where it is the first, each keeps the order of its dimensions in memory.
+
+    Samples that lie one after the other in the same memory, such as views of an argument, keep their strides, as a view of the batch has.
+    """
+    step = _step(arrays)
+    if step is not None:
+        return _spread(arrays, step, dim)
     if dim:
         return np.stack(arrays, dim)
     first = arrays[0]
@@ -110,11 +160,11 @@ def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
 
 def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
     """The results of all samples with the batch as dimension `dim`, moved there from `place`."""
-    if not any(value.requires_grad for value in values):
+    if state.dual is None and not any(value.requires_grad for value in values):
         return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn
-    return moved(_stack_named(_BATCHED.get(name, name))(tuple(values), place), place, dim)
+    return moved(_stack_named(batched_name(name))(tuple(values), place), place, dim)
 
 
 def moved(tensor: Tensor, start: int, end: int) -> Tensor:

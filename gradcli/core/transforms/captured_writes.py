@@ -1,4 +1,4 @@
-"""Writes in place within vmap, of samples to what is no sample.
+"""What vmap knows of tensors while samples run: which are batched, what all samples have printed, and what may be written in place.
 
 `vmap` refuses to write a sample into a tensor that is the same for all samples, whether it is captured or new. Here samples run one after
 the other, so that what is written to a new tensor is known to be a sample when another sample writes something else.
@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.graph.write_checks import overload
 from gradcli.core.kernels import Array
-from gradcli.core.tensor.state import WriteGuard, state
+from gradcli.core.tensor.state import Batching, WriteGuard, state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms.batched_results import batched_name, owner
 from gradcli.core.transforms.pytree import flatten
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -49,10 +51,7 @@ _MOST_OBJECTS = 100_000
 
 def _memory(tensor: Tensor) -> Array:
     """The array that owns the tensor's memory."""
-    array: Any = tensor.array
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array  # type: ignore[no-any-return]
+    return owner(tensor.array)
 
 
 def _reached(function: Any) -> dict[int, Array]:
@@ -78,10 +77,17 @@ def _reached(function: Any) -> dict[int, Array]:
 class Batch:
     """What the samples of one call of vmap have written, each in the same order."""
 
-    __slots__ = ("at", "captured", "count", "drawn", "sample", "written")
+    __slots__ = ("at", "captured", "count", "dims", "drawn", "given", "sample", "shown", "told", "whole", "written")
 
-    def __init__(self, count: int, drawn: bool) -> None:
+    def __init__(self, count: int, drawn: bool, whole: Sequence[Any], dims: Sequence[int | None]) -> None:
         self.count = count
+        #: the arguments, and the dimensions of the samples in them
+        self.whole, self.dims = whole, dims
+        #: what the running sample is in each of them
+        self.given: Sequence[Any] = ()
+        #: the values whose text was asked for, text by text, and how many texts the running sample has asked for
+        self.shown: list[list[Array]] = []
+        self.told = 0
         #: whether each sample draws random numbers of its own
         self.drawn = drawn
         self.sample = self.at = -1
@@ -90,10 +96,40 @@ class Batch:
         #: what the first sample has written, write by write
         self.written: list[list[Array]] = []
 
-    def begin(self) -> None:
+    def begin(self, given: Sequence[Any]) -> None:
         """The next sample runs."""
         self.sample += 1
         self.at = -1
+        self.told = 0
+        self.given = given
+
+    @property
+    def last(self) -> bool:
+        """Whether the sample runs that prints."""
+        return self.sample >= self.count - 1
+
+    def argument(self, tensor: Tensor) -> tuple[Tensor, int] | None:
+        """The argument that a tensor is the running sample of, and the dimension of the batch in it."""
+        found = (k for k, own in enumerate(self.given) if own is tensor)
+        k = next(found, None)
+        dim = None if k is None else self.dims[k]
+        return None if k is None or dim is None else (self.whole[k], dim % self.whole[k].array.ndim)
+
+    def gathered(self, array: Array, place: int) -> Array | None:
+        """The values that all samples have at this place of the function, None as long as not all have run."""
+        if self.told == len(self.shown):
+            self.shown.append([])
+        others = self.shown[self.told]
+        self.told += 1
+        if not self.last:
+            others.append(array.copy())
+            return None
+        if not self.count:
+            return np.zeros((*array.shape[:place], 0, *array.shape[place:]), array.dtype)
+        if len(others) != self.count - 1 or any(other.shape != array.shape for other in others):
+            raise ProgramError("NotImplementedError", "printing where samples of vmap take different ways is not part of gradcli")
+        limits.check_elements(array.size * self.count, array.itemsize)
+        return np.stack([array, *others], place)
 
     def differs(self, operands: Sequence[Tensor]) -> bool:
         """Whether the first sample has written other values at this place."""
@@ -139,14 +175,38 @@ class Running:
 
     def is_shared(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to be the same for all samples of vmap."""
+        return self._is_same(tensor) and (self.outer is None or self.outer.is_shared(tensor))
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor may be another for each sample."""
+        return self.batch.argument(tensor) is not None or not self._is_same(tensor)
+
+    def _is_same(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to be the same for all samples of this call; the argument as a whole is."""
         memory = id(_memory(tensor))
-        here = memory in self.new or self._is_captured(memory)
-        return here and (self.outer is None or self.outer.is_shared(tensor))
+        return memory in self.new or any(tensor is whole for whole in self.batch.whole) or self._is_captured(memory)
+
+    def batches(self, tensor: Tensor) -> list[Batching]:
+        """The levels of vmap in which a tensor is batched, the innermost first."""
+        own = []
+        if self.holds(tensor):
+            argument, dim = self.batch.argument(tensor) or (None, 0)
+            own = [Batching(self.level, argument, dim, self.batch.gathered, batched_name)]
+        return own if self.outer is None else [*own, *self.outer.batches(tensor)]
+
+    def hides(self, tensor: Tensor) -> bool:
+        """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
+        levels, batches = tensor.property_of("levels"), self.batches(tensor)
+        return bool(batches) and (not levels or batches[0].number > levels[-1].number)
 
     def _is_captured(self, memory: int) -> bool:
         if self.captured is None:
-            given = {id(_memory(leaf)) for leaf in flatten(tuple(self.arguments))[0] if type(leaf) is Tensor}
-            self.captured = {key: array for key, array in _reached(self.function).items() if key not in given}
+            leaves, _ = flatten(tuple(self.arguments))
+            dims = self.batch.dims if len(leaves) == len(self.batch.dims) else [0] * len(leaves)
+            tensors = [(leaf, dim) for leaf, dim in zip(leaves, dims, strict=True) if type(leaf) is Tensor]
+            given = {id(_memory(leaf)) for leaf, dim in tensors if dim is not None}
+            whole = {id(memory): memory for leaf, dim in tensors if dim is None for memory in [_memory(leaf)]}
+            self.captured = {key: array for key, array in (_reached(self.function) | whole).items() if key not in given}
             self.batch.captured = self.captured
         return memory in self.captured
 

@@ -116,10 +116,15 @@ def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ..
     before = generator.default.get_state()
     zeros = [zeros_like(leaf) for leaf in leaves]
     columns: list[list[Tensor]] = []
+    quiet = state.quiet
     for at, leaf in enumerate(leaves):
         for direction in jacobians.one_hot(leaf):
             directions = [*zeros[:at], direction, *zeros[at + 1 :]]
-            output, out_spec, products, aux = forward_products(of_points, spec, leaves, directions, has_aux, ("vmap", "jvp"))
+            state.quiet = quiet or bool(columns)
+            try:
+                output, out_spec, products, aux = forward_products(of_points, spec, leaves, directions, has_aux, ("vmap", "jvp"))
+            finally:
+                state.quiet = quiet
             outputs = flatten(output)[0]
             _check_outputs(outputs, JVP_TEXT, before)
             columns.append([zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)])

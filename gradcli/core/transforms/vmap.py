@@ -62,44 +62,53 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
 def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], out_dims: Any, randomness: str) -> Any:
     """The results of the samples with the numbers `chosen`."""
     count = len(chosen)
-    samples, slices = [], []
+    samples: dict[int, tuple[list[Any], Spec]] = {}
+    slices: dict[int, list[Any]] = {}
     source = generator.default
     before = source.get_state()
-    written = Batch(count, randomness == "different")
-    batched = BatchedGenerator(source, count) if randomness == "different" and count else None
-    for at in range(max(count, 1)):
+    written = Batch(count, randomness == "different", batch.leaves, batch.dims)
+    refusal = runtime_error(DRAWN) if randomness == "error" else None
+    batched = BatchedGenerator(source, count, refusal) if refusal is not None or (randomness == "different" and count) else None
+    failed: ProgramError | None = None
+    # the first sample comes last: what it prints has the values of all
+    for at in (*range(1, count), 0):
         number = chosen[at] if count else 0
         sliced = [leaf if dim is None else _slice(leaf, dim, number) for leaf, dim in zip(batch.leaves, batch.dims, strict=True)]
-        slices.append(sliced)
-        written.begin()
+        slices[at] = sliced
+        written.begin(sliced)
         if batched is not None:
             batched.begin(at)
-        with _on_sample(at >= count - 1, batched or source):
-            samples.append(flatten(call(func, rebuild(batch.spec, sliced), kwargs, written)))
-        if at == 0 and randomness == "error" and not np.array_equal(before, source.get_state()):
+        try:
+            with _on_sample(not at, batched or source):
+                samples[at] = flatten(call(func, rebuild(batch.spec, sliced), kwargs, written))
+        except ProgramError as error:
+            if not at:
+                raise
+            failed = failed or error
+        if (randomness == "same" and at) or not count:
             source.set_state(before)
-            raise runtime_error(DRAWN)
-        if (randomness == "same" and at < count - 1) or not count:
-            source.set_state(before)
+    if failed is not None:
+        raise failed
     whole = {
-        id(slices[0][k]): (leaf, dim, [sliced[k] for sliced in slices])
+        id(slices[0][k]): (leaf, dim, [slices[at][k] for at in range(max(count, 1))])
         for k, (leaf, dim) in enumerate(zip(batch.leaves, batch.dims, strict=True))
         if count == batch.size
     }
-    return _joined(func, samples, out_dims, count, whole)
+    return _joined(func, [samples[at] for at in range(max(count, 1))], out_dims, count, whole)
 
 
 @contextmanager
 def _on_sample(last: bool, source: generator.Generator) -> Iterator[None]:
     """The state while the function runs on a sample and draws from `source`; unless it is the last, backward keeps what was saved."""
-    outer = state.retaining, state.transforms, generator.default
+    outer = state.retaining, state.transforms, state.quiet, generator.default
     state.mapped += 1
-    state.retaining, state.transforms, generator.default = state.retaining or not last, (*state.transforms, "vmap"), source
+    state.retaining, state.quiet = state.retaining or not last, state.quiet or not last
+    state.transforms, generator.default = (*state.transforms, "vmap"), source
     try:
         yield
     finally:
         state.mapped -= 1
-        state.retaining, state.transforms, generator.default = outer
+        state.retaining, state.transforms, state.quiet, generator.default = outer
 
 
 def check_randomness(randomness: Any) -> None:

@@ -8,7 +8,9 @@ from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.ops import operators as core
+from gradcli.core.ops.checks import check_no_samples
 from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
@@ -54,7 +56,11 @@ def _base(tensor: Tensor) -> Tensor | None:
 
 def _grad_fn(tensor: Tensor) -> Node | None:
     node = tensor.grad_fn
-    return None if node is not None and node.hidden else node
+    return None if node is not None and (node.hidden or _is_hidden(tensor)) else node
+
+
+def _is_hidden(tensor: Tensor) -> bool:
+    return state.writes is not None and state.writes.hides(tensor)
 
 
 GETTERS: dict[str, Callable[[Tensor], Value]] = {
@@ -62,7 +68,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "grad": tensor_state.read_grad,
     "grad_fn": _grad_fn,
     "grad_dtype": tensor_state.read_grad_dtype,
-    "requires_grad": lambda t: t.requires_grad,
+    "requires_grad": lambda t: t.requires_grad and not _is_hidden(t),
     "is_leaf": lambda t: _grad_fn(t) is None,
     "shape": lambda t: t.shape,
     "dtype": lambda t: t.dtype,
@@ -122,6 +128,7 @@ def _numpy(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
         raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
     from gradcli.lang.arrays import namespace
 
+    check_no_samples((tensor,), "Cannot access data pointer of Tensor that doesn't have storage")
     return namespace.array_value(tensor_state.to_numpy(tensor_state.detach(tensor) if force else tensor))
 
 

@@ -194,7 +194,7 @@ class _Ops:
 
     def format_of(self, value: Value, spec: str) -> str:
         if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
-            return format_text(value.item(), spec)
+            return format_text(core.item(value), spec)
         method = special(value, "__format__")
         if method is not None:
             return text_from(method(spec), "__format__")

@@ -14,7 +14,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import Operand
+from gradcli.core.ops.checks import Operand, check_no_samples
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
@@ -43,8 +43,15 @@ eq, ne = _comparison(EQ, EQ), _comparison(NE, NE)
 lt, le, gt, ge = _comparison(LT, GT), _comparison(LE, GE), _comparison(GT, LT), _comparison(GE, LE)
 
 
+_NO_ALLCLOSE = (
+    "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+    "feature."
+)
+
+
 def equal(a: Tensor, b: Tensor) -> bool:
     """Whether shapes and values are the same."""
+    check_no_samples((a, b), "Batching rule not implemented for aten::equal. We could not generate a fallback.")
     return a.array.shape == b.array.shape and bool(np.array_equal(a.array, b.array))
 
 
@@ -72,6 +79,7 @@ def isclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_
 
 def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close."""
+    check_no_samples((a, b), _NO_ALLCLOSE)
     return bool(_close(a, b, rtol, atol, equal_nan).all())
 
 
