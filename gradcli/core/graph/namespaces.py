@@ -97,7 +97,7 @@ class Numeric:
         return x if x.shape == tuple(shape) else np.broadcast_to(x, shape)
 
     @staticmethod
-    def flip(x: Array, axis: Axes) -> Array:
+    def flip(x: Array, axis: int | tuple[int, ...]) -> Array:
         """Reversed along axes, in a copy."""
         return memory_format.laid_out(np.flip(x, axis), memory_format.preserved(x))
 

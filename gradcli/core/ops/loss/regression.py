@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,13 @@ class _DifferenceLoss(Op):
         return out
 
 
+class _Slope(Op):
+    """The derivative of a loss, which has the dtype of the tensor that it belongs to."""
+
+    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
+        return super()._wrap(result, inputs[1:])
+
+
 def _difference_loss(
     name: str,
     parameter: str,
@@ -119,7 +126,7 @@ def _difference_loss(
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
-        return (slope_of(numeric, difference, attrs) * grad).astype(difference.dtype, copy=False)
+        return (slope_of(numeric, difference, attrs) * grad).astype(x.dtype, copy=False)
 
     def second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
         difference = np.asarray(xp.plain(input) - xp.plain(target))
@@ -129,7 +136,7 @@ def _difference_loss(
     def minus_second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
         return -second_slope(xp, grad, grad_output, input, target, attrs)
 
-    second = Op(
+    second = _Slope(
         f"{name}BackwardBackward0",
         backward,
         "grad_output input target",
