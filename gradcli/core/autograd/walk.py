@@ -18,6 +18,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
+from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, count_consumers, leading_to, members, reachable
@@ -144,7 +145,7 @@ class Walk:
             places = buffers.setdefault(node, [None] * len(outputs))
             known = places[number]
         if known is not None:
-            value = known + value
+            value = known + value if self.traced else _sum(known, value)
         if dtype is dtypes.bfloat16 and not self.traced:  # stored wider than it is
             value = dtypes.round_bfloat16(value)
         if outputs is None:
@@ -224,7 +225,7 @@ class Walk:
                 self._visit(node)
                 continue
             rules = node.plan.fast_rules
-            if rules is None:
+            if rules is None or (grad.ndim > 2 and 1 in grad.shape):  # whose strides may need care
                 self._visit(node)
                 continue
             edges = node.edges
@@ -246,7 +247,7 @@ class Walk:
             for (nxt, number), result in results:
                 if type(result) is ndarray and nxt.plain and result.shape == nxt.shape and result.dtype is nxt.dtype.np:
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else known + result
+                    buffers[nxt] = result if known is None else _sum(known, result)
                 elif result is not None:
                     self._arrive(nxt, number, result, node)
                 left = waiting.get(nxt)
@@ -269,7 +270,7 @@ class Walk:
                     assert nxt is not None
                     if type(value) is ndarray and nxt.plain and value.shape == nxt.shape and value.dtype is nxt.dtype.np:
                         known = buffers.get(nxt)
-                        buffers[nxt] = value if known is None else known + value
+                        buffers[nxt] = value if known is None else _sum(known, value)
                     else:
                         self._arrive(nxt, number, value, node)
                     left = waiting.get(nxt)
@@ -343,7 +344,7 @@ class Walk:
                     and nxt.dtype is not dtypes.bfloat16
                 ):
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else known + result
+                    buffers[nxt] = result if known is None else _sum(known, result)
                     del known
                 else:
                     self._arrive(nxt, number, result.array if type(result) is Tensor else result, node)
@@ -409,6 +410,17 @@ class Walk:
             return value
         array = np.asarray(value)
         return Tensor(array, dtypes.of(array.dtype))
+
+
+def _sum(known: Any, value: Any) -> Any:
+    """The sum of two gradients of a tensor, which lies as the first does, to which PyTorch adds in place."""
+    made = known + value
+    if type(made) is not ndarray or made.ndim < 3 or 1 not in made.shape:  # others numpy lays out so
+        return made
+    strides = memory_format.element_strides(known)
+    if known.base is not None or not memory_format.is_dense(made.shape, strides):
+        strides = memory_format.iterated(made.shape, (known, value))
+    return memory_format.laid_out(made, strides)
 
 
 def walk_alone(node: Node, grad: Any, keep: bool) -> bool:

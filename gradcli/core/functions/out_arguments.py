@@ -285,14 +285,14 @@ class _Call(OutChecks):
 
     def write(self, out: Tensor, result: Tensor) -> Tensor:
         """Write a result, or a part of it, into a tensor."""
+        if out.array.shape != result.array.shape and self.rule.counted:
+            bump(out)
         if self.autograd == "composed":
             in_place.resize_out(out, result, row_major=True)
             return in_place.copy_(out, result)
         self.check_order(out, result)
         if self.rule.flat and out.array.size == result.array.size:
             result.array = result.array.reshape(out.array.shape)
-        if out.array.shape != result.array.shape and self.rule.counted:
-            bump(out)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
         if self.rule.row_major == "unfit" and not unfit:
             out.array = out.array.reshape(0)  # it gets the result's strides in any case

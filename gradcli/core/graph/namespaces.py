@@ -76,7 +76,6 @@ class Numeric:
     logical_and = staticmethod(np.logical_and)
     logical_or = staticmethod(np.logical_or)
     logical_not = staticmethod(np.logical_not)
-    flip = staticmethod(np.flip)
     roll = staticmethod(np.roll)
     tril = staticmethod(np.tril)
     triu = staticmethod(np.triu)
@@ -96,6 +95,11 @@ class Numeric:
             return made
         # numpy would give dimensions of size 1 the stride 0
         return x if x.shape == tuple(shape) else np.broadcast_to(x, shape)
+
+    @staticmethod
+    def flip(x: Array, axis: int | tuple[int, ...]) -> Array:
+        """Reversed along axes, in a copy."""
+        return memory_format.laid_out(np.flip(x, axis), memory_format.preserved(x))
 
     @staticmethod
     def transpose(x: Array, axes: Sequence[int]) -> Array:

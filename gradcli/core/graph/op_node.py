@@ -13,11 +13,11 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.kernels.memory_format import element_strides
+from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, recount
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, ProgramError, runtime_error
 
@@ -170,6 +170,11 @@ class SavedDual(Saved):
         tensor.set_property("tangent", self.tangent)
 
 
+def _can_lie_as(value: Any, model: Array) -> bool:
+    """Whether an array can have the strides of `model`, an array with the same values."""
+    return type(value) is np.ndarray and value.shape == model.shape and is_dense(model.shape, element_strides(model))
+
+
 def _holds_arrays(value: Any) -> bool:
     return type(value) is Tensor or isinstance(value, np.ndarray) or (type(value) is tuple and any(map(_holds_arrays, value)))
 
@@ -293,6 +298,12 @@ class OpNode(Node):
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:
             raise freed_error()
+        if not traced and not self.op.on_tensors and self._lies_oddly(grads):
+            return self._laid_out_gradients(grads, wanted)
+        return self._by_rules(grads, traced, wanted)
+
+    def _by_rules(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The gradients that the rules give: tensors when `traced`, else arrays."""
         op, plan = self.op, self.plan
         kept = self._kept(traced)
         outs = None if self.kept_out is None else self._outs(traced)
@@ -307,6 +318,27 @@ class OpNode(Node):
             if wanted[i]:
                 result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
         return result
+
+    def _lies_oddly(self, grads: list[Any]) -> bool:
+        """Whether numpy may lose strides: it keeps none of dimensions of size 1 or 0 once an operand is not in row-major order."""
+        kept = [one.array for one in (*(self.saved or ()), *(self.kept_out or ())) if isinstance(one, (Tensor, Saved))]
+        odd = other = False
+        for array in (*grads, *kept):
+            if type(array) is np.ndarray and array.ndim > 1:
+                shape = array.shape
+                odd = odd or 0 in shape or (array.ndim > 2 and 1 in shape)
+                other = other or element_strides(array) != contiguous_strides(shape)
+        return odd and other
+
+    def _laid_out_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
+        """The gradients, with the strides of those by the rules on tensors, where each step has PyTorch's strides."""
+        tensors = [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
+        with recording(False):
+            traced = self._by_rules(tensors, True, wanted)
+        return [
+            laid_out(value, element_strides(model.array)) if type(model) is Tensor and _can_lie_as(value, model.array) else value
+            for value, model in zip(self._by_rules(grads, False, wanted), traced, strict=True)
+        ]
 
     def _outs(self, traced: bool) -> list[Any]:
         """The saved outputs: tensors when `traced`, else arrays. Raises RuntimeError for one that was written to."""

@@ -258,7 +258,7 @@ class Pointwise(Op):
             array = self.forward(x, y)
         except ValueError:
             return None
-        if x.ndim > 1 and (x.strides != array.strides or not array.size):
+        if (x.ndim > 1 and (x.strides != array.strides or not array.size)) or (array.ndim > 2 and 1 in array.shape):
             # numpy prefers row-major order where the operands differ, and forgets the strides of dimensions of size 1
             array = memory_format.like_operands(array, (x, y if type(b) is Tensor else memory_format.NUMBER))
         out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)

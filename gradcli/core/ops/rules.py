@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative, without_jvp
 from gradcli.core.kernels import memory_format
@@ -28,6 +30,15 @@ def zeros_as(xp: Any, x: Any) -> Any:
     """Zeros with the memory format of `x`."""
     zeros = memory_format.zeros_like(xp.plain(x))
     return Tensor(zeros, x.dtype) if type(x) is Tensor else zeros
+
+
+def as_kernel(made: Any, *operands: Any) -> Any:
+    """The gradient that PyTorch's kernel gives for these operands where nothing is recorded, laid out as one elementwise operation."""
+    if type(made) is not Tensor:
+        return memory_format.like_operands(made, operands) if type(made) is np.ndarray and made.ndim > 1 else made
+    if not state.enabled:
+        made.array = memory_format.like_operands(made.array, [one.array for one in operands])
+    return made
 
 
 def refused(error: Callable[[], ProgramError]) -> Rule:

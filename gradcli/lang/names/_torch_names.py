@@ -127,8 +127,7 @@ NAMES: dict[str, str] = {
     ),
     "nn.parameter": ("Any OrderedDict UninitializedTensorMixin is_lazy torch "),
     "nn.utils": (
-        "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters "
-        "fusion init memory_format "
+        "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters fusion init memory_format "
     ),
     "nn.utils.parametrizations": ("Enum F Module Tensor auto parametrize torch "),
     "nn.utils.parametrize": (

@@ -131,7 +131,7 @@ def relu6(input: Tensor) -> Tensor:
 # --- hardsigmoid, hardswish ---
 
 HARDSIGMOID_BACKWARD = not_differentiable(
-    "hardsigmoid_backward", lambda grad, x: _masked((x > -3) & (x < 3), grad / 6), "grad_output input"
+    "hardsigmoid_backward", memory_format.keeping("iterated", lambda grad, x: _masked((x > -3) & (x < 3), grad / 6)), "grad_output input"
 )
 HARDSIGMOID = Pointwise(
     "HardsigmoidBackward0",

@@ -23,7 +23,7 @@ from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
 from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
-from gradcli.core.ops.rules import check_no_complex_gradient
+from gradcli.core.ops.rules import as_kernel, check_no_complex_gradient
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -108,7 +108,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def _silu_rule(xp: Any, grad: Any, input: Any) -> Any:
     s = xp.call(SIGMOID, input)
-    return grad * s * scalars.plus(xp, input * scalars.from_number(xp, 1, s), 1)
+    return as_kernel(grad * s * scalars.plus(xp, input * scalars.from_number(xp, 1, s), 1), grad, input)
 
 
 SILU = Pointwise(
@@ -190,6 +190,7 @@ _, LOG_SIGMOID = activation(
     lambda grad, x: grad * logistic(-x),
     formula="grad * sigmoid(-input)",
     layout="contiguous",
+    gradient_layout="contiguous",
     saved=("buffer=? self", "buffer=? grad_output self"),
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )

@@ -20,6 +20,7 @@ from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
 from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.rules import as_kernel
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -91,6 +92,7 @@ SIGMOID_BACKWARD: Op = Op(
     "SigmoidBackwardBackward0",
     lambda grad_output, output: grad_output * (1 - output) * output,
     "grad_output output",
+    layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(SIGMOID_BACKWARD, grad, output), "grad * output * (1 - output)"),
     output=Rule(
         lambda xp, grad, grad_output, output: grad * grad_output * scalars.plus(xp, scalars.times(xp, output, -2), 1),
@@ -137,7 +139,7 @@ def _logit_gradient(limits: Callable[[float], Any], xp: Any, grad: Any, input: A
     slope = input * scalars.from_number(xp, 1, input)
     if not recorded:
         slope = xp.where(vectors, slope, xp.abs(slope))
-    return xp.where(inside, grad / slope, outside)
+    return as_kernel(xp.where(inside, grad / slope, outside), grad, input)
 
 
 def _logit_bfloat(x: Any, eps: float | None) -> Any:

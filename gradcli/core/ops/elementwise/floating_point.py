@@ -195,6 +195,10 @@ def _replace_parts(x: Any, *instead: float | None) -> Any:
     return made
 
 
+def _finite(x: Any) -> Any:
+    return memory_format.like_operands(np.isfinite(x), (x,)) if type(x) is np.ndarray else np.isfinite(x)
+
+
 def _nan_to_num(input: Tensor, *numbers: float | None) -> Tensor:
     check_no_complex_gradient("nan_to_num", input)
     return _with_numbers(input, *numbers)
@@ -222,10 +226,11 @@ NAN_TO_NUM = Pointwise(
     "input",
     "nan posinf neginf",
     narrow=True,
+    layout="preserved",
     saved="self",
     complex=_replace_parts,
     input=Rule(
-        lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),
+        lambda xp, grad, input: scalars.times_data(xp, grad, _finite(xp.plain(input))),
         "grad * isfinite(input)",
         "0 where input is replaced",
     ),

@@ -119,6 +119,7 @@ TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
     lambda grad_output, output: grad_output * elementary.fused(-output, output, 1),
     "grad_output output",
+    layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),
     output=Rule(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"

@@ -152,7 +152,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
-    if not rank and index.array.size > 1:
+    if not rank and index.array.size != 1:
         raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
     length = input.array.shape[at] if rank else 1
     _check_selected(input.array.shape, at, index.array)

@@ -105,17 +105,17 @@ SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     """Raise RuntimeError for ranks or dtypes that do not fit."""
-    ranks = [t.array.ndim for t in (query, key, value)]
-    if min(ranks) < 2:
-        raise shape_error(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} key.dim: {ranks[1]} and "
-            f"value.dim: {ranks[2]} instead.",
-        )
     kinds = [t.dtype.c_name for t in (query, key, value)]
     if len(set(kinds)) > 1:
         raise runtime_error(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {kinds[0]} key.dtype: {kinds[1]} and "
             f"value.dtype: {kinds[2]} instead."
+        )
+    ranks = [t.array.ndim for t in (query, key, value)]
+    if min(ranks) < 2:
+        raise shape_error(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} key.dim: {ranks[1]} and "
+            f"value.dim: {ranks[2]} instead.",
         )
     if mask is not None and mask.dtype not in (query.dtype, dtypes.bool_, dtypes.float32):
         raise runtime_error(

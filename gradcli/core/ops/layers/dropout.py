@@ -62,7 +62,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         raise result_dtype_error("Float", dtypes.int64 if alpha and input.dtype is dtypes.bool_ else input.dtype)
     kind = kept.dtype.type
     if not alpha:
-        return _as_tensor(kept / kind(1 - p), input), None
+        return _as_tensor(np.divide(kept, kind(1 - p), out=kept), input), None
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = (kept - kind(1)) * kind(_ALPHA * a) + kind(_ALPHA * a * p)
     return _as_tensor(kept * kind(a), input), _as_tensor(shift, input)

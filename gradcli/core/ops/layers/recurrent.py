@@ -6,6 +6,7 @@ Sequences are (steps, batch, features). The weights of a layer are those of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli import limits
@@ -35,9 +36,15 @@ State = tuple[Any, ...]
 Step = Callable[[Any, State, Sequence[Any]], State]
 
 
+def _gates(given: Any, state: State, weights: Sequence[Any]) -> Any:
+    """What state and input contribute; `given` may be a function, since a single cell computes the part of the state first."""
+    from_state = linear(state[0], weights[1], weights[3])
+    return from_state + (given() if callable(given) else given)
+
+
 def _plain_step(activation: str) -> Step:
     def step(given: Any, state: State, weights: Sequence[Any]) -> State:
-        return (catalog.function(activation)(linear(state[0], weights[1], weights[3]) + given),)
+        return (catalog.function(activation)(_gates(given, state, weights)),)
 
     return step
 
@@ -50,7 +57,7 @@ def _gate(x: Any) -> Any:
 
 
 def _lstm_step(given: Any, state: State, weights: Sequence[Any]) -> State:
-    gates = linear(state[0], weights[1], weights[3]) + given
+    gates = _gates(given, state, weights)
     i, f, g, o = UNSAFE_SPLIT(gates, gates.array.shape[1] // 4, 1)
     i, f, g, o = _gate(i), _gate(f), TANH(g), _gate(o)
     cell = f * state[1] + i * g
@@ -115,7 +122,8 @@ def _cell(name: str) -> Callable[..., Any]:
         if name == "lstm" and len(state) != 2:
             raise runtime_error("lstm_cell expects two hidden states")
         _check_cell(input, state, w_ih, w_hh, _GATES.get(name, 1))
-        made = _STEPS[name](linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
+        given = partial(linear, input, w_ih, b_ih)
+        made = _STEPS[name](given() if name == "gru" else given, state, (w_ih, w_hh, b_ih, b_hh))
         return made if name == "lstm" else made[0]
 
     return run

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
@@ -115,6 +116,12 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
+def _copy_first(values: list[Any], out: Tensor) -> None:
+    """`addbmm` copies its tensor into `out`, and computes in that dtype."""
+    if values[0].dtype is not out.dtype:
+        values[0] = traced.cast(values[0], out.dtype)
+
+
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`, which is to be `written` to the input or not."""
     shape = size(batch1, 0), size(batch1, 1), size(batch2, 2)
@@ -143,7 +150,8 @@ FUNCTIONS: tuple[Function, ...] = (
             "self and mat2 must have the same dtype, but got {out} and {result}",
             silent=True,
             memory="own",
-            check=lambda out, _: check_memory(out),  # the tensor is copied into `out` first
+            prepare=_copy_first,
+            check=lambda out, _: check_memory(out),
         ),
         written=False,
     ),

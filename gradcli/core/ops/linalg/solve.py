@@ -144,12 +144,12 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
     if not A.dtype.is_differentiable:
         check_floats("linalg.solve", A)
-    check_squares("linalg.solve", A)
     if A.dtype is not B.dtype:
         raise runtime_error(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype.torch_name} and B of type "
             f"{B.dtype.torch_name} instead"
         )
+    check_squares("linalg.solve", A)
     a, b = A.array.shape, B.array.shape
     vector = is_vector(a, b)
     if not vector:

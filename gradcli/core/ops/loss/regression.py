@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,13 @@ def _floating(xp: Any, value: Any, like: Any) -> Any:
     return wrap(made) if type(value) is Tensor else made
 
 
+class _Slope(Op):
+    """The derivative of a loss, which has the dtype of the tensor that it belongs to."""
+
+    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
+        return super()._wrap(result, inputs[1:])
+
+
 def _difference_loss(
     name: str,
     parameter: str,
@@ -120,7 +127,7 @@ def _difference_loss(
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
-        return (slope_of(numeric, difference, attrs) * grad).astype(difference.dtype, copy=False)
+        return (slope_of(numeric, difference, attrs) * grad).astype(x.dtype, copy=False)
 
     def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
         return _slope(xp, difference, pieces(xp.plain(difference), *attrs[1:]), attrs[0], bool(parameter))
@@ -130,7 +137,7 @@ def _difference_loss(
         curvature = pieces(difference, *attrs[1:])[0] * share(difference, attrs[0])
         return scalars.times_data(xp, grad * grad_output, np.asarray(curvature, difference.dtype))
 
-    second = Op(
+    second = _Slope(
         f"{name}BackwardBackward0",
         backward,
         "grad_output input target",

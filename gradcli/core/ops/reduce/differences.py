@@ -292,7 +292,7 @@ def _diff_out(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: T
         whole = prepend is None and append is None and n == 1 and all(size == 1 for size in shape[: dim % max(len(shape), 1)])
         check = None if whole else lambda out, _: check_unread(out, (input,))
         return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "", check=check)
-    return Out("expected scalar_type {result} but found {out}", autograd="composed")
+    return Out("expected scalar_type {result} but found {out}", autograd="composed", counted=True)
 
 
 FUNCTIONS = (

@@ -217,8 +217,9 @@ def histogramdd(input: Tensor, bins: Sequence[int], range: Sequence[float] | Non
     for i, count in enumerate(bins):
         if count == 0:
             raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
-    shown = tuple(recorded(_POINT_EDGES, Tensor(e, input.dtype), input, weight) for e in edges)
     hist = recorded(_POINTS, _counted(input, edges, weight, density), input, weight)
+    # the node of the edges is the newer one, whose missing derivative backward meets first
+    shown = tuple(recorded(_POINT_EDGES, Tensor(e, input.dtype), input, weight) for e in edges)
     return named("histogramdd", "hist", "bin_edges")((hist, shown))
 
 
@@ -259,6 +260,7 @@ def _check_edges(edges: Array, dim: int) -> None:
 def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
     check_no_tangent("aten::histogram", input, bins, weight)
     edges = bins.array
+    _check_dtypes(input, bins, None)
     _check_edges(edges, 0)
     if not (np.diff(edges) >= 0).all():
         raise shape_error("torch.histogram of edges that do not increase is not supported by gradcli")

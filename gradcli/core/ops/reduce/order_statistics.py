@@ -279,7 +279,7 @@ def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
     rank = input.array.ndim
     compared = with_dimension(lambda own, rank, at: own >= at, rank, dim, keepdim) if rank else None
     text = "expected scalar type '{result}' but got '{out}' for {field} output"
-    return Out(text, first=True, compared=compared, silent=not rank)
+    return Out(text, first=True, compared=compared, silent=not rank, memory="resized", overlap="any")
 
 
 _MEDIANS = Out(

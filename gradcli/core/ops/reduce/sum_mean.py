@@ -320,6 +320,8 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
     dtype = options[-1]
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
+        if len(options) == 1 and out.dtype is dtypes.bool_:
+            raise runtime_error(lower.format(out="Bool"))
         fits = out.dtype.is_differentiable and (len(options) > 1 or out.dtype.category >= input.dtype.category)
         if dtype is None and fits and input.dtype.is_differentiable:
             values[-1] = out.dtype

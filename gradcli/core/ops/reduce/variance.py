@@ -15,6 +15,7 @@ from gradcli.core.functions.out import Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, not_implemented, wrap_dims
@@ -355,7 +356,9 @@ def _variance_out(input: Tensor, *_: Any) -> Out:
             raise not_implemented("std_cpu", out.dtype)
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
-        """Unless there is one result, it computes in the dtype of `out`."""
+        """Unless there is one result, it computes in the dtype of `out`. An `out` of a lower category is refused before the warning."""
+        if out.dtype.category < input.dtype.category and out.array.shape == shape(values):
+            raise result_dtype_error(input.dtype.torch_name, out.dtype)
         if input.dtype.is_floating_point and out.dtype.is_floating_point and several(values):
             values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)
 

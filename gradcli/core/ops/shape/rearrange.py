@@ -67,7 +67,14 @@ FLIP: Op = Op(
 def _roll(a: Array, shifts: Any, dims: Any) -> Array:
     if not a.size:
         return memory_format.copy(a) if dims else memory_format.empty(a.shape, memory_format.contiguous_strides(a.shape), a.dtype)
-    return memory_format.contiguous(np.roll(a, shifts, dims) if dims else np.roll(a, shifts[0] if len(shifts) == 1 else shifts))
+    if not dims:
+        return memory_format.contiguous(np.roll(a, shifts[0] if len(shifts) == 1 else shifts))
+    for shift, dim in zip(shifts, dims, strict=True):  # each time PyTorch puts two parts side by side
+        parts = np.split(a, [-shift % a.shape[dim]], dim)
+        last = all(map(memory_format.suggests_channels_last, parts))
+        rolled = np.concatenate(parts[::-1], dim)
+        a = memory_format.laid_out(rolled, memory_format.channels_last_strides(a.shape)) if last else memory_format.contiguous(rolled)
+    return a
 
 
 ROLL: Op = Op(

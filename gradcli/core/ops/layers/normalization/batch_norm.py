@@ -180,6 +180,8 @@ def native_batch_norm(
     if (running_mean is None) is not (running_var is None):
         raise ProgramError("ValueError", "running_mean and running_var must either both be None or neither be None")
     given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
+    if not input.dtype.is_differentiable and (not training or in_rows(input.array)):  # before PyTorch looks at mixed dtypes
+        require_floating("batch_norm", input.dtype)
     check_mixed(input, *given)
     if training and not in_rows(input.array) and (not given or given[0].dtype is input.dtype):
         mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first

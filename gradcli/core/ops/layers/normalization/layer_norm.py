@@ -127,8 +127,10 @@ def layer_norm(
 
     Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
     """
-    check_mixed(input, *[tensor for tensor in (weight, bias) if tensor is not None])
     shape = input.array.shape
+    given = [tensor for tensor in (weight, bias) if tensor is not None]
+    if given and given[0].dtype is not input.dtype:  # PyTorch looks at mixed dtypes first, at unequal parameters last
+        check_mixed(input, *given)
     if not normalized_shape:
         raise shape_error(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
@@ -142,6 +144,7 @@ def layer_norm(
     if shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
+    check_mixed(input, *given)
     require_floating("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 

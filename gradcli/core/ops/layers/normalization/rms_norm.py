@@ -48,19 +48,19 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
     if shape[-len(inner) :] != inner:
         text = ", ".join(map(str, inner))
         raise shape_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
+    if weight is not None and weight.dtype is not input.dtype:
+        warnings.emit(
+            f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_name}, weight dtype = {weight.dtype.c_name}, "
+            "Cannot dispatch to fused implementation. (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/layer_norm.cpp:346.)",
+            once="rms_norm dtype",
+        )
     require_floating("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
     least = eps if eps is not None else float(np.finfo(wide.dtype.np).eps)
     mean = sum_mean.mean(power.pow(wide, 2), tuple(range(-len(inner), 0)), True)
     out = wide * RSQRT(scalars.plus(traced, mean, least))
     if weight is not None:
-        if weight.dtype is not input.dtype:
-            warnings.emit(
-                f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_name}, weight dtype = {weight.dtype.c_name}, "
-                "Cannot dispatch to fused implementation. (Triggered internally at "
-                "/__w/pytorch/pytorch/aten/src/ATen/native/layer_norm.cpp:346.)",
-                once="rms_norm dtype",
-            )
         out = out * weight
     out = contiguous(out)
     return out if out.dtype is input.dtype else traced.cast(out, input.dtype)

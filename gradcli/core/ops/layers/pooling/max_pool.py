@@ -116,10 +116,10 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
     def run(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
         sizes = checks.settings(name, rank, kernel_size, stride, padding, dilation)
         checks.check_rank(input, rank)
-        checks.check_windows(input, *sizes, ceil_mode)
-        checks.check_dtype(name, input, _WHOLE)
         if rank == 3 and input.array.ndim == 4 and memory_format.suggests_channels_last(input.array):
             raise runtime_error("Unsupported memory format. Supports only ChannelsLast3d, Contiguous")
+        checks.check_windows(input, *sizes, ceil_mode)
+        checks.check_dtype(name, input, _WHOLE)
         kept = checks.as_kept(rank, kernel_size, stride, padding, dilation)
         return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *kept, ceil_mode)
 
