@@ -6,10 +6,12 @@ Gradients of a base live in a buffer laid out like the base's memory, so that th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, owner
@@ -79,15 +81,26 @@ def seen(array: Array, view: Geometry) -> Array:
     return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
 
 
+def check_strides(shape: Sequence[int]) -> None:
+    """Raise RuntimeError for strides of more than 63 bits: PyTorch counts elements, numpy bytes, at most 16 of them for an element."""
+    extent = math.prod(n or 1 for n in shape)
+    if extent >= 1 << 63:
+        raise runtime_error("Stride calculation overflowed")
+    if extent >= 1 << 59:
+        raise runtime_error(f"a tensor of shape {list(shape)} has strides in bytes of more than 63 bits: it is not part of gradcli")
+
+
 def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """An array of this shape and these dense strides in the memory of another, from its first element on, and then 0.
 
-    Raises RuntimeError where that memory is too small, and has other elements too: PyTorch would move those.
+    Raises RuntimeError where that memory is too small, and has other elements too, which PyTorch moves; LimitError for too many elements.
     """
     memory = owner(array)
     _, own, offset = geometry(array, memory)
     count = math.prod(shape)
+    limits.check_elements(count, array.itemsize)
     if not count:
+        check_strides(shape)
         return nothing_at(array, 0, shape, tuple(s * array.itemsize for s in strides))
     flat = seen(memory, ((extent(*own_geometry(memory)[:2]),), (1,), 0))[offset:]
     if flat.size < count:

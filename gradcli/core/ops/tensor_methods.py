@@ -16,7 +16,7 @@ def _is_floating_point(input: Tensor) -> bool:
 
 
 def _tolist(input: Tensor) -> Any:
-    limits.check_list(input.array.size)
+    limits.check_list(input.array.size, 32)
     operators.check_no_sample(input, "Cannot access data pointer of Tensor that doesn't have storage")
     return input.tolist()
 

@@ -24,7 +24,7 @@ from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, refuse_half, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.as_strided import resize_
@@ -446,6 +446,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
             raise shape_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
         have = f"pivots with shape {list(pivots.array.shape)} instead"
         raise shape_error(f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got {have}")
+    check_batches(B, LU)
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
