@@ -13,8 +13,7 @@ from numpy import ndarray
 from gradcli import limits
 from gradcli.core.calling.signature import wrapped
 from gradcli.core.graph.op_node import OpNode, short_name
-from gradcli.core.graph.record import Op, broadcast_error
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import Op, broadcast_error, check_strides
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType

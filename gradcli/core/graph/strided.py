@@ -6,13 +6,12 @@ Gradients of a base live in a buffer laid out like the base's memory, so that th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, owner
 from gradcli.errors import ProgramError, runtime_error
@@ -79,15 +78,6 @@ def seen(array: Array, view: Geometry) -> Array:
         start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable
     )
     return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
-
-
-def check_strides(shape: Sequence[int]) -> None:
-    """Raise RuntimeError for strides of more than 63 bits: PyTorch counts elements, numpy bytes, at most 16 of them for an element."""
-    extent = math.prod(n or 1 for n in shape)
-    if extent >= 1 << 63:
-        raise runtime_error("Stride calculation overflowed")
-    if extent >= 1 << 59:
-        raise runtime_error(f"a tensor of shape {list(shape)} has strides in bytes of more than 63 bits: it is not part of gradcli")
 
 
 def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:

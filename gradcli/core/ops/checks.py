@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.graph.record import Op, broadcast_error
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import Op, broadcast_error, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType

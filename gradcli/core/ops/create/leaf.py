@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Overload
 from gradcli.core.functions.out import Out
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, strides_of
 from gradcli.core.tensor import dtypes

@@ -15,8 +15,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (

@@ -11,8 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, check_not_negative, strides_of

@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CONTIGUOUS
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.strided import check_strides
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import contiguous
