@@ -355,10 +355,16 @@ def check_string(length: int) -> None:
         raise LimitError("string", f"a string of {length:,} characters is over the limit of {current.string:,.0f}")
 
 
-def check_list(length: int) -> None:
-    """Refuse a list, tuple, set or dict of `length` items before it is made. Raises LimitError."""
+#: bytes that a tensor takes beside its elements
+TENSOR = 512
+
+
+def check_list(length: int, item_size: int = 0) -> None:
+    """Refuse a list, tuple, set or dict of `length` items before it is made, whose items take `item_size` bytes. Raises LimitError."""
     if length > current.list:
         raise LimitError("list", f"a list of {length:,} items is over the limit of {current.list:,.0f}")
+    if length * item_size > _LARGE:
+        memory.claim(length * item_size)
 
 
 def encoded_size(text: str) -> int:

@@ -42,6 +42,10 @@ _NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", 
 #: the lists that PyTorch does not take for sizes: in those it refuses truth values
 _DIMENSIONS = ("bins", "dim", "dims", "source", "destination", "dims_self", "dims_other")
 
+#: the integers of a list are below this and not below its negative
+_END = 1 << 63
+_OVERFLOW = "Overflow when unpacking long long"
+
 
 def _default_type_name(value: object) -> str:
     if type(value) is Tensor:
@@ -177,7 +181,10 @@ class Parameter:
         if kind in ("ints", "ints1"):
             if isinstance(value, (tuple, list)):
                 return self._unpacked(value, function)
-            return (int(value.item() if type(value) is Tensor else value),) * self.repeats
+            number = int(value.item() if type(value) is Tensor else value)
+            if not -_END <= number < _END:
+                raise ProgramError("ValueError", _OVERFLOW)
+            return (number,) * self.repeats
         if kind == "dtype" and not isinstance(value, DType):
             return language.as_dtype(value)
         if kind == "device":
@@ -191,7 +198,12 @@ class Parameter:
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
             if type(v) is Tensor and v.array.dtype.kind == "b" and self.name not in _DIMENSIONS:
                 raise runtime_error(UNMET.format("scalar.isIntegral( false)"))
-        return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
+        numbers = tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
+        if numbers and not -_END <= min(numbers) <= max(numbers) < _END:
+            i = next(i for i, n in enumerate(numbers) if not -_END <= n < _END)
+            why = f'at pos {i + 1} with error "{_OVERFLOW}"'
+            raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
+        return numbers
 
 
 def _literal(text: str) -> Any:

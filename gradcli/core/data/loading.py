@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import islice, repeat
 from typing import Any
@@ -21,6 +22,14 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
+
+
+def _check_batch_size(size: int, drop_last: bool) -> None:
+    """Raise the error of Python's function that takes so many samples together where it cannot count them."""
+    if size > sys.maxsize:
+        if drop_last:
+            raise ProgramError("OverflowError", "cannot fit 'int' into an index-sized integer")
+        raise ProgramError("ValueError", "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
 
 
 def _drawn_seed(source: Generator) -> int:
@@ -164,6 +173,7 @@ class BatchSampler(Sampler):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[Any]:
+        _check_batch_size(self.batch_size, self.drop_last)
         batch: list[Any] = []
         for index in language.iterate(self.sampler):
             limits.check_list(len(batch))
@@ -350,6 +360,7 @@ class DataLoader(Scripted):
             for sample in samples:
                 yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
             return
+        _check_batch_size(self.batch_size, self.drop_last)
         while batch := [_counted(sample) for sample in islice(samples, self.batch_size)]:
             if len(batch) < self.batch_size and self.drop_last:
                 return

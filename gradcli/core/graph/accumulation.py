@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.graph.record import broadcast_error
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
@@ -18,11 +18,12 @@ from gradcli.core.tensor.tensor import Tensor
 COUNTED = version_info < (3, 14)
 
 
-def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
+def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bool = False) -> Array:
     """A first gradient with the strides of the variable, or in row-major order if it has gaps: a copy if the array is shared.
 
     A variable that got another shape in place since the gradient was asked for gets the gradient as it is where the strides agree, as in
-    PyTorch (obeys_layout_contract in torch/csrc/autograd/utils/grad_layout_contract.h); else the gradient is broadcast.
+    PyTorch (obeys_layout_contract in torch/csrc/autograd/utils/grad_layout_contract.h); else, and where the walk is recorded, the
+    gradient is broadcast.
     """
     array = variable.array
     if gradient.strides == array.strides and gradient.shape == array.shape and array.flags.c_contiguous:
@@ -31,13 +32,15 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True) -> Array:
             return made
     strides = memory_format.of_gradient(array)
     have = memory_format.element_strides(gradient)
-    if all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=False)):
+    alike = gradient.shape == array.shape or not traced
+    if alike and all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=False)):
         return memory_format.copy_of_view(gradient) if shared else gradient
     made = memory_format.empty(array.shape, strides, gradient.dtype)
     try:
         made[...] = gradient
     except ValueError:
-        raise broadcast_error(array.shape, gradient.shape) from None
+        check_into(array, gradient)
+        raise
     return made
 
 
@@ -51,9 +54,9 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
                 from gradcli.core.graph.clone import COPY  # only under create_graph
 
                 variable.grad = COPY(gradient)
-                variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array))
+                variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array), traced=True)
             else:
-                variable.grad = Tensor(_laid_out(variable, np.asarray(gradient.array)), variable.dtype)
+                variable.grad = Tensor(_laid_out(variable, np.asarray(gradient.array), traced=True), variable.dtype)
         else:
             # an array that nothing else shares has three references: the walk's, this function's and getrefcount's
             alone = 3
@@ -67,7 +70,11 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
         return
     blocks.settle()
     array = np.asarray(known.array)
-    add_in_place(array, value)
+    try:
+        add_in_place(array, value)
+    except ValueError:
+        check_into(array, np.asarray(value))
+        raise
     if known.dtype is dtypes.bfloat16:
         array[...] = dtypes.round_bfloat16(array)
     known.counter().count += 1

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from gradcli import limits
 from gradcli.core.graph.op_node import OpNode, short_name
-from gradcli.core.graph.record import Op, broadcast_error
+from gradcli.core.graph.record import Op, broadcast_error, check_strides
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, wrapped
@@ -318,8 +318,8 @@ class Pointwise(Op):
             arrays.append(array)
         return arrays
 
-    def _check_shapes(self, arrays: list[Any]) -> None:
-        """Raise PyTorch's error for shapes that do not broadcast."""
+    def _check_shapes(self, arrays: list[Any]) -> tuple[int, ...]:
+        """The shape of the result. Raises PyTorch's error for shapes that do not broadcast."""
         shapes = [a.shape for a in (arrays[::-1] if self.layout == "reversed" else arrays) if not isinstance(a, (int, float))]
         shape: tuple[int, ...] = shapes[0]
         for other in shapes[1:]:
@@ -327,9 +327,10 @@ class Pointwise(Op):
                 shape = np.broadcast_shapes(shape, other)
             except ValueError:
                 raise broadcast_error(shape, other) from None
+        return shape
 
     def _mismatch(self, arrays: list[Any]) -> Exception:
-        self._check_shapes(arrays)
+        check_strides(self._check_shapes(arrays))
         return InternalFault(f"forward failed for shapes {[np.shape(a) for a in arrays]}")
 
 

@@ -15,6 +15,7 @@ output's broadcast shape: the engine undoes broadcasting, once.
 
 from __future__ import annotations
 
+import math
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -389,6 +390,15 @@ def without_jvp(name: str) -> JvpRule:
 def no_derivative(name: str) -> ProgramError:
     """PyTorch's error for the derivative of an operation, such as `aten::heaviside`, that has none."""
     return runtime_error(f"derivative for {name} is not implemented", Code.NO_DERIVATIVE, names=(name,))
+
+
+def check_strides(shape: Sequence[int]) -> None:
+    """Raise RuntimeError for strides of more than 63 bits: PyTorch counts elements, numpy bytes, at most 16 of them for an element."""
+    extent = math.prod(n or 1 for n in shape)
+    if extent >= 1 << 63:
+        raise runtime_error("Stride calculation overflowed")
+    if extent >= 1 << 59:
+        raise runtime_error(f"a tensor of shape {list(shape)} has strides in bytes of more than 63 bits: it is not part of gradcli")
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph.record import Op, Rule
+from gradcli import limits
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, owner
 from gradcli.errors import ProgramError, runtime_error
@@ -82,12 +83,14 @@ def seen(array: Array, view: Geometry) -> Array:
 def resized(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """An array of this shape and these dense strides in the memory of another, from its first element on, and then 0.
 
-    Raises RuntimeError where that memory is too small, and has other elements too: PyTorch would move those.
+    Raises RuntimeError where that memory is too small, and has other elements too, which PyTorch moves; LimitError for too many elements.
     """
     memory = owner(array)
     _, own, offset = geometry(array, memory)
     count = math.prod(shape)
+    limits.check_elements(count, array.itemsize)
     if not count:
+        check_strides(shape)
         return nothing_at(array, 0, shape, tuple(s * array.itemsize for s in strides))
     flat = seen(memory, ((extent(*own_geometry(memory)[:2]),), (1,), 0))[offset:]
     if flat.size < count:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.graph.record import Op, broadcast_error
+from gradcli.core.graph.record import Op, broadcast_error, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -91,9 +91,10 @@ def check_rank(rank: int) -> None:
 
 
 def check_size(shape: Sequence[int], itemsize: int) -> None:
-    """Raise RuntimeError for too many dimensions, LimitError for too many bytes of a result of this shape."""
+    """Raise RuntimeError for too many dimensions or too long strides, LimitError for too many bytes of a result of this shape."""
     check_rank(len(shape))
     limits.check_elements(math.prod(shape), itemsize)
+    check_strides(shape)
 
 
 def check_not_negative(shape: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ def _is_floating_point(input: Tensor) -> bool:
 
 
 def _tolist(input: Tensor) -> Any:
-    limits.check_list(input.array.size)
+    limits.check_list(input.array.size, 32)
     check_no_samples((input,), "Cannot access data pointer of Tensor that doesn't have storage")
     return input.tolist()
 

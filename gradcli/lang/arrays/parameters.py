@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.routines import check_arguments
 from gradcli.lang.arrays import conversion
-from gradcli.lang.arrays.running import check_size, run, type_error
+from gradcli.lang.arrays.running import HOST_ERRORS, check_size, converted_error, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, wrap
 from gradcli.lang.python.object_protocol import Value
 
@@ -109,7 +109,10 @@ class Declared:
             given |= kwargs
         kinds = self.kinds
         converted = {key: KINDS[kinds[key]](value) for key, value in given.items()}
-        self.check(converted)
+        try:
+            self.check(converted)
+        except HOST_ERRORS as error:  # a size that is no number
+            raise converted_error(error) from None
         first = [converted[key] for key in self.names[: len(args)]]
         rest = {key: converted[key] for key in kwargs}
         found = run(self.function, *first, **rest)

@@ -89,6 +89,9 @@ def _checked(given: dict[str, Value], function: str) -> dict[str, Any]:
         elif not isinstance(value, int | float):
             raise type_error(f"{function}(): {name} must be a number or a string")
         options[name] = value.number() if isinstance(value, NumpyScalar) else value
+    for name in ("precision", "linewidth", "edgeitems"):
+        if isinstance(options.get(name), str):
+            raise type_error(f"{function}(): {name} must be a number")
     if options.get("precision", 0) > 1000 or options.get("linewidth", 0) > 100_000 or options.get("edgeitems", 0) > 1_000_000:
         raise ProgramError("ValueError", "print options this large are not part of gradcli")
     run(_try, options)

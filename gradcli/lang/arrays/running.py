@@ -20,7 +20,7 @@ Operand = Any
 
 #: errors of numpy whose names Python prints with the module
 _OWN_ERRORS = ("AxisError", "LinAlgError", "UFuncTypeError")
-_HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, np.linalg.LinAlgError)
+HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, np.linalg.LinAlgError)
 
 
 def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -31,7 +31,7 @@ def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         try:
             with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
                 result = function(*args, **kwargs)
-        except _HOST_ERRORS as error:
+        except HOST_ERRORS as error:
             raise converted_error(error) from None
         finally:
             for one in found:

@@ -23,10 +23,10 @@ def numbers(value: Value, depth: int = 0) -> Numbers:
     if type(value) is Tensor:
         if value.requires_grad:
             raise ProgramError("RuntimeError", _REQUIRES_GRAD, code=Code.NUMPY_OF_REQUIRES_GRAD)
-        return value.array.astype(np.float64)
+        return _real(value.array)
     held = getattr(value, "array", None)
     if isinstance(held, np.ndarray | np.generic):
-        return np.asarray(held, np.float64)
+        return _real(held)
     if type(value) in (int, float, bool):
         return np.asarray(value, np.float64)
     if depth >= _DEEPEST or type(value) is str:
@@ -40,6 +40,12 @@ def numbers(value: Value, depth: int = 0) -> Numbers:
     if any(part.shape != parts[0].shape for part in parts):
         raise ProgramError("ValueError", "setting an array element with a sequence. The requested array has an inhomogeneous shape")
     return np.stack(parts) if parts else np.zeros(0)
+
+
+def _real(array: np.ndarray[Any, Any] | np.generic) -> Numbers:
+    if array.dtype.kind == "c":
+        raise ProgramError("TypeError", "complex numbers are not plotted in gradcli")
+    return np.array(array, np.float64)
 
 
 def flat(value: Value) -> Numbers:

@@ -84,7 +84,7 @@ def _eye(n: int, m: int, dtype: DType | None) -> Made:
         if size < 0:
             raise runtime_error(f"{name} must be greater or equal to 0, got {size}")
     wanted = dtype or dtypes.get_default()
-    limits.check_elements(n * m, wanted.itemsize)
+    check_sizes((n, m), wanted)
     return np.eye(n, m, dtype=wanted.np), wanted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Overload
 from gradcli.core.functions.out import Out
+from gradcli.core.graph.record import check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, strides_of
 from gradcli.core.tensor import dtypes
@@ -102,8 +102,7 @@ def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
             raise shape_error(negative if name else f"Trying to create tensor with negative dimension {n}: {list(size)}")
         count *= n
     limits.check_elements(count, dtype.itemsize)
-    if math.prod(n or 1 for n in size) >= 1 << 63:
-        raise runtime_error("Stride calculation overflowed")
+    check_strides(size)
 
 
 def empty(size: tuple[int, ...], dtype: DType) -> Tensor:

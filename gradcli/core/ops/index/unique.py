@@ -86,17 +86,14 @@ def _unique_dim(input: Tensor, dim: int, sorted: bool, return_inverse: bool, ret
     refuse_complex("unique_dim", input.dtype)
     at, a = _checked_dim(input, dim), input.array
     check_sorting(a)
-    if np.isnan(a).any():
-        rows = _slices(a, at)
-        order = _unordered(rows)
-        first = _firsts(rows[order])
-        runs, counts = _runs(first)
-        values, inverse = np.take(a, order[first], at), np.empty(len(order), np.int64)
-        inverse[order] = runs
-    else:
-        values, inverse, counts = np.unique(a, return_inverse=True, return_counts=True, axis=at)
-    out = recorded(_UNIQUE_DIM, Tensor(_in_slices(values, at), input.dtype), input)
-    return out, wrap(np.asarray(inverse, np.int64).reshape(-1)), wrap(np.asarray(counts, np.int64))
+    rows = _slices(a, at)
+    order = _unordered(rows) if np.isnan(a).any() else np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+    first = _firsts(rows[order])
+    runs, counts = _runs(first)
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = runs
+    out = recorded(_UNIQUE_DIM, Tensor(_in_slices(np.take(a, order[first], at), at), input.dtype), input)
+    return out, wrap(inverse), wrap(counts)
 
 
 def _unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Distinct:

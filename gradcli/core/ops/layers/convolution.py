@@ -15,7 +15,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, half_to_single, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (
@@ -262,6 +262,7 @@ def convolution(
         factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
         input = to_dtype(input, dtypes.result_type((input, factor)))
         attrs = (stride, padding, dilation, transposed, output_padding, groups)
+        check_strides(shape)
         return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
     check_not_empty(input.array.shape)
     if by_onednn(input, weight, steps, gaps, transposed, extra, groups):

@@ -13,7 +13,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import size, with_method
+from gradcli.core.ops.checks import check_size, size, with_method
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.shape.casting import contiguous
@@ -196,7 +196,7 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
         num_classes = int(indices.max()) + 1
     elif indices.size and indices.max() >= num_classes:
         raise runtime_error("Class values must be smaller than num_classes.")
-    limits.check_elements(indices.size * num_classes, 8)
+    check_size((*indices.shape, num_classes), 8)
     made = np.zeros((*indices.shape, num_classes), np.int64)
     np.put_along_axis(made, np.expand_dims(indices, -1), 1, -1)
     return Tensor(made, dtypes.int64)

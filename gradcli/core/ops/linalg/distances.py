@@ -242,7 +242,7 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, mode: int) -> Any:
             raise runtime_error(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
     if p < 0:
         raise runtime_error("cdist only supports non-negative p values")
-    batch = np.broadcast_shapes(a[:-2], b[:-2])
+    batch = common_shape([a[:-2], b[:-2]])
     multiplied = p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25))
     if x1.array.size and x2.array.size:
         if multiplied:

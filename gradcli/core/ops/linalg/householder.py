@@ -16,7 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, reflections
 from gradcli.core.ops.checks import not_implemented, size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import TALL
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded, refused
 from gradcli.core.ops.shape.diagonal import TRIL
@@ -291,6 +291,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
                 Code.AFTER_CHECKS,
             )
     check_floats(name, LD, "ldl_solve_kernel_cpu")
+    check_batches(B, LD)
     batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
     made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)
     sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]

@@ -20,7 +20,7 @@ from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, size, wrap_dim
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.lu import SQUARE, WIDE, check_permutations, factored, joined, split, unpacked, zeros_along
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_matrices, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.as_strided import resize_
@@ -218,6 +218,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
             raise shape_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
         have = f"pivots with shape {list(pivots.array.shape)} instead"
         raise shape_error(f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got {have}")
+    check_batches(B, LU)
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import check_size, common_shape, not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -69,6 +69,13 @@ def check_squares(name: str, A: Tensor) -> None:
     n, m = A.array.shape[-2:]
     if n != m:
         raise runtime_error(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
+
+
+def check_batches(B: Tensor, A: Tensor) -> None:
+    """Raise RuntimeError unless the batches of both sides of systems broadcast, LimitError where that makes too many elements."""
+    batch = common_shape([B.array.shape[:-2], A.array.shape[:-2]])
+    for t in (B, A):
+        check_size((*batch, *t.array.shape[-2:]), t.array.itemsize)
 
 
 def check_square_floats(name: str, A: Tensor, kernel: str = "", complex: bool = False) -> None:

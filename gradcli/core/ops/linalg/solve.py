@@ -18,6 +18,7 @@ from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
     Call,
+    check_batches,
     check_floats,
     check_matrices,
     check_squares,
@@ -157,6 +158,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     if not left and not vector:
         if a[-1] != b[-1]:
             raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
+        check_batches(B, A)
         check_floats("linalg.solve", A, "lu_cpu", complex=True)
         return SOLVE(A, B, False)  # type: ignore[no-any-return]
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
@@ -169,6 +171,8 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
             "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
             "equivalent to B / A.squeeze(-1)"
         )
+    if not vector:
+        check_batches(B, A)
     check_floats("linalg.solve", A, "lu_cpu", complex=True)
     return SOLVE(A, B, True)  # type: ignore[no-any-return]
 

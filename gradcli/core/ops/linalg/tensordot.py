@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
-from gradcli.core.ops.checks import with_method, wrap_dim
+from gradcli.core.ops.checks import with_method, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
@@ -48,6 +48,7 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
             raise shape_error(text)
         else:
             inner *= n
+    wrap_dims(dims_a, a.array.ndim), wrap_dims(dims_b, b.array.ndim)
     rest_a = [d for d in range(a.array.ndim) if d not in dims_a]
     rest_b = [d for d in range(b.array.ndim) if d not in dims_b]
     sizes = tuple([a.array.shape[d] for d in rest_a] + [b.array.shape[d] for d in rest_b])

@@ -18,7 +18,7 @@ from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, memory_format, substitution
 from gradcli.core.ops.checks import common_shape, require_floating
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, to_column_major
+from gradcli.core.ops.linalg.matrices import check_batches, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.ops.shape.casting import warn_of_discarded
@@ -80,7 +80,10 @@ TRIANGULAR: Op = Op(
 
 
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X of A @ X = B, or of X @ A = B unless `left`, for triangular A. Raises RuntimeError for shapes or dtypes that do not fit."""
+    """X of A @ X = B, or of X @ A = B unless `left`, for triangular A.
+
+    Raises RuntimeError for shapes or dtypes that do not fit, LimitError for too much work or memory.
+    """
     check_squares("linalg.solve_triangular", A)
     check_matrices("linalg.solve_triangular", B, "B")
     a, b = A.array.shape, B.array.shape
@@ -91,6 +94,8 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
     if not A.dtype.is_complex:
         require_floating("triangular_solve_cpu", A.dtype)
     check_floats("linalg.solve_triangular", A, "triangular_solve_cpu", complex=True)
+    check_batches(B, A)
+    limits.check_work(20.0 * a[-1] * B.array.size)
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 
@@ -139,7 +144,7 @@ OLD_TRIANGULAR: Op = Op(
 
 
 def check_system(name: str, b: Tensor, A: Tensor) -> None:
-    """Raise RuntimeError unless A is square and b has its dtype and as many rows; LimitError for too much work."""
+    """Raise RuntimeError unless A is square and b has its dtype and as many rows; LimitError for too much work or memory."""
     if b.dtype is not A.dtype:
         found = f"b of type {b.dtype.torch_name} and A of type {A.dtype.torch_name}"
         raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
@@ -149,6 +154,7 @@ def check_system(name: str, b: Tensor, A: Tensor) -> None:
     if n != columns[-2]:
         text = f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {columns[-2]} by {columns[-1]}"
         raise shape_error(text)
+    check_batches(b, A)
     limits.check_work(20.0 * n * b.array.size)
 
 

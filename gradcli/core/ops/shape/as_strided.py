@@ -11,7 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, check_not_negative, strides_of
@@ -53,6 +53,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     if max(stride, default=0) * itemsize >= 1 << 63:
         raise runtime_error("strides of 2**63 bytes are not part of gradcli")
     if 0 in size:
+        check_strides(size)
         return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")

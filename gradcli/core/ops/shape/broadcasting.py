@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_not_negative, check_rank, common_shape
+from gradcli.core.ops.checks import check_not_negative, check_rank, check_size, common_shape
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import formatted
@@ -75,7 +73,7 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
 def expand(input: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
     """A view that repeats the elements along dimensions of size 1 and along new leading dimensions."""
     shape = expanded_shape(input, size)
-    limits.check_elements(math.prod(shape), input.dtype.itemsize)
+    check_size(shape, input.dtype.itemsize)
     return EXPAND(input, shape)  # type: ignore[no-any-return]
 
 

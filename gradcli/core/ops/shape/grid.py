@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
-from gradcli.core.ops.checks import check_rank
+from gradcli.core.ops.checks import check_rank, check_size
 from gradcli.core.ops.index.masked import masked_select
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.reduce.cumulative import cumprod
@@ -92,7 +92,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count < 0:
         raise runtime_error("N must be non-negative.")
     dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else dtypes.int64
-    limits.check_elements(length * count, dtype.itemsize)
+    check_size((length, count), dtype.itemsize)
     # written part by part as PyTorch does it, which shows in the graph
     made = Tensor(np.zeros((length, count), dtype.np), dtype)
     if count:

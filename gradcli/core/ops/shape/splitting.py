@@ -111,7 +111,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
     if not input.array.shape[dim]:
         return ()
-    limits.check_list(input.array.shape[dim])
+    limits.check_list(input.array.shape[dim], limits.TENSOR)
     return UNBIND(input, dim)  # type: ignore[no-any-return]
 
 
@@ -124,7 +124,7 @@ def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if split_size == 0 and length:
         raise shape_error(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
-    limits.check_list(length // max(split_size, 1))
+    limits.check_list(length // max(split_size, 1), limits.TENSOR)
     return SPLIT(input, split_size, dim)  # type: ignore[no-any-return]
 
 
@@ -142,6 +142,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
         )
     if not split_sizes:
         return ()
+    limits.check_list(len(split_sizes), limits.TENSOR)
     return SPLIT_SIZES(input, tuple(split_sizes), dim)  # type: ignore[no-any-return]
 
 
@@ -185,7 +186,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise runtime_error(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if not length:
-        limits.check_list(chunks)
+        limits.check_list(chunks, limits.TENSOR)
         return SPLIT_SIZES(input, (0,) * chunks, dim)  # type: ignore[no-any-return]
     return split(input, -(-length // chunks), dim)
 
@@ -198,7 +199,7 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
     if isinstance(sections, int):
         if sections <= 0:
             raise runtime_error(f"number of sections must be larger than 0, got {sections}")
-        limits.check_list(sections)
+        limits.check_list(sections, limits.TENSOR)
         small, larger = divmod(length, sections)
         bounds = [0]
         for i in range(sections):

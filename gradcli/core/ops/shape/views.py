@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CONTIGUOUS
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import contiguous
@@ -27,6 +27,8 @@ def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
 
 def _view_array(a: Array, size: Any) -> Array:
     check_rank(len(size))
+    if not a.size:
+        check_strides(size)
     made = a.reshape(size)
     if 1 in a.shape or (1 in made.shape and not a.flags.c_contiguous):
         return memory_format.as_viewed(a, made)
