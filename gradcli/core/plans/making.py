@@ -29,6 +29,10 @@ class NoPlanError(Exception):
     """The expression has no plan."""
 
 
+class StepError(NoPlanError):
+    """A step cannot be carried out, with values of whatever kind."""
+
+
 class Result(NamedTuple):
     """What an assignment gave."""
 
@@ -179,7 +183,7 @@ class Slots:
         try:
             result = ran.op.forward(*arguments)
         except Exception as error:
-            raise NoPlanError from error
+            raise StepError from error
         self.slots[id(out)] = len(self.content)
         return (self.result(ran, given, arguments, result), *packed(given), type(result) is not np.ndarray)
 
@@ -421,7 +425,7 @@ class Backward:
             summed = None if result.shape == shape else shape
             reduced = result if summed is None else self.xp.sum_to(result, summed)
         except Exception as error:
-            raise NoPlanError from error
+            raise StepError from error
         require(isinstance(reduced, self.arrays) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
         if to >= 0:
             known = self.content[to]

@@ -199,7 +199,8 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         misses += 1
         if misses > MISSES:
             current = run
-        if not tries or not may_watch() or not all(map(may_be_planned, values[: len(loads)])):
+        large = is_large(values)
+        if not tries or (large and ending is None) or not may_watch() or not all(map(may_be_planned, values[: len(loads)])):
             return run(frame)
         tries -= 1
         results, ran = watch(lambda: watched(frame))
@@ -209,10 +210,13 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             plan = making.make(values, occurrences, ran, results)
             if plan is not None:
                 made = [plan] if ending is None else [*making.with_backward(plan, values), plan]
-            elif ending is not None and is_large(values):
+            elif large:
                 from gradcli.core.plans import fused_pass
 
-                made = [*fused_pass.make(values, occurrences, ran, results)]
+                try:
+                    made = [*fused_pass.make(values, occurrences, ran, results)]
+                except making.StepError:
+                    tries = 0
         del ran
         if made:
             plans.extend(made)
@@ -286,7 +290,7 @@ def load_of(name: Expr, context: Context) -> Run:
 
 
 def is_large(values: Sequence[Any]) -> bool:
-    """Whether one of the values is a tensor that is too large for steps on whole arrays."""
+    """Whether one of the values is a tensor that is too large for steps on whole arrays, so that no `Plan` can be made."""
     return any(type(value) is Tensor and value.array.size > making.LARGEST for value in values)
 
 

@@ -356,8 +356,9 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
     if name in setters and not name.startswith("_"):
         setters[name](value, new)
         return
-    if "__setattr__" in _table(kind, "SCRIPT_METHODS") and not name.startswith("__"):
-        _table(kind, "SCRIPT_METHODS")["__setattr__"](value, name, new)
+    methods = _table(kind, "SCRIPT_METHODS")
+    if "__setattr__" in methods and name not in methods and not name.startswith("__"):
+        methods["__setattr__"](value, name, new)
         return
     if kind is Namespace:
         if value.path == "torch.backends.cudnn" and name in ("deterministic", "benchmark"):
