@@ -194,7 +194,7 @@ def takes_gradients(leaf: Tensor) -> bool:
     if leaf.node is not None or leaf.view is not None:
         return False
     sink = None if leaf.accumulator is None else leaf.accumulator()
-    return sink is None or (sink.hooks is None and sink.shape == leaf.array.shape and sink.dtype is leaf.dtype)
+    return sink is None or sink.takes_as_is()
 
 
 class _Total(NamedTuple):

@@ -135,7 +135,7 @@ class FoldedNode(Lazy):
         for node, _ in edges:
             if type(node) is AccumulateGrad:
                 leaf = node.variable
-                if node.hooks is not None or node.shape != leaf.array.shape or node.dtype is not leaf.dtype:
+                if not node.takes_as_is():
                     return None
                 if (leaf.grad is not None or leaf.meta is not None) and not is_quiet(leaf, kept[: plan.exposed]):
                     return None

@@ -47,7 +47,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.plans.folded_node import FoldedNode, Part, PartNode
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge
+from gradcli.core.tensor.node import AccumulateGrad, Edge
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -182,8 +182,12 @@ class Plan:
         try:
             for i in self.outer:
                 leaf = values[i]
-                edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
-                if edge[0] is None:
+                if leaf.node is not None and leaf.view is None:
+                    edges.append((leaf.node, leaf.output_nr))
+                    continue
+                edge = leaf.edge()
+                # the ordinary way may let go of an AccumulateGrad between two assignments, with its hooks and its shape
+                if edge[0] is None or (type(edge[0]) is AccumulateGrad and not edge[0].takes_as_is()):
                     return None
                 edges.append(edge)
         except GradcliError:

@@ -61,8 +61,9 @@ class Parts:
         #: the names that come from outside, and how often each stands there
         self.count: Counter[str] = Counter()
         self.first: dict[str, Expr] = {}
-        #: what is called and may be a module
+        #: what is called and may be a module, and how often each is called
         self.modules = {key_of(module): module for found in leaves for module in found.modules}
+        self.calls = Counter([key_of(module) for found in leaves for module in found.modules])
         made: dict[str | None, int] = {}
         for i, found in enumerate(leaves):
             for name in found.names:
@@ -154,7 +155,7 @@ def planned_block(run: Run, parts: Parts, context: Context, frame: Frame) -> Run
 
 
 def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame) -> Run | None:
-    modules = [_Called(module, context) for module in parts.modules.values()]
+    modules = [_Called(module, parts.calls[key], context) for key, module in parts.modules.items()]
     if not all(module.is_pure(frame) for module in modules):
         return None
     loads = [load_of(name, context) for name in parts.first.values()]
@@ -235,9 +236,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
 
 
 class _Called:
-    """What an expression calls and may be a module whose calls have plans."""
+    """What an expression calls so many times, and may be a module whose calls have plans."""
 
-    def __init__(self, node: Expr, context: Context) -> None:
+    def __init__(self, node: Expr, times: int, context: Context) -> None:
+        self._times = times
         #: the attribute of the name, which must be a submodule; None for a name itself
         self.attribute = context.attribute(node.name) if isinstance(node, Attribute) else None
         self.load = context.expression(node.value if isinstance(node, Attribute) else node)
@@ -252,8 +254,8 @@ class _Called:
         return True
 
     def count(self) -> None:
-        """Count the steps of a call. Raises LimitError."""
-        for _ in range(self.last.steps if self.last is not None else 0):
+        """Count the steps of the calls. Raises LimitError."""
+        for _ in range(self._times * self.last.steps if self.last is not None else 0):
             limits.evaluation.tick()
 
     def known(self, frame: Frame) -> Known:

@@ -139,6 +139,14 @@ STEPS = [
     "y = y + y * k; y.sum().backward()",
     "x.data = x.data.clone(); y.sum().backward()",
     "y = torch.sum(y * y - y); y.backward()",
+    "y.detach_(); tree(y.grad_fn, 0)",
+    "y.data = torch.ones(2); (y * 2 + y.sin()).sum().backward()",
+    "x.data = x.data.double()",
+    "x.data = torch.cat([x.data, x.data])",
+    "x.expand_as(x).grad_fn.next_functions[0][0].register_prehook(loud)",
+    "y.sum().backward(); x.expand_as(x).grad_fn.next_functions[0][0].register_prehook(loud)",
+    "x.grad = w.grad = None; x.grad = w.grad = torch.ones(3)",
+    "x.grad = s.grad = c",
 ]
 BLOCKS = [
     "with torch.no_grad():\n    x.mul_(0.5)\ny.sum().backward()",
@@ -797,7 +805,7 @@ def test_what_is_called_and_is_no_module_leaves_plans_to_its_arguments(monkeypat
 
 def test_calls_in_plans_count_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "current", limits.default().changed(steps=1000))
-    text = MODULE_SETUP + "for i in range(20):\n    y = loss_fn(inner(b), T)\n"
+    text = MODULE_SETUP + "for i in range(20):\n    y = loss_fn(inner(b), T) + loss_fn(inner(w), T)\n"
     steps = {mode: run(text, monkeypatch, mode)._steps for mode in ("off", "second", "first")}
     assert steps["second"] == steps["first"] == steps["off"] > 60
 
