@@ -436,7 +436,7 @@ def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
         return False
     buffers: dict[Any, Any] = {}
     for (leaf, _), value in zip(outward, pieces, strict=True):
-        known = buffers.get(leaf)
+        known = buffers.pop(leaf, None)  # leaves get their gradients in the order of the last that reaches each
         buffers[leaf] = value if known is None else known + value
     pieces = value = known = None  # so that a leaf may take an array without a copy
     for leaf in buffers:

@@ -18,6 +18,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.kernels import summation
 from gradcli.core.plans.folded_node import gradients, is_quiet
 from gradcli.core.plans.plan import Back, Plan, packed
+from gradcli.core.tensor.node import Edge
 from gradcli.core.tensor.tensor import Tensor
 
 #: fewer elements are summed in another order
@@ -155,10 +156,8 @@ class BackwardPlan:
         made = plan.results(slots)
         for place in self._order:
             accumulate(leaves[place], totals[place], False)
-        if plan.frees:
-            made[-1].node = plan.freed_node(made, leaves)
-        else:
-            made[-1].node = plan.node(made, values, [(leaf.sink(), 0) for leaf in leaves], slots)
+        edges: list[Edge] = [(leaf.sink(), 0) for leaf in leaves]
+        made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
         made[-1].requires_grad = True
         return made
 
@@ -192,11 +191,11 @@ class BackwardPlan:
 
 
 def takes_gradients(leaf: Tensor) -> bool:
-    """Whether a gradient reaches the leaf without hooks, and without the error for a leaf that got another shape meanwhile."""
+    """Whether a gradient reaches the leaf as it is: without hooks, and to one that has the shape and dtype that it had for other graphs."""
     if leaf.node is not None or leaf.view is not None:
         return False
     sink = None if leaf.accumulator is None else leaf.accumulator()
-    return sink is None or (sink.hooks is None and sink.shape == leaf.array.shape)
+    return sink is None or sink.takes_as_is()
 
 
 class _Total(NamedTuple):

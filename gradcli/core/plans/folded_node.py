@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 #: weak, since the node keeps the FoldedNode
 Part = tuple["ref[PartNode] | None", "ref[Tensor] | None", Version | None]
 
-#: what a folded node keeps: the plan, the outer edges, or the leaves that they lead to, the tensors that are kept with their versions,
-#: the slots that backward needs (None after they have been freed), the version counter of the output, if the output is kept, and the
-#: results before the last one
-Run = tuple["Plan", Sequence[Edge | Tensor], list[Tensor], list[int], list[Any] | None, Version | None, Sequence[Part]]
+#: what a folded node keeps: the plan, the outer edges, the tensors that are kept with their versions, the slots that backward needs
+#: (None after they have been freed), the version counter of the output, if the output is kept, and the results before the last one
+Run = tuple["Plan", list[Edge], list[Tensor], list[int], list[Any] | None, Version | None, Sequence[Part]]
 
 
 class Lazy(OpNode):
@@ -113,12 +112,8 @@ class FoldedNode(Lazy):
 
     def outward(self) -> list[Edge]:
         """The edges that lead out of the plan, one for each gradient that leaves it."""
-        plan, edges = self.run[0], self._edges()
+        plan, edges = self.run[0], self.run[1]
         return edges if plan.outward is None else [edges[i] for i in plan.outward]
-
-    def _edges(self) -> list[Edge]:
-        """The outer edges."""
-        return [one if type(one) is tuple else (one.sink(), 0) for one in self.run[1]]  # type: ignore[union-attr]
 
     # --- backward ---
 
@@ -126,7 +121,8 @@ class FoldedNode(Lazy):
         """The gradients that leave the plan, one for each of the edges `outward`; frees what is kept unless `keep`.
 
         None where the nodes have to be visited one by one: where one of them or a leaf has hooks, or what is kept has been freed,
-        written to, or may be written to by a gradient that is added to a leaf, where a leaf got another shape, and where a rule fails.
+        written to, or may be written to by a gradient that is added to a leaf, where a tensor got another shape or dtype, and where a rule
+        fails.
         """
         plan, edges, leaves, versions, kept, counter, parts = self.run
         if kept is None or not self.plain or type(grad) is not ndarray or (plan.keep_out and counter.count):  # type: ignore[union-attr]
@@ -139,7 +135,7 @@ class FoldedNode(Lazy):
         for node, _ in edges:
             if type(node) is AccumulateGrad:
                 leaf = node.variable
-                if node.hooks is not None or node.shape != leaf.array.shape:
+                if not node.takes_as_is():
                     return None
                 if (leaf.grad is not None or leaf.meta is not None) and not is_quiet(leaf, kept[: plan.exposed]):
                     return None
@@ -149,6 +145,9 @@ class FoldedNode(Lazy):
             found = gradients(plan.backward, slots)
         except Exception:  # the ordinary way raises it with its place
             return None
+        for (node, number), value in zip(self.outward(), found, strict=True):
+            if value.shape != (node.shape if node.outputs is None else node.outputs[number][0]):  # type: ignore[union-attr]
+                return None
         if not keep and plan.frees:
             self.freed = True
             self.run = (plan, edges, [], [], None, None, parts)
@@ -158,8 +157,7 @@ class FoldedNode(Lazy):
 
     def unfold(self) -> None:
         """Make the nodes, oldest first; this one becomes the last of them."""
-        plan, _, leaves, versions, kept, counter, parts = self.run
-        edges = self._edges()
+        plan, edges, leaves, versions, kept, counter, parts = self.run
         self.__class__ = OpNode  # type: ignore[assignment]
         tensors: dict[int, Tensor] = {}
         expected: dict[int, int] = {}
@@ -175,6 +173,7 @@ class FoldedNode(Lazy):
                     view.requires_grad = tensors[base].requires_grad
                     view.version.views.append(ref(view))
         known: dict[int, PartNode | None] = {}
+        living: set[int] = set()
         for named, (node_ref, tensor_ref, version_counter) in zip(plan.named, parts, strict=True):
             if named.number is not None and node_ref is not None:
                 known[named.number] = node_ref()
@@ -184,6 +183,7 @@ class FoldedNode(Lazy):
                     tensors[named.slot].version = version_counter
                 else:
                     tensors[named.slot] = tensor
+                    living.add(named.slot)
         made: list[Node] = []
         origins = None if plan.origins is None else plan.origins(self.origin)
         for k, template in enumerate(plan.nodes):
@@ -196,7 +196,7 @@ class FoldedNode(Lazy):
             node.edges = tuple([_edge(to, made, edges) for to in template.edges])
             node.op, node.plan, node.attrs = template.op, template.keeping, template.attrs
             own = tensors.get(template.slot)
-            if own is not None and own.node is None:
+            if own is not None and template.slot not in living:  # a living one has its node, unless it was detached in place
                 own.node, own.requires_grad = node, True
             node.freed = kept is None and template.keeping.frees
             node.saved = node.versions = node.kept_out = None

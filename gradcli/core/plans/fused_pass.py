@@ -17,8 +17,8 @@ from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.block_program import BlockProgram, Reduction, Step
 from gradcli.core.plans.backward_plan import BackwardPlan, takes_gradients
 from gradcli.core.plans.making import Backward, Forward, Result
-from gradcli.core.plans.slots import require
-from gradcli.core.plans.symbols import EXPAND, RESHAPE, Given, Reduce, Symbol, Symbolic, Trace
+from gradcli.core.plans.slots import NoPlanError, StepError, require
+from gradcli.core.plans.symbols import EXPAND, RESHAPE, Given, NotTraceableError, Reduce, Symbol, Symbolic, Trace
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.tensor import Tensor
 
@@ -33,7 +33,10 @@ def large_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def make(values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran], results: Sequence[Result]) -> list[FusedPass]:
-    """The pass for assignments that were seen to run, as a list; an empty one where there can be none. Arguments are those of a plan."""
+    """The pass for assignments that were seen to run, as a list; an empty one where there can be none. Arguments are those of a plan.
+
+    Raises StepError where a function is no operation of numpy on symbols, as it will be none the next time.
+    """
     shape = large_shape(values)
     if shape is None:
         return []
@@ -44,8 +47,10 @@ def make(values: Sequence[Any], occurrences: Sequence[int | None], ran: list[Ran
         backward = _SymbolicBackward(forward)
         require(forward.plan.frees and not any(values[i].node is not None for i in forward.plan.outer))
         return [FusedPass(forward, backward.leaving)]
-    except Exception:  # a function that is no such operation fails in many ways
-        return []
+    except Exception as error:  # a function that is no such operation fails in many ways
+        if type(error) is NoPlanError:
+            return []
+        raise StepError from error
 
 
 def _carry_out(values: Sequence[Any]) -> None:
@@ -75,7 +80,8 @@ class _SymbolicForward(Forward):
     def result(self, ran: Ran, given: list[int], arguments: list[Any], result: Any) -> Any:
         """Note the symbol."""
         array = ran.outs[0].array
-        require(type(result) is Symbol and not ran.op.view and result.shape == array.shape and result.dtype == array.dtype)
+        if type(result) is not Symbol or ran.op.view or result.shape != array.shape or result.dtype != array.dtype:
+            raise NotTraceableError
         self.content.append(result)
         return ran.op.forward
 

@@ -14,7 +14,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.op_node import OpNode, message_name
 from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.plan import Back, Named, Plan, Template, Text, Viewed, packed
-from gradcli.core.plans.slots import NoPlanError, Slots, place_of, require
+from gradcli.core.plans.slots import NoPlanError, Slots, StepError, place_of, require
 from gradcli.core.plans.watching import Ran
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -235,7 +235,7 @@ class Backward:
             summed = None if result.shape == shape else shape
             reduced = result if summed is None else self.xp.sum_to(result, summed)
         except Exception as error:
-            raise NoPlanError from error
+            raise StepError from error
         require(isinstance(reduced, self.arrays) and reduced.dtype is self.plan.dtype.np and reduced.shape == shape)
         if to >= 0:
             known = self.content[to]

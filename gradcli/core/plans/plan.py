@@ -42,13 +42,12 @@ import numpy as np
 from numpy import ndarray
 
 from gradcli import limits
-from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.op_node import Plan as Keeping
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.plans.folded_node import FoldedNode, Part, PartNode
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge
+from gradcli.core.tensor.node import AccumulateGrad, Edge
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -183,10 +182,12 @@ class Plan:
         try:
             for i in self.outer:
                 leaf = values[i]
-                if type(leaf.node) is OpNode and leaf.node.outputs is None and leaf.node.shape != leaf.array.shape:
-                    return None  # it was reshaped in place with nothing recorded, and a walk raises PyTorch's error
-                edge = (leaf.node, leaf.output_nr) if leaf.node is not None and leaf.view is None else leaf.edge()
-                if edge[0] is None:
+                if leaf.node is not None and leaf.view is None:
+                    edges.append((leaf.node, leaf.output_nr))
+                    continue
+                edge = leaf.edge()
+                # the ordinary way may let go of an AccumulateGrad between two assignments, with its hooks and its shape
+                if edge[0] is None or (type(edge[0]) is AccumulateGrad and not edge[0].takes_as_is()):
                     return None
                 edges.append(edge)
         except GradcliError:
@@ -278,12 +279,12 @@ class Plan:
         )
         return node
 
-    def freed_node(self, made: list[Tensor], leaves: list[Tensor]) -> FoldedNode:
-        """The node of the results after a walk to these leaves that has freed what it kept."""
+    def freed_node(self, made: list[Tensor], edges: list[Edge]) -> FoldedNode:
+        """The node of the results after a walk that has freed what it kept."""
         node = self._node()
         node.freed = True
         parts = [(_part_node(node, one, tensor), None, None) for one, tensor in zip(self.named, made, strict=False)] if self.named else ()
-        node.run = (self, leaves, [], [], None, None, parts)
+        node.run = (self, edges, [], [], None, None, parts)
         return node
 
     def _node(self, origin: Any = None) -> FoldedNode:

@@ -23,6 +23,10 @@ class NoPlanError(Exception):
     """The expression has no plan."""
 
 
+class StepError(NoPlanError):
+    """A step cannot be carried out, with values of whatever kind."""
+
+
 def require(holds: bool) -> None:
     """Raise NoPlanError unless something holds."""
     if not holds:
@@ -132,7 +136,7 @@ class Slots:
         try:
             result = ran.op.forward(*arguments)
         except Exception as error:
-            raise NoPlanError from error
+            raise StepError from error
         self.slots[id(out)] = len(self.content)
         return (self.result(ran, given, arguments, result), *packed(given), type(result) is not np.ndarray)
 

@@ -155,6 +155,11 @@ class AccumulateGrad(Node):
         self.variable = variable
         self.origin = None
 
+    def takes_as_is(self) -> bool:
+        """Whether it has no hooks, and a gradient of the shape and dtype that the leaf has now reaches it without a change."""
+        variable = self.variable
+        return self.hooks is None and self.shape == variable.array.shape and self.dtype is variable.dtype
+
     @property
     def type_name(self) -> str:
         return "AccumulateGrad"

@@ -68,9 +68,11 @@ def _as_value(iterate: Callable[[Any], Iterator[Value]]) -> Callable[[Any], Valu
 
 
 def overriding(name: str) -> Callable[..., Any]:
-    """A method for core to call: that of the program's class if it has one, else that of the native base."""
+    """A method for core to call: the object's own if the program assigned one, else that of its class, else that of the native base."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in self.fields:
+            return run(self.fields[name], args, kwargs)
         own = self.cls.find(name)
         return getattr(self.MADE, name)(self, *args, **kwargs) if own is MISSING else run(bind(own, self, self.cls), args, kwargs)
 

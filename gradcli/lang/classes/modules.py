@@ -70,7 +70,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
             state = generator.default.get_state()
             super().initialise(args, kwargs)
             generator.default.set_state(state)  # PyTorch leaves the drawing to this method
-            run(bind(self.cls.find("reset_parameters"), self, self.cls), ())
+            overriding("reset_parameters")(self)
         else:
             super().initialise(args, kwargs)
 
@@ -99,7 +99,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
     # --- what core calls ---
 
     def overrides(self, name: str) -> bool:
-        return self.cls.find(name) is not MISSING
+        return name in self.fields or self.cls.find(name) is not MISSING
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         own = self.cls.find("__call__")

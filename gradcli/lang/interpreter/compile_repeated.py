@@ -73,8 +73,10 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
             at += count
             continue
         count = _length(statements[at : at + _MOST], context, modules)
-        together, ending = statements[at : at + count], _ending(statements[at:], count)
-        if (count > 1 or ending) and all(_leaves(statement, context, modules) is not None for statement in together):
+        together = statements[at : at + count]
+        leaves = [_leaves(statement, context, modules) for statement in together]
+        ending = () if None in leaves else _ending(statements[at:], leaves)  # type: ignore[arg-type]
+        if (count > 1 and None not in leaves) or ending:
             runs.append(_assignments(together, ending, context))  # type: ignore[arg-type]
             at += len(ending)
         else:
@@ -97,18 +99,19 @@ def _statement(statement: Stmt, context: Context) -> Run:
     return statement_run
 
 
-def _ending(statements: tuple[Stmt, ...], count: int) -> tuple[Stmt, ...]:
-    """What follows so many assignments up to `NAME.backward()` for the last name; nothing where anything else comes first.
+def _ending(statements: tuple[Stmt, ...], leaves: list[Leaves]) -> tuple[Stmt, ...]:
+    """What follows assignments with these leaves up to `NAME.backward()` for the last name; nothing where anything else comes first.
 
-    In between may stand an `if` whose test has nothing but numbers and other names, and some `.zero_grad()`.
+    In between may stand an `if` whose test has nothing but numbers and other names, and some `.zero_grad()` where the assignments read no
+    gradients: a plan that does not hold after it leaves all to the ordinary way.
     """
-    targets = {one.targets[0].id for one in statements[:count] if type(one) is Assign and type(one.targets[0]) is Name}
-    if not targets:
-        return ()
-    at = count
+    at = count = len(leaves)
+    targets = {one.targets[0].id for one in statements[:count]}  # type: ignore[attr-defined]
+    reads = any(isinstance(name, Attribute) for one in leaves for name in one.names)
     if len(statements) > at and _is_short(statements[at], targets):
         at += 1
-    if len(statements) > at and _called(statements[at])[1] == "zero_grad" and _called(statements[at])[0] not in targets:
+    owner, method_name = _called(statements[at]) if len(statements) > at else ("", "")
+    if method_name == "zero_grad" and owner not in targets and not reads:
         at += 1
     last = statements[count - 1].targets[0].id  # type: ignore[attr-defined]
     return statements[count : at + 1] if len(statements) > at and _called(statements[at]) == (last, "backward") else ()

@@ -14,7 +14,7 @@ from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.making import Result
 from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
-from gradcli.core.plans.slots import LARGEST
+from gradcli.core.plans.slots import LARGEST, StepError
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
@@ -62,8 +62,9 @@ class Parts:
         #: the names that come from outside, and how often each stands there
         self.count: Counter[str] = Counter()
         self.first: dict[str, Expr] = {}
-        #: what is called and may be a module
+        #: what is called and may be a module, and how often each is called
         self.modules = {key_of(module): module for found in leaves for module in found.modules}
+        self.calls = Counter([key_of(module) for found in leaves for module in found.modules])
         made: dict[str | None, int] = {}
         for i, found in enumerate(leaves):
             for name in found.names:
@@ -155,7 +156,7 @@ def planned_block(run: Run, parts: Parts, context: Context, frame: Frame) -> Run
 
 
 def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame) -> Run | None:
-    modules = [_Called(module, context) for module in parts.modules.values()]
+    modules = [_Called(module, parts.calls[key], context) for key, module in parts.modules.items()]
     if not all(module.is_pure(frame) for module in modules):
         return None
     loads = [load_of(name, context) for name in parts.first.values()]
@@ -200,7 +201,8 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         misses += 1
         if misses > MISSES:
             current = run
-        if not tries or not may_watch() or not all(map(may_be_planned, values[: len(loads)])):
+        large = is_large(values)
+        if not tries or (large and ending is None) or not may_watch() or not all(map(may_be_planned, values[: len(loads)])):
             return run(frame)
         tries -= 1
         results, ran = watch(lambda: watched(frame))
@@ -210,10 +212,13 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             plan = making.make(values, occurrences, ran, results)
             if plan is not None:
                 made = [plan] if ending is None else [*making.with_backward(plan, values), plan]
-            elif ending is not None and is_large(values):
+            elif large:
                 from gradcli.core.plans import fused_pass
 
-                made = [*fused_pass.make(values, occurrences, ran, results)]
+                try:
+                    made = [*fused_pass.make(values, occurrences, ran, results)]
+                except StepError:
+                    tries = 0
         del ran
         if made:
             plans.extend(made)
@@ -232,9 +237,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
 
 
 class _Called:
-    """What an expression calls and may be a module whose calls have plans."""
+    """What an expression calls so many times, and may be a module whose calls have plans."""
 
-    def __init__(self, node: Expr, context: Context) -> None:
+    def __init__(self, node: Expr, times: int, context: Context) -> None:
+        self._times = times
         #: the attribute of the name, which must be a submodule; None for a name itself
         self.attribute = context.attribute(node.name) if isinstance(node, Attribute) else None
         self.load = context.expression(node.value if isinstance(node, Attribute) else node)
@@ -249,8 +255,8 @@ class _Called:
         return True
 
     def count(self) -> None:
-        """Count the steps of a call. Raises LimitError."""
-        for _ in range(self.last.steps if self.last is not None else 0):
+        """Count the steps of the calls. Raises LimitError."""
+        for _ in range(self._times * self.last.steps if self.last is not None else 0):
             limits.evaluation.tick()
 
     def known(self, frame: Frame) -> Known:
@@ -287,7 +293,7 @@ def load_of(name: Expr, context: Context) -> Run:
 
 
 def is_large(values: Sequence[Any]) -> bool:
-    """Whether one of the values is a tensor that is too large for steps on whole arrays."""
+    """Whether one of the values is a tensor that is too large for steps on whole arrays, so that no `Plan` can be made."""
     return any(type(value) is Tensor and value.array.size > LARGEST for value in values)
 
 

@@ -12,7 +12,7 @@ from gradcli.core.plans.watching import may_watch, watch
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.plannable import Leaves, is_number, leaves_of
-from gradcli.lang.interpreter.planned import KEPT, TRIES, Parts, load_of, may_be_planned
+from gradcli.lang.interpreter.planned import KEPT, TRIES, Parts, is_large, load_of, may_be_planned
 from gradcli.lang.names import builtins
 from gradcli.lang.syntax.nodes import Binary, Expr, Node, Step, children
 from gradcli.lang.values.execution import execution
@@ -52,7 +52,7 @@ class Shape:
 
     def _without(self, run: Run, frame: Frame, values: Sequence[Any], text: _Text) -> tuple[Any, Plan | None]:
         """The value of an expression for which no plan holds, and the plan that was made of its evaluation, if any."""
-        if not self._tries or not may_watch() or not all(map(may_be_planned, values)):
+        if not self._tries or is_large(values) or not may_watch() or not all(map(may_be_planned, values)):
             return run(frame), None
         self._tries -= 1
         value, ran = watch(lambda: run(frame))

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.plans import update_plan
-from gradcli.core.plans.slots import LARGEST
 from gradcli.core.plans.update_plan import UpdatePlan
 from gradcli.core.plans.watching import may_watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.plannable import Updates
-from gradcli.lang.interpreter.planned import KEPT, MISSES, TRIES, key_of, load_of, may_be_planned
+from gradcli.lang.interpreter.planned import KEPT, MISSES, TRIES, is_large, key_of, load_of, may_be_planned
 
 
 def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context) -> Run:
@@ -46,10 +45,10 @@ def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: C
         misses += 1
         if misses > MISSES:
             current = run
-        if not tries or not may_watch() or not all(map(may_be_planned, values)):
+        if not tries or is_large(values) or not may_watch() or not all(map(may_be_planned, values)):
             return run(frame)
         tries -= 1
-        before = [value.array.copy("K") if type(value) is Tensor and value.array.size <= LARGEST else None for value in values]
+        before = [value.array.copy("K") if type(value) is Tensor else None for value in values]
         _, watching = watch_writes(lambda: run(frame))
         plan = None if watching is None else update_plan.make(values, before, occurrences, watching)
         if plan is not None:

@@ -356,9 +356,10 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
     if name in setters and not name.startswith("_"):
         setters[name](value, new)
         return
-    named = name.startswith("__") or (kind is UserFunction and name in _OPEN)  # what has a meaning of its own
-    if "__setattr__" in _table(kind, "SCRIPT_METHODS") and not named:
-        _table(kind, "SCRIPT_METHODS")["__setattr__"](value, name, new)
+    methods = _table(kind, "SCRIPT_METHODS")
+    named = name in methods or name.startswith("__") or (kind is UserFunction and name in _OPEN)  # what has a meaning of its own
+    if "__setattr__" in methods and not named:
+        methods["__setattr__"](value, name, new)
         return
     if kind is Namespace:
         if value.path == "torch.backends.cudnn" and name in ("deterministic", "benchmark"):

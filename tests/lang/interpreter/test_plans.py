@@ -139,6 +139,14 @@ STEPS = [
     "y = y + y * k; y.sum().backward()",
     "x.data = x.data.clone(); y.sum().backward()",
     "y = torch.sum(y * y - y); y.backward()",
+    "y.detach_(); tree(y.grad_fn, 0)",
+    "y.data = torch.ones(2); (y * 2 + y.sin()).sum().backward()",
+    "x.data = x.data.double()",
+    "x.data = torch.cat([x.data, x.data])",
+    "x.expand_as(x).grad_fn.next_functions[0][0].register_prehook(loud)",
+    "y.sum().backward(); x.expand_as(x).grad_fn.next_functions[0][0].register_prehook(loud)",
+    "x.grad = w.grad = None; x.grad = w.grad = torch.ones(3)",
+    "x.grad = s.grad = c",
 ]
 BLOCKS = [
     "with torch.no_grad():\n    x.mul_(0.5)\ny.sum().backward()",
@@ -664,6 +672,80 @@ def test_a_leaf_that_got_another_shape(last: str, monkeypatch: pytest.MonkeyPatc
         assert output(text, mode, monkeypatch) == ordinary
 
 
+ODD = {
+    "a leaf of another shape, while a graph that has been freed is alive": """
+for i in range(5):
+    y = ((x - c) ** 2).mean()
+    y.backward()
+x.data = torch.ones(2)
+(x * 2).sum().backward()
+""",
+    "a leaf of another dtype, while a graph is alive": """
+alive = x.cos()
+x.data, c = x.data.double(), c.double()
+for i in range(5):
+    y = ((x - c) ** 2 / 3).mean()
+    y.backward()
+    show("x", x.grad)
+""",
+    "a hook of an AccumulateGrad, which a graph that has been freed keeps": """
+for i in range(6):
+    y = ((x - c) ** 2).mean()
+    y.backward()
+    if i == 3:
+        x.expand_as(x).grad_fn.next_functions[0][0].register_prehook(loud)
+""",
+    "gradients that are read before they are taken away": """
+x, w = [torch.ones(20000, requires_grad=True) for _ in range(2)]
+x.grad, w.grad = torch.ones(20000), torch.ones(20000)
+opt = torch.optim.SGD([x], lr=0.1)
+for i in range(6):
+    t = x.grad * x
+    y = (t * w).mean()
+    opt.zero_grad()
+    y.backward()
+    if i == 4:
+        w.grad = torch.ones(40000)[::2]
+    show("x", x.grad[:2])
+""",
+    "two leaves with one gradient": """
+x, w = torch.tensor([0.3], requires_grad=True), torch.tensor([1e7], requires_grad=True)
+for i in range(5):
+    x.grad = w.grad = torch.tensor([-1e7])
+    y = ((w + x) * x).sum()
+    y.backward(retain_graph=True)
+    show("x", x.grad)
+""",
+    "a result that is detached in place": """
+for i in range(5):
+    t = x * w
+    y = (t * t + t).sum()
+    t.detach_()
+    tree(y.grad_fn, 0)
+    show("t", t)
+""",
+    "a result of another shape": """
+for i in range(5):
+    t = x * w
+    y = (t * t + t).sum()
+    t.data = torch.ones(2)
+    for j in range(3):
+        try:
+            q = t * 2 + t.sin()
+            q.sum().backward()
+        except RuntimeError as error:
+            print(error)
+""",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
+def test_odd_programs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary = output(SETUP + text, "off", monkeypatch)
+    for mode in ("second", "first"):
+        assert output(SETUP + text, mode, monkeypatch) == ordinary
+
+
 def test_a_hook_on_a_leaf_leaves_backward_to_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "for i in range(8):\n    if i == 4:\n        h = x.register_hook(doubling)\n    y = ((x - c) ** 2).mean()\n    y.backward()\n"
     assert runs_of_plans(text, monkeypatch)[0] == 2
@@ -723,7 +805,7 @@ def test_what_is_called_and_is_no_module_leaves_plans_to_its_arguments(monkeypat
 
 def test_calls_in_plans_count_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "current", limits.default().changed(steps=1000))
-    text = MODULE_SETUP + "for i in range(20):\n    y = loss_fn(inner(b), T)\n"
+    text = MODULE_SETUP + "for i in range(20):\n    y = loss_fn(inner(b), T) + loss_fn(inner(w), T)\n"
     steps = {mode: run(text, monkeypatch, mode)._steps for mode in ("off", "second", "first")}
     assert steps["second"] == steps["first"] == steps["off"] > 60
 
