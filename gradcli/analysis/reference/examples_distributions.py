@@ -86,6 +86,7 @@ _CHECKED = {
 EXAMPLES: dict[str, tuple[str, ...]] = {
     **{f"distributions.{name}": (f"d = {_D}.{name}({given})", f"d.log_prob({value})") for name, (given, value) in _MADE.items()},
     **{f"distributions.{name}": (f"t = {_D}.{name}({given})", f"t({value})") for name, (given, value) in _TRANSFORMS.items()},
+    "distributions.ExponentialFamily": (f"issubclass({_D}.Gamma, {_D}.ExponentialFamily)",),
     "distributions.Distribution": (f"isinstance({_D}.Normal(0., 1.), {_D}.Distribution)",),
     "distributions.Transform": (f"isinstance({_D}.ExpTransform(), {_D}.Transform)",),
     "distributions.kl_divergence": (f"{_D}.kl_divergence({_D}.Normal(0., 1.), {_D}.Normal(1., 2.))",),

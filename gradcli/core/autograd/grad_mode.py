@@ -91,7 +91,7 @@ class Multithreading(Decorating, Scripted):
 
 
 class GradientLayout(Decorating, Scripted):
-    """`enforce_grad_layout_policy(enable)`: gradients have the strides that their operations give them, inside and outside."""
+    """`enforce_grad_layout_policy(enable)`: gradients have the strides that their operations give them."""
 
     __slots__ = ("mode", "__weakref__")
 

@@ -184,7 +184,7 @@ def register_module_full_backward_hook(hook: Any) -> Removable:
 
 @Routine
 def register_module_backward_hook(hook: Any) -> Removable:
-    """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made the output of a module."""
+    """Call `hook(module, grad_input, grad_output)` with the gradients of a module's last node."""
     hooks = _shared().backward
     hooks.choose(False, _GLOBAL)
     return hooks.of_node.add(hook)

@@ -54,7 +54,7 @@ def steps_of(sizes: Sequence[int]) -> list[Any]:
 
 @Routine
 def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 0.0, padding_side: Any = "right") -> Tensor:
-    """Tensors of different first sizes as one: `(longest, count, ...)`, or `(count, longest, ...)` with `batch_first`."""
+    """Tensors of different first sizes as one: `(longest, count, ...)`; with `batch_first` `(count, longest, ...)`."""
     if not isinstance(sequences, Iterable):
         kind = language.type_name(sequences)
         raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: <class '{kind}'>")
