@@ -109,7 +109,8 @@ def first_error(error: ProgramError, operator: str, tensor: Tensor, operands: Se
     result = dtypes.result_type((tensor, *others, *(n for n in counted if type(n) in (int, float, bool, complex))))
     if error.code in (Code.RESULT_DTYPE, Code.SHARED_MEMORY):
         result = dtypes.get_default() if operator in ("mvlgamma", "ldexp") else result
-        text = "" if others and operator != "ldexp" else _OWN_TEXTS.get(operator, "")
+        of_numbers = not others or any(type(one) in (int, float) for one in operands)  # a bound may be a tensor beside a number
+        text = _OWN_TEXTS.get(operator, "") if of_numbers or operator == "ldexp" else ""
         if not text or result.category <= tensor.dtype.category:
             return error
         return runtime_error(text.format(result=result, tensor=tensor.dtype), Code.RESULT_DTYPE)

@@ -118,8 +118,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
 
 def _copy_first(values: list[Any], out: Tensor) -> None:
     """`addbmm` copies its tensor into `out`, and computes in that dtype."""
-    if values[0].dtype is not out.dtype:
-        values[0] = traced.cast(values[0], out.dtype)
+    at = next(i for i, value in enumerate(values) if type(value) is Tensor)  # numbers may stand before it
+    if values[at].dtype is not out.dtype:
+        values[at] = traced.cast(values[at], out.dtype)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:
