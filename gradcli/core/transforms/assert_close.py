@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.tensor import dtypes
@@ -141,9 +142,10 @@ def _pairs(path: Path, actual: Any, expected: Any) -> Iterator[tuple[Path, Any, 
             raise ProgramError("AssertionError", text + _where(path))
         for at, (one, two) in enumerate(zip(actual, expected, strict=True)):
             yield from _pairs((*path, at), one, two)
-    elif isinstance(actual, dict) and isinstance(expected, dict):
-        for key in _shared_keys(path, actual, expected):
-            yield from _pairs((*path, key), actual[key], expected[key])
+    elif isinstance(actual, dict | Mapping) and isinstance(expected, dict | Mapping):
+        ours, theirs = (one.table if isinstance(one, Mapping) else one for one in (actual, expected))
+        for key in _shared_keys(path, ours, theirs):
+            yield from _pairs((*path, key), ours[key], theirs[key])
     elif _are_comparable(actual, expected):
         yield path, actual, expected
     else:

@@ -190,7 +190,8 @@ def find_attribute(value: Value, name: str) -> Value:
     if getters is not None and name in getters:
         return getters[name](value)
     if kind in (TypeValue, ScriptType, ExceptionType):
-        found = class_attributes.unbound_native(value, name) if name.startswith("_") else unbound(value, name)
+        native = name.startswith("_") and not (value is torch_types.TENSOR and name in tensor_attributes.OPERATORS)
+        found = class_attributes.unbound_native(value, name) if native else unbound(value, name)
         if found is not MISSING:
             return found
     if isinstance(value, Node):

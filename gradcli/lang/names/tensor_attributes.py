@@ -170,6 +170,8 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     **{f"__{name}__": _operator(operators.COMPARE[symbol], f"__{name}__") for name, symbol in _ORDER.items()},
     **{f"__r{name}__": _operator(operators.BINARY[_ARITHMETIC[name]], f"__r{name}__", True) for name in _ARITHMETIC if name != "matmul"},
     **{f"__i{name}__": _operator(operators.INPLACE[_ARITHMETIC[name]], f"__i{name}__") for name in _ARITHMETIC if name != "matmul"},
+    "__neg__": operators.UNARY["-"],
+    "__abs__": lambda tensor, /: catalog.function("abs")(tensor),
 }
 
 #: called with the tensor first
