@@ -208,9 +208,13 @@ def _assert_close(
     msg: Any = None,
 ) -> None:
     comparison = _Comparison(rtol, atol, equal_nan, check_dtype, check_stride, msg)
+    pairs = []
+    for pair in _pairs((), actual, expected):  # what is shared is visited once for each path
+        pairs.append(pair)
+        limits.check_list(len(pairs))
     with recording(False):
-        for path, one, two in list(_pairs((), actual, expected)):
-            comparison.pair(path, one, two)
+        for pair in pairs:
+            comparison.pair(*pair)
 
 
 ASSERT_CLOSE = Routine(_assert_close, "assert_close")

@@ -52,17 +52,21 @@ class Parameter(Scripted):
 class Signature(Scripted):
     """`signature(f)`: the parameters in order."""
 
-    __slots__ = ("__weakref__", "keywords_from", "parameters")
+    __slots__ = ("__weakref__", "annotated", "keywords_from", "parameters")
 
     SCRIPT_NAME = "Signature"
     SCRIPT_ATTRIBUTES = {"parameters": lambda one: dict(one.parameters)}
 
-    def __init__(self, parameters: dict[str, Parameter], keywords_from: int | None = None) -> None:
+    def __init__(self, parameters: dict[str, Parameter], keywords_from: int | None = None, annotated: bool = False) -> None:
         self.parameters = parameters
+        #: whether Python's text has types, which are not kept here
+        self.annotated = annotated
         #: where a bare `*` stands
         self.keywords_from = keywords_from
 
     def __str__(self) -> str:
+        if self.annotated:
+            raise ProgramError("NotImplementedError", "the signatures of torch's own functions and classes have no text here")
         texts = list(map(str, self.parameters.values()))
         if self.keywords_from is not None:
             texts.insert(self.keywords_from, "*")
@@ -96,10 +100,10 @@ def _signature(obj: Value, /) -> Signature:
         return Signature(dict(list(_of_function(obj).items())[bound:]), bare)
     construct = obj.construct if type(obj) is ScriptType else obj
     if isinstance(construct, DeclaredConstructor):
-        return Signature({k: Parameter(k, EMPTY if v is REQUIRED else v) for k, v in construct.arguments.items()})
+        return Signature({k: Parameter(k, EMPTY if v is REQUIRED else v) for k, v in construct.arguments.items()}, None, True)
     if isinstance(construct, Routine):
         names = (*construct.positional[type(obj) is ScriptType :], *construct.keyword_only)
-        return Signature({name: Parameter(name) for name in names})
+        return Signature({name: Parameter(name) for name in names}, None, True)
     if not is_callable(obj):
         raise type_error("'{}' object is not a callable object", obj)
     raise ProgramError("ValueError", "no signature found for this function")
