@@ -189,11 +189,11 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return 1 - f_special("i1e", self.concentration) / f_special("i0e", self.concentration)
+        return 1 - f.abs(f_special("i1e", self.concentration)) / f_special("i0e", self.concentration)
 
     def log_prob(self, value: Any) -> Tensor:
         kappa = self.concentration
-        log_bessel = f.log(f_special("i0e", kappa)) + kappa
+        log_bessel = f.log(f_special("i0e", kappa)) + f.abs(kappa)
         return kappa * f.cos(self.checked(value) - self.loc) - math.log(2 * math.pi) - log_bessel
 
     def draw(self, sample_shape: Any) -> Tensor:

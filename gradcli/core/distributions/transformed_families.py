@@ -138,7 +138,7 @@ class Halved(OfBase, hidden=True):
         Distribution.validate(self)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = f.as_tensor(self.checked(value), dtype=self.scale.dtype)
+        self.checked(value)
         return f.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
@@ -164,6 +164,9 @@ class HalfCauchy(Halved):
     BASE = Cauchy
     mean = property(lambda self: f.full(self.full(), math.inf, dtype=self.scale.dtype))
     variance = property(lambda self: self.base_dist.variance)
+
+    def log_prob(self, value: Any) -> Tensor:
+        return super().log_prob(f.as_tensor(self.checked(value), dtype=self.scale.dtype))
 
 
 class Gumbel(Named):

@@ -1,13 +1,17 @@
-"""torch.testing.assert_close: an AssertionError where two tensors or two numbers differ by more than their dtype's tolerances."""
+"""torch.testing.assert_close: an AssertionError where tensors or numbers, or what sequences and mappings hold of them, differ by more
+than their dtype's tolerances."""
 
 from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
+from gradcli import limits
+from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.tensor import dtypes
@@ -22,7 +26,12 @@ _TOLERANCES = {
     **dict.fromkeys((dtypes.float32, dtypes.complex64), (1.3e-6, 1e-5)),
     **dict.fromkeys((dtypes.float64, dtypes.complex128), (1e-7, 1e-7)),
 }
+#: how deep sequences and mappings may nest
+_DEPTH = 100
 _OF_NUMBERS = {int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+
+
+Path = tuple[Any, ...]
 
 
 class _Comparison:
@@ -37,9 +46,12 @@ class _Comparison:
             raise ProgramError("NotImplementedError", "the tolerances of torch.testing.assert_close are numbers here")
         self.rtol, self.atol = rtol, atol
         self.equal_nan, self.check_dtype, self.check_stride, self.msg = equal_nan, check_dtype, check_stride, msg
+        #: the keys and positions that lead to what is compared
+        self.path: Path = ()
 
     def fail(self, text: str) -> NoReturn:
         """Raise the AssertionError, with the program's own text if it has given one."""
+        text += _where(self.path)
         shown = text if self.msg is None else self.msg(text) if callable(self.msg) else self.msg
         if type(shown) is not str:
             raise ProgramError("NotImplementedError", "the msg of torch.testing.assert_close is a text, or a function that gives one, here")
@@ -51,6 +63,21 @@ class _Comparison:
             return self.rtol, self.atol
         relative, absolute = zip(*(_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds), strict=True)
         return max(relative), max(absolute)
+
+    def pair(self, path: Path, actual: Any, expected: Any) -> None:
+        """Compare what is no sequence and no mapping."""
+        self.path = path
+        if actual is None or expected is None:
+            if actual is not expected:
+                self.fail(f"None mismatch: {actual} is not {expected}")
+        elif type(actual) is type(expected) is bool:
+            if actual is not expected:
+                self.path = ()  # PyTorch forgets it here
+                self.fail(f"Booleans mismatch: {actual} is not {expected}")
+        elif type(actual) in _OF_NUMBERS:
+            self.numbers(actual, expected)
+        else:
+            self.tensors(actual, expected)
 
     def numbers(self, actual: Any, expected: Any) -> None:
         """Compare two numbers."""
@@ -99,6 +126,54 @@ class _Comparison:
         self.fail(_text("Tensor-likes", lines, rtol, atol))
 
 
+def _where(path: Path) -> str:
+    """What an error says of the place that it is about."""
+    return f"\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}" if path else ""
+
+
+def _pairs(path: Path, actual: Any, expected: Any) -> Iterator[tuple[Path, Any, Any]]:
+    """The pairs to compare, in PyTorch's order, with the way to each. Raises AssertionError where lengths or keys differ."""
+    limits.evaluation.tick()
+    if len(path) > _DEPTH:
+        raise ProgramError("NotImplementedError", f"torch.testing.assert_close goes {_DEPTH} levels deep here")
+    if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):
+        if len(actual) != len(expected):
+            text = f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
+            raise ProgramError("AssertionError", text + _where(path))
+        for at, (one, two) in enumerate(zip(actual, expected, strict=True)):
+            yield from _pairs((*path, at), one, two)
+    elif isinstance(actual, dict | Mapping) and isinstance(expected, dict | Mapping):
+        ours, theirs = (one.table if isinstance(one, Mapping) else one for one in (actual, expected))
+        for key in _shared_keys(path, ours, theirs):
+            yield from _pairs((*path, key), ours[key], theirs[key])
+    elif _are_comparable(actual, expected):
+        yield path, actual, expected
+    else:
+        raise ProgramError("NotImplementedError", "torch.testing.assert_close compares tensors, numbers, and lists and dicts of them here")
+
+
+def _are_comparable(actual: Any, expected: Any) -> bool:
+    kinds = {type(actual), type(expected)}
+    if type(None) in kinds:
+        return kinds <= {type(None), bool, Tensor, *_OF_NUMBERS}
+    return kinds in ({bool}, {Tensor}) or kinds <= set(_OF_NUMBERS)
+
+
+def _shared_keys(path: Path, actual: dict[Any, Any], expected: dict[Any, Any]) -> list[Any]:
+    """The sorted keys of two mappings. Raises AssertionError unless both have the same ones."""
+    kinds = {type(key) for one in (actual, expected) for key in one}
+    if len(kinds) > 1 or not kinds <= {int, str}:
+        raise ProgramError("NotImplementedError", "the keys of mappings are all texts or all integers in torch.testing.assert_close here")
+    if actual.keys() != expected.keys():
+        lines = (
+            "The keys of the mappings do not match:",
+            f"Missing keys in the actual mapping: {sorted(expected.keys() - actual.keys())}",
+            f"Additional keys in the actual mapping: {sorted(actual.keys() - expected.keys())}",
+        )
+        raise ProgramError("AssertionError", "\n".join(lines) + _where(path))
+    return sorted(actual)
+
+
 def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
     if actual.dtype is expected.dtype:
         return actual, expected
@@ -133,13 +208,13 @@ def _assert_close(
     msg: Any = None,
 ) -> None:
     comparison = _Comparison(rtol, atol, equal_nan, check_dtype, check_stride, msg)
-    if type(actual) is type(expected) is Tensor:
-        with recording(False):
-            comparison.tensors(actual, expected)
-    elif type(actual) in _OF_NUMBERS and type(expected) in _OF_NUMBERS:
-        comparison.numbers(actual, expected)
-    else:
-        raise ProgramError("NotImplementedError", "torch.testing.assert_close compares two tensors or two numbers here")
+    pairs = []
+    for pair in _pairs((), actual, expected):  # what is shared is visited once for each path
+        pairs.append(pair)
+        limits.check_list(len(pairs))
+    with recording(False):
+        for pair in pairs:
+            comparison.pair(*pair)
 
 
 ASSERT_CLOSE = Routine(_assert_close, "assert_close")

@@ -381,8 +381,13 @@ def _check_name(name: Value) -> None:
         raise ProgramError("ValueError", f"Type names and field names cannot be a keyword: {repr_text(name)}")
 
 
-def make_named_tuple(name: Value, fields: list[str], defaults: tuple[Value, ...]) -> ScriptType:
-    """A type of named tuples; calling it gives Python's errors for arguments that do not fit."""
+def make_named_tuple(
+    name: Value, fields: list[str], defaults: tuple[Value, ...], members: dict[str, Callable[[Value], Value]] | None = None
+) -> ScriptType:
+    """A type of named tuples; calling it gives Python's errors for arguments that do not fit.
+
+    `members` are further attributes, each a function of the value that it is read from.
+    """
     if len(defaults) > len(fields):
         raise ProgramError("TypeError", "Got more default values than field names")
     code = Code("__new__", ("_cls", *fields), (), None, None)
@@ -403,6 +408,7 @@ def make_named_tuple(name: Value, fields: list[str], defaults: tuple[Value, ...]
         "_fields": lambda value: tuple(fields),
         "_asdict": lambda value: Builtin("_asdict", lambda: dict(zip(fields, value, strict=True))),
         "_replace": lambda value: Builtin("_replace", lambda **changes: replaced(value, **changes)),
+        **(members or {}),
     }
     return made
 

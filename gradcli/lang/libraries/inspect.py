@@ -30,17 +30,19 @@ EMPTY = Empty()
 class Parameter(Scripted):
     """A parameter by name, with its default."""
 
-    __slots__ = ("__weakref__", "default", "name")
+    __slots__ = ("__weakref__", "default", "name", "stars")
 
     SCRIPT_NAME = "Parameter"
     SCRIPT_ATTRIBUTES = Attributes.read("name default") | {"empty": lambda one: EMPTY}
 
-    def __init__(self, name: str, default: Value = EMPTY) -> None:
+    def __init__(self, name: str, default: Value = EMPTY, stars: str = "") -> None:
         self.name = name
         self.default = default
+        #: what stands before the name of one that takes the further arguments
+        self.stars = stars
 
     def __str__(self) -> str:
-        return self.name if self.default is EMPTY else f"{self.name}={repr_text(self.default)}"
+        return f"{self.stars}{self.name}" if self.default is EMPTY else f"{self.name}={repr_text(self.default)}"
 
     def pieces(self) -> Pieces:
         """The parts of the repr."""
@@ -50,16 +52,25 @@ class Parameter(Scripted):
 class Signature(Scripted):
     """`signature(f)`: the parameters in order."""
 
-    __slots__ = ("__weakref__", "parameters")
+    __slots__ = ("__weakref__", "annotated", "keywords_from", "parameters")
 
     SCRIPT_NAME = "Signature"
     SCRIPT_ATTRIBUTES = {"parameters": lambda one: dict(one.parameters)}
 
-    def __init__(self, parameters: dict[str, Parameter]) -> None:
+    def __init__(self, parameters: dict[str, Parameter], keywords_from: int | None = None, annotated: bool = False) -> None:
         self.parameters = parameters
+        #: whether Python's text has types, which are not kept here
+        self.annotated = annotated
+        #: where a bare `*` stands
+        self.keywords_from = keywords_from
 
     def __str__(self) -> str:
-        return f"({', '.join(map(str, self.parameters.values()))})"
+        if self.annotated:
+            raise ProgramError("NotImplementedError", "the signatures of torch's own functions and classes have no text here")
+        texts = list(map(str, self.parameters.values()))
+        if self.keywords_from is not None:
+            texts.insert(self.keywords_from, "*")
+        return f"({', '.join(texts)})"
 
     def pieces(self) -> Pieces:
         """The parts of the repr."""
@@ -70,8 +81,9 @@ def _of_function(function: UserFunction) -> dict[str, Parameter]:
     code = function.code
     defaults = dict(zip(code.positional[len(code.positional) - len(function.defaults) :], function.defaults, strict=True))
     defaults |= function.keyword_defaults
+    stars = {code.star: "*", code.double_star: "**"}
     names = (*code.positional, *((code.star,) if code.star else ()), *code.keyword_only, *((code.double_star,) if code.double_star else ()))
-    return {name: Parameter(name, defaults.get(name, EMPTY)) for name in names}
+    return {name: Parameter(name, defaults.get(name, EMPTY), stars.get(name, "")) for name in names}
 
 
 def _signature(obj: Value, /) -> Signature:
@@ -83,13 +95,15 @@ def _signature(obj: Value, /) -> Signature:
     elif type(obj) is BoundUserMethod:
         obj, bound = obj.function, 1
     if type(obj) is UserFunction:
-        return Signature(dict(list(_of_function(obj).items())[bound:]))
+        code = obj.code
+        bare = len(code.positional) - bound if code.keyword_only and not code.star else None
+        return Signature(dict(list(_of_function(obj).items())[bound:]), bare)
     construct = obj.construct if type(obj) is ScriptType else obj
     if isinstance(construct, DeclaredConstructor):
-        return Signature({k: Parameter(k, EMPTY if v is REQUIRED else v) for k, v in construct.arguments.items()})
+        return Signature({k: Parameter(k, EMPTY if v is REQUIRED else v) for k, v in construct.arguments.items()}, None, True)
     if isinstance(construct, Routine):
         names = (*construct.positional[type(obj) is ScriptType :], *construct.keyword_only)
-        return Signature({name: Parameter(name) for name in names})
+        return Signature({name: Parameter(name) for name in names}, None, True)
     if not is_callable(obj):
         raise type_error("'{}' object is not a callable object", obj)
     raise ProgramError("ValueError", "no signature found for this function")

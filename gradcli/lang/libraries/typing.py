@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.errors import ProgramError
@@ -9,7 +12,8 @@ from gradcli.lang.classes.creation import AbstractMethod, make_class
 from gradcli.lang.libraries import collections
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text, str_text
-from gradcli.lang.values.user_classes import UserClass
+from gradcli.lang.values.user_classes import Property, UserClass, bind
+from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
 
 
@@ -50,9 +54,13 @@ _GENERIC.traits["__getitem__"] = lambda cls, arguments: cls
 
 def _named_tuple(cls: UserClass) -> Value:
     """The type of named tuples that a class derived from NamedTuple becomes: the annotated names of its body are the fields."""
-    other = [name for name in cls.fields if name not in cls.annotations and name != "__doc__"]
-    if other:
-        raise ProgramError("TypeError", f"a class derived from NamedTuple has fields only in gradcli's language, and no {other[0]}")
+    members: dict[str, Callable[[Value], Value]] = {}
+    for name, found in cls.fields.items():
+        if name in cls.annotations or name == "__doc__":
+            continue
+        if type(found) not in (UserFunction, Property) or name.startswith("_"):
+            raise ProgramError("TypeError", f"a class derived from NamedTuple has fields, methods and properties here, and no {name}")
+        members[name] = partial(bind, found, cls=cls)
     defaults: dict[str, Value] = {}
     for name in cls.annotations:
         if name in cls.fields:
@@ -60,7 +68,7 @@ def _named_tuple(cls: UserClass) -> Value:
         elif defaults:
             text = f"Non-default namedtuple field {name} cannot follow default field{'s' * (len(defaults) > 1)} {', '.join(defaults)}"
             raise ProgramError("TypeError", text)
-    return collections.make_named_tuple(cls.name, collections.checked_fields([*cls.annotations], False), tuple(defaults.values()))
+    return collections.make_named_tuple(cls.name, collections.checked_fields([*cls.annotations], False), tuple(defaults.values()), members)
 
 
 _NAMED_TUPLE = make_class("NamedTuple", "NamedTuple", (), {}, {}, {})

@@ -25,7 +25,7 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, tensor_attributes
-from gradcli.lang.python import sequences
+from gradcli.lang.python import sequences, strings
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, subscripts, types
@@ -46,6 +46,7 @@ _OPEN = frozenset(
     (
         *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
         *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set", "_metadata"),
+        *tensor_attributes.OPERATORS,
     )
 )
 _NAMED = {"__name__": attrgetter("name")}
@@ -189,7 +190,8 @@ def find_attribute(value: Value, name: str) -> Value:
     if getters is not None and name in getters:
         return getters[name](value)
     if kind in (TypeValue, ScriptType, ExceptionType):
-        found = class_attributes.unbound_native(value, name) if name.startswith("_") else unbound(value, name)
+        native = name.startswith("_") and not (value is torch_types.TENSOR and name in tensor_attributes.OPERATORS)
+        found = class_attributes.unbound_native(value, name) if native else unbound(value, name)
         if found is not MISSING:
             return found
     if isinstance(value, Node):
@@ -206,12 +208,14 @@ def find_attribute(value: Value, name: str) -> Value:
     method = None if name.startswith("_") and name not in _OPEN else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
-    if name == "__class__" and hasattr(kind, "BASE_OF"):
+    if name == "__class__":
         return types.type_of(value)
     if kind is Tensor:
         return subscripts.column(value, name)
     if kind is ProgramError and name == "value" and value.type_name == "StopIteration":
         return value.args_[0] if value.args_ else None  # what the generator returned
+    if kind is ProgramError and name == "code" and value.type_name == "SystemExit":
+        return value.args_ if len(value.args_) > 1 else value.args_[0] if value.args_ else None
     dynamic = hidden_method(value, "__getattr__")
     return MISSING if dynamic is None else dynamic(value, name, MISSING)
 
@@ -233,6 +237,8 @@ def unbound(owner: Value, name: str) -> Value:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
         return Builtin(name, dict_from_keys)
+    if owner is types.STR and name == "maketrans":
+        return Builtin(name, strings.make_translation)
     if type(owner) is ScriptType and name in (static := _table(owner.instances or ScriptType, "SCRIPT_STATIC")):
         return static[name]
     kind = Tensor if owner is torch_types.TENSOR else owner.instances if type(owner) is ScriptType else _HOST_OF.get(owner)
@@ -299,8 +305,6 @@ def missing(value: Value, name: str) -> ProgramError:
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """Hints for an unknown name: the known names that are close to it, in one line, or nothing."""
-    if name == "__class__":
-        return ["type(...) gives it"]
     if name.startswith("_"):
         return []
     from difflib import get_close_matches

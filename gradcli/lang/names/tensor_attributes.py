@@ -15,6 +15,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values import operators
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING
@@ -151,10 +152,33 @@ def _of_storage(name: str) -> Callable[[Tensor], Value]:
     return call
 
 
+def _operator(run: Callable[[Value, Value], Value], name: str, swapped: bool = False) -> Callable[..., Value]:
+    def call(tensor: Tensor, other: Value, /) -> Value:
+        if type(other) not in (int, float, bool, complex, Tensor) or (swapped and type(other) is Tensor):
+            raise ProgramError("NotImplementedError", f"Tensor.{name} takes a {'number' if swapped else 'number or a tensor'} here")
+        return run(other, tensor) if swapped else run(tensor, other)
+
+    return call
+
+
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+_ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+#: operators by the names that Python gives them
+OPERATORS: dict[str, Callable[..., Value]] = {
+    **{f"__{name}__": _operator(operators.BINARY[symbol], f"__{name}__") for name, symbol in _ARITHMETIC.items()},
+    **{f"__{name}__": _operator(operators.COMPARE[symbol], f"__{name}__") for name, symbol in _ORDER.items()},
+    **{f"__r{name}__": _operator(operators.BINARY[_ARITHMETIC[name]], f"__r{name}__", True) for name in _ARITHMETIC if name != "matmul"},
+    **{f"__i{name}__": _operator(operators.INPLACE[_ARITHMETIC[name]], f"__i{name}__") for name in _ARITHMETIC if name != "matmul"},
+    "__neg__": operators.UNARY["-"],
+    "__abs__": lambda tensor, /: catalog.function("abs")(tensor),
+}
+
 #: called with the tensor first
 METHODS: dict[str, Callable[..., Value]] = {
     "numpy": _numpy,
     "is_nonzero": _is_nonzero,
     "_is_view": _is_view,
     **{name: _of_storage(name) for name in ("data_ptr", "untyped_storage", "storage")},
+    **OPERATORS,
 }

@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, hosted_method, type_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted, hosted_call, hosted_method, type_error
 
 Method = Callable[..., Value]
 
@@ -186,6 +186,27 @@ def _compared(primitive: Callable[..., Value]) -> Method:
     return method
 
 
+def make_translation(*args: Value, **kwargs: Value) -> dict[Value, Value]:
+    """`str.maketrans(table)`, `str.maketrans(old, new)`, `str.maketrans(old, new, left_out)`."""
+    arguments.between("maketrans", args, kwargs, 1, 3)
+    if len(args) == 1 and type(args[0]) is not dict:
+        raise type_error("if you give only one argument to maketrans it must be a dict")
+    if len(args) > 1 and not all(type(one) is str for one in args):
+        raise ProgramError("NotImplementedError", "str.maketrans takes a dict, or texts, here")
+    return hosted(str.maketrans, *args)  # type: ignore[no-any-return]
+
+
+def _translate(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> str:
+    table = arguments.one("str.translate", args, kwargs)
+    if type(table) is not dict:
+        raise ProgramError("NotImplementedError", "str.translate takes a dict here, such as str.maketrans makes")
+    if not all(type(new) in (str, int, type(None)) for new in table.values()):
+        raise type_error("character mapping must return integer, None or str")
+    longest = max((len(new) for new in table.values() if type(new) is str), default=1)
+    limits.check_string(len(value) * max(longest, 1))
+    return hosted(str.translate, value, table)  # type: ignore[no-any-return]
+
+
 def _format(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return format_string(ops, value, args, kwargs)
 
@@ -216,4 +237,5 @@ METHODS: dict[str, Method] = {
     "splitlines": _splitlines,
     "startswith": _compared(str.startswith),
     "strip": _stripped(str.strip, (True, True)),
+    "translate": _translate,
 }

@@ -62,6 +62,8 @@ def str_text(value: Value) -> str:
         return _repr_instance(value, "__str__") if method is None else text_from(method(), "__str__")
     if hasattr(type(value), "special") and (own := special(value, "__str__")) is not None:
         return text_from(own(), "__str__")
+    if isinstance(value, Scripted) and type(value).__str__ is not object.__str__:
+        return str(value)
     return reprs.repr_host(value, _repr_own)
 
 

@@ -15,7 +15,7 @@ ARGUMENT = st.one_of(
     TEXT, st.integers(-3, 20), st.none(), st.floats(), st.booleans(), st.tuples(TEXT, TEXT), st.lists(TEXT, max_size=3), st.just(10**30)
 )
 NAMED = st.dictionaries(st.sampled_from(["sep", "maxsplit", "keepends", "tabsize", "x"]), ARGUMENT, max_size=1)
-UNARY = sorted(set(METHODS) - {"format"})
+UNARY = sorted(set(METHODS) - {"format", "translate"})  # translate takes dicts alone
 
 
 @pytest.mark.slow
@@ -134,5 +134,5 @@ def test_types_of_the_interpreter_have_their_names_in_messages(ops, opaque):
 
 
 def test_no_way_to_host_objects():
-    assert not {"encode", "translate", "maketrans", "format_map"} & set(METHODS)
+    assert not {"encode", "maketrans", "format_map"} & set(METHODS)
     assert not [name for name in METHODS if name.startswith("_")]
