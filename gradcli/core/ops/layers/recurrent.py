@@ -27,7 +27,6 @@ from gradcli.core.ops.shape.splitting import unbind
 from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state as grad_mode
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -173,13 +172,9 @@ def _projected(name: str, states: State) -> bool:
     return name == "lstm" and bool(states[0].array.shape[2] != states[1].array.shape[2])
 
 
-def _by_onednn(name: str, input: Tensor, states: State, params: Sequence[Tensor]) -> bool:
-    """Whether PyTorch computes a network by oneDNN: an LSTM without projections. It has no derivative in float16."""
-    if name != "lstm" or _projected(name, states) or not input.array.size:
-        return False
-    if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
-        return False
-    return input.dtype.is_floating_point and input.dtype is not dtypes.float64
+def _by_onednn(name: str, input: Tensor, states: State) -> bool:
+    """Whether PyTorch computes a network by oneDNN: an LSTM without projections. Few processors have it compute in float16."""
+    return name == "lstm" and not _projected(name, states) and input.array.size > 0 and input.dtype in (dtypes.float32, dtypes.bfloat16)
 
 
 def _check_pieces(have: int, each: int, pieces: int) -> None:
@@ -197,7 +192,7 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = _by_onednn(name, input, states, params)
+    whole = _by_onednn(name, input, states)
     each = (4 if how.has_biases else 2) + _projected(name, states)
     pieces = how.num_layers * (2 if how.bidirectional else 1)
     if whole:
@@ -231,7 +226,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     each = (4 if how.has_biases else 2) + _projected(name, states)
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = _by_onednn(name, input, states, params)
+    whole = _by_onednn(name, input, states)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):
