@@ -169,7 +169,8 @@ def _check_layer(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor],
     with recording(False):
         bias = add_multiply.add(biases[0], biases[1])
     tensors = (x, *state, *weights, bias)
-    if any(t.dtype not in _KNOWN for t in tensors):
+    double = all(t.dtype is dtypes.float64 for t in tensors)  # in which derivatives are checked
+    if not double and any(t.dtype not in _KNOWN for t in tensors):
         raise runtime_error("get_mkldnn_dtype: unsupported data type")
     wide = (x.dtype, dtypes.float32)  # a cell and biases of single precision go with bfloat16
     if any(t.dtype is not x.dtype for t in (state[0], *weights)) or state[1].dtype not in wide or bias.dtype not in wide:
