@@ -155,14 +155,23 @@ def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: 
     return stack(outs[::-1] if reverse else outs, 0), state
 
 
-def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
-    """Raise RuntimeError for a state of another number of sequences than the input."""
+def _check_batch(batch: int, state: Tensor, weight: Tensor, parts: int, whole: bool, multiplied: bool) -> None:
+    """Raise RuntimeError for a state of another number of sequences than the input.
+
+    The product with a weight, of which the state is a factor or not, is added in parts.
+    """
     have = state.array.shape[1]
     if have == batch:
         return
     if whole or batch == 1:  # PyTorch reads beyond the state, or repeats the input
         raise shape_error("a recurrent network with a state for another number of sequences is not part of gradcli")
+    if weight.array.ndim != 2:
+        raise shape_error("a recurrent network with weights of other ranks than 2 is not part of gradcli")
+    (rows, inner), width = weight.array.shape, state.array.shape[2]
+    if multiplied and inner != width:
+        raise shape_error(f"mat1 and mat2 shapes cannot be multiplied ({have}x{width} and {inner}x{rows})")
     if have == 1:
+        gates = rows // parts
         raise shape_error(f"output with shape [1, {gates}] doesn't match the broadcast shape [{batch}, {gates}]")
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
@@ -208,7 +217,7 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
             raise runtime_error("Expected more weights in stacked_rnn")
     batch = input.array.shape[0 if how.batch_first else 1]
     for state in states:
-        _check_batch(batch, state, (4 if name == "lstm" else 1) * state.array.shape[2], whole)
+        _check_batch(batch, state, params[1], 3 if name == "gru" else 1, whole, state is states[0])
     gates = _GATES.get(name, 0)
     rows = gates * states[-1].array.shape[2]
     if any(weight.array.ndim != 2 or (gates and weight.array.shape[0] != rows) for weight in params[:2]):  # PyTorch reads beyond them
