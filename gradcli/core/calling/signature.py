@@ -185,6 +185,12 @@ class Parameter:
             if not -_END <= number < _END:
                 raise ProgramError("ValueError", _OVERFLOW)
             return (number,) * self.repeats
+        if kind == "floats":
+            for i, v in enumerate(value):
+                if type(v) is complex or not _is_number(v):
+                    why = f"found element of type {language.type_name(v)} at pos {i + 1}"
+                    raise ProgramError("TypeError", f"{function}(): argument '{self.name}' must be {_SHOWN[kind]}, but {why}")
+            return tuple(v.item() if type(v) is Tensor else v for v in value)
         if kind == "dtype" and not isinstance(value, DType):
             return language.as_dtype(value)
         if kind == "device":

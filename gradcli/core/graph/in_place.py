@@ -29,7 +29,7 @@ from gradcli.core.tensor.dtypes import DType, filling
 from gradcli.core.tensor.node import NO_EDGE, Edge, Node, freed_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
@@ -170,6 +170,15 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     return out
 
 
+def _unfit(shape: tuple[int, ...], source: tuple[int, ...]) -> ProgramError:
+    """PyTorch's error for a source of a shape that does not broadcast to the one it is copied into."""
+    try:
+        whole = np.broadcast_shapes(shape, source)
+    except ValueError:
+        return broadcast_error(shape, source)
+    return shape_error(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
+
+
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
     if state.writes is not None:
@@ -188,7 +197,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
         try:
             values = np.broadcast_to(values, tensor.array.shape)
         except ValueError:
-            raise broadcast_error(tensor.array.shape, values.shape) from None
+            raise _unfit(tensor.array.shape, values.shape) from None
     if np.may_share_memory(values, tensor.array):
         check_order(tensor, source, copied=True)
         values = values.copy()

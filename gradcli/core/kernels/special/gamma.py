@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,10 @@ def digamma(x: Array) -> Array:
 _LOWEST = -1000.0
 
 
-def polygamma(x: Array, n: int) -> Array:
+def polygamma(x: Array, n: int, narrowed: Callable[[Array], Array] | None = None) -> Array:
     """The n-th derivative of digamma; inf or nan at the poles, nan far to their left, but for n 1.
+
+    In half precision, to which `narrowed` rounds, PyTorch rounds the sum before it multiplies by a factor of single precision.
 
     PyTorch reflects the first derivative there: it has what the rounding of pi leaves of the poles.
     """
@@ -71,7 +74,11 @@ def polygamma(x: Array, n: int) -> Array:
     pole = (wide <= 0) & (wide == np.floor(wide))
     held = np.where(pole | (wide < _LOWEST), np.nan, wide)
     factor = (-1.0) ** (n + 1) * math.factorial(n)
-    result = factor * np.where(np.isnan(held), np.nan, zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held)))
+    sums = zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held))
+    if narrowed is not None and n > 1:
+        sums = narrowed(sums)
+        factor = math.copysign(float(np.exp(np.float32(math.lgamma(n + 1)))), factor)
+    result = factor * np.where(np.isnan(held), np.nan, sums)
     result = np.where(pole, factor * np.inf, result)
     if n == 1:
         turned = math.pi * (math.pi / np.square(np.sin(math.pi * wide)))

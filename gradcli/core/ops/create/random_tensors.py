@@ -296,6 +296,8 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
 def _check_kernel(values: list[Any], out: Tensor) -> None:
     if out.dtype.is_complex:
         raise not_implemented("bernoulli_tensor_cpu_self_", out.dtype)
+    if values[0].dtype.is_complex and values[0].array.size:
+        raise not_implemented("bernoulli_tensor_cpu_p_", values[0].dtype)
 
 
 def _multinomial_out(input: Tensor, *_: Any) -> Out:

@@ -37,6 +37,7 @@ def _polygamma(overload: int) -> Pointwise:
         "input",
         "n",
         kind="float",
+        in_half=lambda dtype, x, n: gamma.polygamma(x, n, lambda sums: dtypes.stored(sums, dtype)),
         input=Rule(lambda xp, grad, input, n: grad * xp.call(POLYGAMMA, input, n + 1), "grad * polygamma(n + 1, input)"),
     )
 

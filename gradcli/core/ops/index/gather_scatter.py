@@ -40,6 +40,13 @@ def _gather(a: Array, dim: int, index: Array) -> Array:
     return np.asarray(a[places_along(dim, index, a.ndim)])
 
 
+def added_at(made: Array, places: tuple[Any, ...], values: Any) -> Array:
+    """`made` with values added at the places; sums of half precision are rounded once."""
+    sums = made.astype(np.float32) if made.dtype == np.float16 else made
+    np.add.at(sums, places, values)
+    return sums.astype(made.dtype, copy=False)
+
+
 def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
     made = np.array(a)
     if not index.size:
@@ -50,7 +57,7 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
         given = np.asarray(src).reshape(-1)[: index.size]
         made[...] = made + np.sum(given) if add else given[-1]
     elif add:
-        np.add.at(made, places_along(dim, index, made.ndim), src)
+        return added_at(made, places_along(dim, index, made.ndim), src)
     else:
         made[places_along(dim, index, made.ndim)] = src
     return made
@@ -122,7 +129,10 @@ def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: st
     if not index.size:
         return made
     values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
-    (np.add if reduce == "add" else np.multiply).at(made, places_along(dim, index, made.ndim), values)
+    places = places_along(dim, index, made.ndim)
+    if reduce == "add" and made.ndim:
+        return added_at(made, places, values)
+    (np.add if reduce == "add" else np.multiply).at(made, places, values)
     return made
 
 

@@ -20,6 +20,7 @@ from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import (
     GATHER,
     SCATTER_NUMBER,
+    added_at,
     check_gather,
     out_of_bounds,
     out_of_range,
@@ -70,7 +71,8 @@ def _cut(src: Array, index: Array) -> Array:
     return src[tuple(slice(0, n) for n in index.shape)]
 
 
-def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
+def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool, once: bool = True) -> Array:
+    """The new values; `once`: sums of half precision are rounded when they are complete."""
     made = np.array(a)
     if not index.size:
         return made
@@ -82,7 +84,10 @@ def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_
             start = limits.min if start < 0 else limits.max
         np.atleast_1d(made)[_places(dim, index, made.ndim)] = start > 0 if kind == "b" else start
     values = _cut(src, index)
-    _put(made, _REDUCERS[reduce], dim, index, values)
+    if reduce in ("sum", "mean") and once:
+        made = added_at(np.atleast_1d(made), _places(dim, index, made.ndim), values).reshape(made.shape)
+    else:
+        _put(made, _REDUCERS[reduce], dim, index, values)
     if reduce in ("amax", "amin") and not made.all():
         _keep_first_zeros(made, a, values, dim, index, include_self)
     if reduce == "mean":
@@ -314,7 +319,9 @@ _HITS = (
 )
 INDEX_REDUCE: Op = Op(
     "IndexReduceBackward0",
-    lambda a, source, dim, index, reduce, include_self: _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self),
+    lambda a, source, dim, index, reduce, include_self: _reduced(
+        a, source, dim, _spread(index, dim, source.shape), reduce, include_self, False
+    ),
     "input source",
     "dim index reduce include_self",
     layout="contiguous",

@@ -19,7 +19,7 @@ from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
-from gradcli.core.ops.checks import scalar_type_error
+from gradcli.core.ops.checks import own_dim, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import check_probability, drop
 from gradcli.core.ops.linalg.matmul import matmul
@@ -163,6 +163,9 @@ def scaled_dot_product_attention(
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
+    chosen = query.array.ndim == 4 and len({s[:-2] for s in shapes}) == 1 and not dropout_p
+    if mask is not None and chosen and not mask.requires_grad:  # which kernel to take depends on the sizes of the mask
+        own_dim(mask, -2)
     if query.array.ndim == 4 and not query.dtype.is_differentiable:
         if mask is not None:
             check_into(np.broadcast_to(False, (*shapes[0][:-1], shapes[1][-2])), mask.array)

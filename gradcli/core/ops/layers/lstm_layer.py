@@ -15,12 +15,15 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary, products
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
@@ -157,12 +160,37 @@ LSTM_LAYER = Op(
 )
 
 
+#: dtypes that oneDNN knows
+_KNOWN = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.int32, dtypes.int8, dtypes.uint8)
+
+
+def _check_layer(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], state: Sequence[Tensor]) -> None:
+    """Raise RuntimeError for dtypes that oneDNN does not know or compute with, and for sizes by which it would read beyond a weight."""
+    with recording(False):
+        bias = add_multiply.add(biases[0], biases[1])
+    tensors = (x, *state, *weights, bias)
+    double = all(t.dtype is dtypes.float64 for t in tensors)  # in which derivatives are checked
+    if not double and any(t.dtype not in _KNOWN for t in tensors):
+        raise runtime_error("get_mkldnn_dtype: unsupported data type")
+    wide = (x.dtype, dtypes.float32)  # a cell and biases of single precision go with bfloat16
+    if any(t.dtype is not x.dtype for t in (state[0], *weights)) or state[1].dtype not in wide or bias.dtype not in wide:
+        text = "could not create a primitive descriptor for the LSTM forward propagation primitive. Run workload with environment variable "
+        raise runtime_error(text + "ONEDNN_VERBOSE=all to get additional diagnostic information.")
+    if state[1].dtype is not x.dtype:
+        raise runtime_error("an LSTM in bfloat16 with a cell of single precision is not part of gradcli")
+    hidden = state[0].array.shape[-1]
+    sizes = [t.array.shape for t in (*weights, bias, state[1])]
+    if sizes != [(4 * hidden, x.array.shape[-1]), (4 * hidden, hidden), (4 * hidden,), state[0].array.shape]:
+        raise shape_error("an LSTM with weights of other sizes than its input and state is not part of gradcli")
+
+
 def in_one_piece(x: Any, state: Sequence[Any], weights: Sequence[Any], reverse: bool, how: Any) -> tuple[Any, tuple[Any, ...]]:
     """The outputs and the last state of a layer in one direction, with the settings `how` of the network; biases may be None."""
     biases = weights[2:4]
     if biases[0] is None:
         zeros = Tensor(np.zeros(weights[0].array.shape[0], weights[0].dtype.np), weights[0].dtype)
         biases = (zeros, zeros)
+    _check_layer(x, weights[:2], biases, state)
     settings = (state[0].array.shape[-1], how.num_layers, how.has_biases, how.bidirectional, how.batch_first, how.train)
     out, *last = LSTM_LAYER(x, weights[0], weights[1], *biases, *state, reverse, (), _LSTM_MODE, *settings, Memory())
     return out, tuple(last)
@@ -186,6 +214,7 @@ def mkldnn_rnn_layer(
         raise ProgramError("NotImplementedError", "mkldnn_rnn_layer is part of gradcli for mode=2, which is an LSTM")
     if input.array.ndim != 3 or {t.array.ndim for t in (weight0, weight1, hx_, cx_)} != {2} or not input.dtype.is_floating_point:
         raise ProgramError("NotImplementedError", "mkldnn_rnn_layer of other shapes and dtypes than an LSTM's is not part of gradcli")
+    _check_layer(input, (weight0, weight1), (weight2, weight3), (hx_, cx_))
     return LSTM_LAYER(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, (), _LSTM_MODE, *settings, Memory())
 
 

@@ -27,7 +27,6 @@ from gradcli.core.ops.shape.splitting import unbind
 from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import state as grad_mode
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -156,14 +155,23 @@ def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: 
     return stack(outs[::-1] if reverse else outs, 0), state
 
 
-def _check_batch(batch: int, state: Tensor, gates: int, whole: bool) -> None:
-    """Raise RuntimeError for a state of another number of sequences than the input."""
+def _check_batch(batch: int, state: Tensor, weight: Tensor, parts: int, whole: bool, multiplied: bool) -> None:
+    """Raise RuntimeError for a state of another number of sequences than the input.
+
+    The product with a weight, of which the state is a factor or not, is added in parts.
+    """
     have = state.array.shape[1]
     if have == batch:
         return
     if whole or batch == 1:  # PyTorch reads beyond the state, or repeats the input
         raise shape_error("a recurrent network with a state for another number of sequences is not part of gradcli")
+    if weight.array.ndim != 2:
+        raise shape_error("a recurrent network with weights of other ranks than 2 is not part of gradcli")
+    (rows, inner), width = weight.array.shape, state.array.shape[2]
+    if multiplied and inner != width:
+        raise shape_error(f"mat1 and mat2 shapes cannot be multiplied ({have}x{width} and {inner}x{rows})")
     if have == 1:
+        gates = rows // parts
         raise shape_error(f"output with shape [1, {gates}] doesn't match the broadcast shape [{batch}, {gates}]")
     raise shape_error(f"The size of tensor a ({have}) must match the size of tensor b ({batch}) at non-singleton dimension 0")
 
@@ -173,13 +181,9 @@ def _projected(name: str, states: State) -> bool:
     return name == "lstm" and bool(states[0].array.shape[2] != states[1].array.shape[2])
 
 
-def _by_onednn(name: str, input: Tensor, states: State, params: Sequence[Tensor]) -> bool:
-    """Whether PyTorch computes a network by oneDNN: an LSTM without projections. It has no derivative in float16."""
-    if name != "lstm" or _projected(name, states) or not input.array.size:
-        return False
-    if input.dtype is dtypes.float16 and grad_mode.enabled and any(t.requires_grad for t in (input, *states, *params)):
-        return False
-    return input.dtype.is_floating_point and input.dtype is not dtypes.float64
+def _by_onednn(name: str, input: Tensor, states: State) -> bool:
+    """Whether PyTorch computes a network by oneDNN: an LSTM without projections. Few processors have it compute in float16."""
+    return name == "lstm" and not _projected(name, states) and input.array.size > 0 and input.dtype in (dtypes.float32, dtypes.bfloat16)
 
 
 def _check_pieces(have: int, each: int, pieces: int) -> None:
@@ -197,7 +201,7 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
     for tensor in (input, *states):
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = _by_onednn(name, input, states, params)
+    whole = _by_onednn(name, input, states)
     each = (4 if how.has_biases else 2) + _projected(name, states)
     pieces = how.num_layers * (2 if how.bidirectional else 1)
     if whole:
@@ -213,7 +217,7 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
             raise runtime_error("Expected more weights in stacked_rnn")
     batch = input.array.shape[0 if how.batch_first else 1]
     for state in states:
-        _check_batch(batch, state, (4 if name == "lstm" else 1) * state.array.shape[2], whole)
+        _check_batch(batch, state, params[1], 3 if name == "gru" else 1, whole, state is states[0])
     gates = _GATES.get(name, 0)
     rows = gates * states[-1].array.shape[2]
     if any(weight.array.ndim != 2 or (gates and weight.array.shape[0] != rows) for weight in params[:2]):  # PyTorch reads beyond them
@@ -231,7 +235,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     each = (4 if how.has_biases else 2) + _projected(name, states)
     directions = 2 if how.bidirectional else 1
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = _by_onednn(name, input, states, params)
+    whole = _by_onednn(name, input, states)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):

@@ -374,6 +374,6 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("cholesky_solve(y, x.tril())", lambda x, y: np.linalg.solve(np.tril(x) @ np.tril(x).T, y), x=SQUARE, y=WIDE),
             Sample("cholesky_solve(y, x.triu(), True)", lambda x, y: np.linalg.solve(np.triu(x).T @ np.triu(x), y), x=SQUARE, y=WIDE),
         ),
-        out=Out(lower=CASTABLE, first=True, row_major="always"),
+        out=lambda input, *_: Out(lower=CASTABLE, dtype=input.dtype, first=True, row_major="always"),
     ),
 )

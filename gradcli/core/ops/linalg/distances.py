@@ -21,7 +21,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
-from gradcli.core.ops.rules import refused
+from gradcli.core.ops.rules import check_no_tangent, refused
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import contiguous, to_dtype
 from gradcli.core.ops.shape.views import view
@@ -237,13 +237,15 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, mode: int) -> Any:
     a, b = x1.array.shape, x2.array.shape
     if a[-1] != b[-1]:
         raise runtime_error(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+    multiplied = p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25))
+    if not multiplied:
+        check_no_tangent("_cdist_forward", x1, x2)
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.dtype.is_floating_point:
             raise runtime_error(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
     if p < 0:
         raise runtime_error("cdist only supports non-negative p values")
     batch = common_shape([a[:-2], b[:-2]])
-    multiplied = p == 2 and (mode == 1 or (mode == 0 and max(a[-2], b[-2]) > 25))
     if x1.array.size and x2.array.size:
         if multiplied:
             return _by_product(x1, x2, batch)

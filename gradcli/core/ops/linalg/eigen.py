@@ -14,7 +14,7 @@ from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import CONJ, adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_writable
-from gradcli.core.kernels import Array, symmetric_eigenvalues
+from gradcli.core.kernels import Array, memory_format, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.complex_signs import REAL
@@ -139,7 +139,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 def _eig(a: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eig(a)
     wanted = np.complex64 if a.dtype in (np.float32, np.complex64) else np.complex128
-    return values.astype(wanted), to_column_major(vectors.astype(wanted))
+    return memory_format.contiguous(values.astype(wanted)), to_column_major(vectors.astype(wanted))
 
 
 def _eig_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:

@@ -15,7 +15,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap, check_unread
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -101,7 +101,7 @@ def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
 def _cross(a: Array, b: Array, dim: int) -> Array:
     x, y = np.moveaxis(a, dim, -1), np.moveaxis(b, dim, -1)
     parts = [elementary.fused(x[..., i - 2], y[..., i - 1], -(x[..., i - 1] * y[..., i - 2])) for i in range(3)]
-    return np.ascontiguousarray(np.moveaxis(np.stack(parts, -1), -1, dim))
+    return memory_format.contiguous(np.moveaxis(np.stack(parts, -1), -1, dim))
 
 
 CROSS: Op = Op(

@@ -22,6 +22,8 @@ def _stride(input: Tensor, dim: int | None) -> Any:
 
 def offset_in(memory: Array, array: Array) -> int:
     """The number of elements in `memory` before the first element of `array`, a view of it."""
+    if not memory.size and owner(array) is memory:  # where a view begins counts, be there nothing in memory
+        return (address(array) - address(memory)) // array.itemsize
     return strided.geometry(array, memory)[2]
 
 
