@@ -6,27 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import operators, subscripts
 from gradcli.lang.values.value_classes import MISSING, Builtin
 
-_INDEXED = (list, tuple, str, dict, Tensor)
-
-
-def _length(value: Value) -> int:
-    if type(value) is not Tensor:
-        return len(value)
-    if value.array.ndim == 0:
-        raise ProgramError("TypeError", "len() of a 0-d tensor")
-    return int(value.array.shape[0])
-
-
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
-    "__len__": (_length, (*_INDEXED, set)),
-    "__contains__": (lambda container, item: operators.contains(item, container), (*_INDEXED, set, range)),
-    "__getitem__": (subscripts.getitem, (*_INDEXED, range)),
+    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, range, Tensor)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
 }

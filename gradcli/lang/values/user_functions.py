@@ -109,7 +109,7 @@ class UserFunction:
             return self.fields[name]
         if name == "__qualname__":
             return self.code.qualified if self.shown is None else self.shown[1]
-        return {"__doc__": self.code.doc, "__module__": "__main__"}.get(name, default)
+        return self.code.doc if name == "__doc__" and self.code.doc is not None else default
 
     def write(self, name: str, value: Value) -> None:
         """Give the function an attribute."""
