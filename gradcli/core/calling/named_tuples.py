@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.errors import ProgramError
 
 
 class NamedResult(tuple[Any, ...]):
@@ -36,8 +37,18 @@ class NamedTuple(NamedResult):
 def named_tuple(path: str, construct: Callable[..., tuple[object, ...]], *fields: str) -> type[NamedTuple]:
     """A class `path` of named tuples; scripts call it with the arguments of `construct`, which gives the values."""
     module, _, name = path.rpartition(".")
-    attributes = {field: itemgetter(i) for i, field in enumerate(fields)}
+    attributes: dict[str, Callable[[Any], Any]] = {field: itemgetter(i) for i, field in enumerate(fields)}
+    attributes |= {
+        "_fields": lambda value: fields,
+        "_asdict": lambda value: Routine(lambda: dict(zip(fields, value, strict=True)), "_asdict"),
+        "_replace": lambda value: Routine(lambda **changes: replaced(value, changes), "_replace"),
+    }
     table = {"__slots__": (), "type_name": name, "fields": fields, "SCRIPT_NAME": name, "SCRIPT_ATTRIBUTES": attributes}
+
+    def replaced(value: NamedTuple, changes: dict[str, Any]) -> NamedTuple:
+        if unknown := [one for one in changes if one not in fields]:
+            raise ProgramError("ValueError", f"Got unexpected field names: {unknown}")
+        return kind([changes.get(field, item) for field, item in zip(fields, value, strict=True)])
 
     def make(*args: Any, **kwargs: Any) -> NamedTuple:
         return kind(routine(*args, **kwargs))

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.signature import Signature
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module_tree import ModuleTree
 from gradcli.core.ops.checks import in_format
@@ -26,6 +27,30 @@ _CASTS = {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.floa
 
 def _caster(dtype: DType) -> Callable[[ConvertedModule], ConvertedModule]:
     return lambda self: self.convert(dtype)
+
+
+def _to_device(device: Any, dtype: DType | None, _: bool, copy: bool, format: Any) -> tuple[DType | None, Any]:
+    if device is not None:
+        check_device(device)
+    return _to_dtype(dtype, _, copy, format)
+
+
+def _to_dtype(dtype: DType | None, _: bool, copy: bool, format: Any) -> tuple[DType | None, Any]:
+    if copy:
+        raise runtime_error(".to() does not accept copy argument")
+    return dtype, format
+
+
+_HOW = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
+#: the arguments of `to` as a dtype and a memory format
+_TO = Parser(
+    "to",
+    [
+        Signature(f"device? device=None, dtype? dtype=None, {_HOW}", _to_device),
+        Signature(f"dtype dtype, {_HOW}", _to_dtype),
+        Signature(f"Tensor tensor, {_HOW}", lambda tensor, _, copy, format: _to_dtype(tensor.dtype, _, copy, format)),
+    ],
+)
 
 
 class ConvertedModule(ModuleTree):
@@ -59,16 +84,13 @@ class ConvertedModule(ModuleTree):
                     held.array, held.dtype, held.accumulator = made.array, made.dtype, None
         return self
 
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Self:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Cast to a dtype, which may be that of a tensor; a device can only be the cpu. TypeError for an integer dtype.
 
         `memory_format` is that of parameters and buffers of four and five dimensions.
         """
-        for value in (*args, *(v for v in (dtype, device) if v is not None)):
-            wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else language.as_dtype(value)
-            if wanted is None:
-                check_device(value)
-                continue
+        wanted, memory_format = _TO.call(args, kwargs)
+        if wanted is not None:
             if not wanted.is_floating_point:
                 text = f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
                 raise ProgramError("TypeError", text)

@@ -117,7 +117,7 @@ class ParameterList(ParameterContainer, place="container"):
 class ParameterDict(ParameterContainer, MappingModule, place="container"):
     """Parameters by name."""
 
-    METHODS = f"{MAPPING} __or__ __ror__ __ior__ get setdefault popitem copy fromkeys"
+    METHODS = f"{MAPPING} __or__ __ror__ __ior__ __reversed__ get setdefault popitem copy fromkeys"
     TENSOR_TYPE = "torch.{0.torch_name}Tensor"
 
     def __init__(self, parameters: Any = None) -> None:
@@ -127,6 +127,9 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def names(self) -> list[str]:
         return list(self.order)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self.names())
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):

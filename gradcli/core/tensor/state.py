@@ -113,6 +113,7 @@ class State:
         "numpy",
         "hooks",
         "module_hooks",
+        "deterministic",
     )
 
     def __init__(self) -> None:
@@ -161,6 +162,8 @@ class State:
         self.numpy: Any = None
         #: the hooks of all modules; None until the first is registered
         self.module_hooks: Any = None
+        #: the flag of `use_deterministic_algorithms`, which has no effect here
+        self.deterministic = False
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots. Each request of a batch does this twice, so there is no loop."""
@@ -190,6 +193,7 @@ class State:
             self.numpy,
             self.hooks,
             self.module_hooks,
+            self.deterministic,
         ) = values
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:

@@ -9,6 +9,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import check_dtype
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -91,8 +92,11 @@ def _get_num_threads() -> int:
     return 1
 
 
-def _use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    return None
+def _use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
+    if type(mode) is not bool:
+        kind = language.type_name(mode)
+        raise ProgramError("TypeError", f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {kind}")
+    state.deterministic = mode
 
 
 def _set_flush_denormal(mode: Any) -> bool:

@@ -14,6 +14,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.core.vocabulary.torch_types import CPU, Device
@@ -51,7 +52,7 @@ def _set_matmul_precision(precision: Any) -> None:
 
 
 def _deterministic() -> bool:
-    return False
+    return state.deterministic
 
 
 def _has_torch_function(*args: Any) -> bool:

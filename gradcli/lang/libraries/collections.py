@@ -10,7 +10,7 @@ from operator import attrgetter
 from gradcli import limits
 from gradcli.core.calling import mappings
 from gradcli.core.calling.mappings import Mapping, Pieces
-from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
+from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
 from gradcli.errors import ProgramError
@@ -397,19 +397,7 @@ def make_named_tuple(
     kind = named_tuple(f"__main__.{name}", lambda: (), *fields)
     made: ScriptType = kind.SCRIPT_TYPE
     made.construct = Routine(lambda *args, **kwargs: kind(bind(None, *args, **kwargs)), name)
-
-    def replaced(value: NamedTuple, **changes: Value) -> NamedTuple:
-        for field in changes:
-            if field not in fields:
-                raise ProgramError("ValueError", f"Got unexpected field names: {[one for one in changes if one not in fields]}")
-        return kind([changes.get(field, item) for field, item in zip(fields, value, strict=True)])
-
-    kind.SCRIPT_ATTRIBUTES = kind.SCRIPT_ATTRIBUTES | {
-        "_fields": lambda value: tuple(fields),
-        "_asdict": lambda value: Builtin("_asdict", lambda: dict(zip(fields, value, strict=True))),
-        "_replace": lambda value: Builtin("_replace", lambda **changes: replaced(value, **changes)),
-        **(members or {}),
-    }
+    kind.SCRIPT_ATTRIBUTES = kind.SCRIPT_ATTRIBUTES | (members or {})
     return made
 
 

@@ -13,7 +13,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.calls import call, is_callable
+from gradcli.lang.values.calls import Decorated, call, is_callable
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.object_operations import stepping
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, special, truth
@@ -70,10 +70,12 @@ def _named(wrapper: Value, wrapped: Value, assigned: Value = None, updated: Valu
     """The wrapper, under the name of what it wraps."""
     inner = wrapped.function if type(wrapped) is BoundUserMethod else wrapped
     if type(wrapper) is UserFunction and hasattr(inner, "name"):
-        code = inner.code if type(inner) is UserFunction else None
-        wrapper.shown = (str(inner.name), str(inner.name) if code is None else code.qualified)
-        if type(inner) is UserFunction:
-            own = {"__doc__": inner.code.doc, **(inner.fields or {}), "__wrapped__": inner}
+        source = inner
+        while type(source) is Decorated:
+            source = source.function
+        wrapper.shown = (str(inner.name), source.read("__qualname__", None) if type(source) is UserFunction else str(inner.name))
+        if type(source) is UserFunction:
+            own = {"__doc__": source.code.doc, **(source.fields or {}), "__wrapped__": inner}
             wrapper.fields = {**(wrapper.fields or {}), **own}
     return wrapper
 

@@ -47,6 +47,7 @@ _OPEN = frozenset(
         *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
         *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set", "_metadata"),
         *tensor_attributes.OPERATORS,
+        *("_flat_weights", "_flat_weights_names", "_all_weights"),
     )
 )
 _NAMED = {"__name__": attrgetter("name")}
@@ -210,6 +211,12 @@ def find_attribute(value: Value, name: str) -> Value:
         return BoundMethod(value, name, method)
     if name == "__class__":
         return types.type_of(value)
+    if name.startswith("__"):
+        from gradcli.lang.names.container_methods import special_method
+
+        special = special_method(value, name)
+        if special is not MISSING:
+            return special
     if kind is Tensor:
         return subscripts.column(value, name)
     if kind is ProgramError and name == "value" and value.type_name == "StopIteration":

@@ -219,6 +219,9 @@ def _reversed(sequence: Value, /) -> Value:
     own = special(sequence, "__reversed__")
     if own is not None:
         return own()
+    method = attributes.hidden_method(sequence, "__reversed__")
+    if method is not None:
+        return IteratorValue("list_reverseiterator", method(sequence))
     item_at = _by_place(sequence)
     if item_at is not None:
         return IteratorValue("reversed", (item_at(at) for at in reversed(range(length(sequence)))))

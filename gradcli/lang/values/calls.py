@@ -36,6 +36,12 @@ class Decorated:
         """`__name__` of the decorated function."""
         return str(getattr(self.function, "name", "decorate_context"))
 
+    def read(self, name: str, default: Value) -> Value:
+        """An attribute of the decorated function, or this function itself as `__wrapped__`."""
+        if name == "__wrapped__":
+            return self.function
+        return self.function.read(name, default) if isinstance(self.function, UserFunction | Decorated) else default
+
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if type(self.function) is UserFunction and self.function.code.generates:
             made = call(self.function, args, state.origin, kwargs)
@@ -46,6 +52,8 @@ class Decorated:
             return call(self.function, args, state.origin, kwargs)
         finally:
             mode.exit()
+
+    SCRIPT_METHODS = {"__getattr__": read}
 
 
 register(Decorated, GradMode)

@@ -104,9 +104,11 @@ class UserFunction:
         return invoke(self, args, kwargs, state.origin)
 
     def read(self, name: str, default: Value) -> Value:
-        """An attribute that the program has given the function, or the text that it begins with as `__doc__`."""
+        """An attribute that the program has given the function, or one that Python gives every function."""
         if self.fields is not None and name in self.fields:
             return self.fields[name]
+        if name == "__qualname__":
+            return self.code.qualified if self.shown is None else self.shown[1]
         return self.code.doc if name == "__doc__" and self.code.doc is not None else default
 
     def write(self, name: str, value: Value) -> None:

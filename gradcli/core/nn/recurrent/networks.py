@@ -53,7 +53,16 @@ class RNNBase(Module, place="rnn"):
     INIT_NAME = "RNNBase"
     METHODS = "flatten_parameters reset_parameters"
     SETTINGS = "mode input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | {name: _parameter(name) for name in _NAMES} | {"all_weights": lambda m: m.all_weights()}
+    SCRIPT_ATTRIBUTES = (
+        Module.SCRIPT_ATTRIBUTES
+        | {name: _parameter(name) for name in _NAMES}
+        | {
+            "all_weights": lambda m: [[m.own_parameters[name] for name in names] for names in m.weight_names()],
+            "_all_weights": lambda m: m.weight_names(),
+            "_flat_weights_names": lambda m: [name for name, _ in m._shapes()],
+            "_flat_weights": lambda m: [m.own_parameters[name] for name, _ in m._shapes()],
+        }
+    )
 
     def __init__(
         self,
@@ -99,10 +108,10 @@ class RNNBase(Module, place="rnn"):
             if parameter is not None:
                 refill(parameter, self._drawn(parameter.array.shape, parameter.dtype))
 
-    def all_weights(self) -> list[list[Any]]:
-        """The parameters of each layer and direction."""
+    def weight_names(self) -> list[list[str]]:
+        """The names of the parameters of each layer and direction."""
         ends = dict.fromkeys(name.partition("_l")[2] for name, _ in self._shapes())
-        return [[self.own_parameters[name] for name, _ in self._shapes() if name.partition("_l")[2] == end] for end in ends]
+        return [[name for name, _ in self._shapes() if name.partition("_l")[2] == end] for end in ends]
 
     def _shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the parameters, layer by layer, the forward direction first."""

@@ -44,6 +44,21 @@ def _packed(data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unso
 
 PackedSequence = named_tuple("torch.nn.utils.rnn.PackedSequence", _packed, "data", "batch_sizes", "sorted_indices", "unsorted_indices")
 PACKED_SEQUENCE = PackedSequence.SCRIPT_TYPE
+#: methods that put what a method of the same name makes of the data in its place
+_OF_DATA = ("to", "cpu", "float", "double", "half", "int", "long", "short", "char", "byte")
+
+
+def _converter(name: str) -> Routine:
+    def convert(packed: Any, *args: Any, **kwargs: Any) -> Any:
+        limits.evaluation.tick()
+        data = catalog.method(name).method(packed[0], args, kwargs)
+        return packed if data is packed[0] else PackedSequence((data, *packed[1:]))
+
+    return Routine(convert, f"PackedSequence.{name}")
+
+
+setattr(PackedSequence, "SCRIPT_METHODS", {name: _converter(name) for name in _OF_DATA})  # noqa: B010
+PackedSequence.SCRIPT_ATTRIBUTES["is_cuda"] = lambda packed: False
 
 
 def steps_of(sizes: Sequence[int]) -> list[Any]:

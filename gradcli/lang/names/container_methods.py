@@ -1,0 +1,27 @@
+"""The special methods that programs read from containers and tensors, such as `found.__setitem__` as a callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values import operators, subscripts
+from gradcli.lang.values.value_classes import MISSING, Builtin
+
+#: by name, what the language does for the method, and the kinds of values that have it
+_METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
+    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, range, Tensor)),
+    "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
+    "__delitem__": (subscripts.delitem, (list, dict)),
+}
+
+
+def special_method(value: Value, name: str) -> Value:
+    """The special method `name` of a value, bound to it; MISSING if it has none."""
+    found = _METHODS.get(name)
+    if found is None:
+        return MISSING
+    method = found[0] if isinstance(value, found[1]) else getattr(type(value), "SCRIPT_METHODS", {}).get(name)
+    return MISSING if method is None else Builtin(name, partial(method, value), f"<method-wrapper '{name}'>")
