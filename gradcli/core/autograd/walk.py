@@ -417,12 +417,10 @@ def _sum(known: Any, value: Any) -> Any:
     made = known + value
     if type(made) is not ndarray or made.ndim < 3 or 1 not in made.shape:  # others numpy lays out so
         return made
-    if known.base is None and known.strides == made.strides:
-        return made
     strides = memory_format.element_strides(known)
-    if known.base is not None or not memory_format.is_dense(made.shape, strides):
-        strides = memory_format.iterated(made.shape, (known, value))
-    return memory_format.laid_out(made, strides)
+    if known.base is None and memory_format.is_dense(made.shape, strides):
+        return memory_format.laid_out(made, strides)
+    return memory_format.like_operands(made, (known, value))
 
 
 def walk_alone(node: Node, grad: Any, keep: bool) -> bool:

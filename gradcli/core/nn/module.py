@@ -107,7 +107,7 @@ class Module(SavedModule, ConvertedModule):
         shared = state.module_hooks
         if shared is not None:
             before, after, called = (*shared.before, *before), (*shared.after, *after), shared.backward.behind(called)
-        if not any(getattr(hook, "always", False) for hook in after):
+        if not after or not any(getattr(hook, "always", False) for hook in after):
             return self._pass(routine, before, after, called, args, kwargs)
         ran: list[Any] = []
         try:
