@@ -132,7 +132,7 @@ class FoldedNode(Lazy):
                 return None
         if parts and not _are_untouched(plan, parts, kept):
             return None
-        inner = False
+        inner = False  # a leaf that takes its gradient as it is has the shape of the plan; a tensor with a node may have got another
         for node, _ in edges:
             if type(node) is AccumulateGrad:
                 leaf = node.variable
