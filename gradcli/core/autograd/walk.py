@@ -247,7 +247,7 @@ class Walk:
             for (nxt, number), result in results:
                 if type(result) is ndarray and nxt.plain and result.shape == nxt.shape and result.dtype is nxt.dtype.np:
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else _sum(known, result)
+                    buffers[nxt] = result if known is None else known + result if result.ndim < 3 else _sum(known, result)
                 elif result is not None:
                     self._arrive(nxt, number, result, node)
                 left = waiting.get(nxt)
@@ -270,7 +270,7 @@ class Walk:
                     assert nxt is not None
                     if type(value) is ndarray and nxt.plain and value.shape == nxt.shape and value.dtype is nxt.dtype.np:
                         known = buffers.get(nxt)
-                        buffers[nxt] = value if known is None else _sum(known, value)
+                        buffers[nxt] = value if known is None else known + value if value.ndim < 3 else _sum(known, value)
                     else:
                         self._arrive(nxt, number, value, node)
                     left = waiting.get(nxt)
@@ -344,7 +344,7 @@ class Walk:
                     and nxt.dtype is not dtypes.bfloat16
                 ):
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else _sum(known, result)
+                    buffers[nxt] = result if known is None else known + result if result.ndim < 3 else _sum(known, result)
                     del known
                 else:
                     self._arrive(nxt, number, result.array if type(result) is Tensor else result, node)
@@ -418,9 +418,9 @@ def _sum(known: Any, value: Any) -> Any:
     if type(made) is not ndarray or made.ndim < 3 or 1 not in made.shape:  # others numpy lays out so
         return made
     strides = memory_format.element_strides(known)
-    if known.base is not None or not memory_format.is_dense(made.shape, strides):
-        strides = memory_format.iterated(made.shape, (known, value))
-    return memory_format.laid_out(made, strides)
+    if known.base is None and memory_format.is_dense(made.shape, strides):
+        return memory_format.laid_out(made, strides)
+    return memory_format.like_operands(made, (known, value))
 
 
 def walk_alone(node: Node, grad: Any, keep: bool) -> bool:

@@ -322,13 +322,10 @@ class OpNode(Node):
     def _lies_oddly(self, grads: list[Any]) -> bool:
         """Whether numpy may lose strides: it keeps none of dimensions of size 1 or 0 once an operand is not in row-major order."""
         kept = [one.array for one in (*(self.saved or ()), *(self.kept_out or ())) if isinstance(one, (Tensor, Saved))]
-        odd = other = False
-        for array in (*grads, *kept):
-            if type(array) is np.ndarray and array.ndim > 1:
-                shape = array.shape
-                odd = odd or 0 in shape or (array.ndim > 2 and 1 in shape)
-                other = other or element_strides(array) != contiguous_strides(shape)
-        return odd and other
+        arrays = [array for array in (*grads, *kept) if type(array) is np.ndarray and array.ndim > 1]
+        return any(0 in array.shape or (array.ndim > 2 and 1 in array.shape) for array in arrays) and any(
+            element_strides(array) != contiguous_strides(array.shape) for array in arrays
+        )
 
     def _laid_out_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
         """The gradients, with the strides of those by the rules on tensors, where each step has PyTorch's strides."""

@@ -278,9 +278,13 @@ def is_row_major(array: Array) -> bool:
 def like_operands(result: Array, operands: Sequence[Array]) -> Array:
     """The result of an elementwise operation, laid out as PyTorch lays it out for these operands."""
     shape = result.shape
-    rows = result.flags.c_contiguous and result.size and all(a.flags.c_contiguous for a in operands)
-    if rows and (1 not in shape or all(a.shape == shape for a in operands)):
-        return result
+    if result.flags.c_contiguous and result.size:
+        ones = 1 in shape
+        for a in operands:
+            if not a.flags.c_contiguous or (ones and a.shape != shape):
+                break
+        else:
+            return result
     return laid_out(result, iterated(shape, operands))
 
 

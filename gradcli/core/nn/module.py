@@ -35,7 +35,7 @@ class Module(SavedModule, ConvertedModule):
         "training": attrgetter("training"),
         "_forward_hooks": lambda module: _registered(module.after),
         "_forward_pre_hooks": lambda module: _registered(module.before),
-        "_non_persistent_buffers_set": lambda module: set(module.unsaved),
+        "_non_persistent_buffers_set": attrgetter("unsaved"),
         "_parameters": lambda module: module._member_table("own_parameters"),
         "_buffers": lambda module: module._member_table("own_buffers"),
         "_modules": lambda module: module._member_table("children_by_name"),
@@ -107,7 +107,7 @@ class Module(SavedModule, ConvertedModule):
         shared = state.module_hooks
         if shared is not None:
             before, after, called = (*shared.before, *before), (*shared.after, *after), shared.backward.behind(called)
-        if not any(getattr(hook, "always", False) for hook in after):
+        if not after or not any(getattr(hook, "always", False) for hook in after):
             return self._pass(routine, before, after, called, args, kwargs)
         ran: list[Any] = []
         try:
@@ -169,7 +169,7 @@ class Module(SavedModule, ConvertedModule):
             "training": self.training,
             "_parameters": self._member_table("own_parameters"),
             "_buffers": self._member_table("own_buffers"),
-            "_non_persistent_buffers_set": set(self.unsaved),
+            "_non_persistent_buffers_set": self.unsaved,
             "_backward_pre_hooks": _registered(hooks.before),
             "_backward_hooks": _registered(hooks.after if hooks.full else hooks.of_node),
             "_is_full_backward_hook": hooks.full,

@@ -18,7 +18,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.kernels import summation
 from gradcli.core.plans.folded_node import gradients, is_quiet
 from gradcli.core.plans.plan import Back, Plan, packed
-from gradcli.core.tensor.node import Edge
+from gradcli.core.tensor.node import AccumulateGrad, Edge
 from gradcli.core.tensor.tensor import Tensor
 
 #: fewer elements are summed in another order
@@ -129,10 +129,13 @@ class BackwardPlan:
         leaves = [values[i] for i in plan.outer]
         if self._alike and len({*map(id, leaves)}) < len(leaves):
             return None  # a walk adds the sum of all gradients of a tensor at once
+        edges: list[Edge] = []
         exposed: list[Any] | None = None
         for leaf in leaves:
-            if not takes_gradients(leaf):
+            sink = receiver(leaf)
+            if sink is None:
                 return None
+            edges.append((sink, 0))
             grad = leaf.grad
             if grad is None and leaf.meta is None:
                 continue
@@ -156,7 +159,6 @@ class BackwardPlan:
         made = plan.results(slots)
         for place in self._order:
             accumulate(leaves[place], totals[place], False)
-        edges: list[Edge] = [(leaf.sink(), 0) for leaf in leaves]
         made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
         made[-1].requires_grad = True
         return made
@@ -190,12 +192,12 @@ class BackwardPlan:
         return totals
 
 
-def takes_gradients(leaf: Tensor) -> bool:
-    """Whether a gradient reaches the leaf as it is: without hooks, and to one that has the shape and dtype that it had for other graphs."""
+def receiver(leaf: Tensor) -> AccumulateGrad | None:
+    """The accumulator of a leaf that a gradient reaches as it is: without hooks, and with the shape and dtype of the graphs that use it."""
     if leaf.node is not None or leaf.view is not None:
-        return False
-    sink = None if leaf.accumulator is None else leaf.accumulator()
-    return sink is None or sink.takes_as_is()
+        return None
+    sink = leaf.sink()
+    return sink if sink.takes_as_is() else None
 
 
 class _Total(NamedTuple):

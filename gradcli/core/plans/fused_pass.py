@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.block_program import BlockProgram, Reduction, Step
-from gradcli.core.plans.backward_plan import BackwardPlan, takes_gradients
+from gradcli.core.plans.backward_plan import BackwardPlan, receiver
 from gradcli.core.plans.making import Backward, Forward, Result
 from gradcli.core.plans.slots import NoPlanError, StepError, require
 from gradcli.core.plans.symbols import EXPAND, RESHAPE, Given, NotTraceableError, Reduce, Symbol, Symbolic, Trace
@@ -120,7 +120,7 @@ class FusedPass(BackwardPlan):
         """The slots of names and results, and behind them the gradients."""
         _carry_out(values)
         slots = self._plan.slots(values)
-        if slots is None or not all(takes_gradients(values[i]) for i in self._plan.outer):
+        if slots is None or any(receiver(values[i]) is None for i in self._plan.outer):
             return None
         content: list[Any] = [None] * self._symbols
         for slot, one in self._given:

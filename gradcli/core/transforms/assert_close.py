@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -79,7 +79,7 @@ class _Comparison:
         else:
             self.tensors(actual, expected)
 
-    def numbers(self, actual: Any, expected: Any) -> None:
+    def numbers(self, actual: complex, expected: complex) -> None:
         """Compare two numbers."""
         if self.check_dtype and type(actual) is not type(expected):
             self.fail(f"The (d)types do not match: {type(actual)} != {type(expected)}.")
@@ -181,14 +181,14 @@ def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
     return Tensor(dtypes.cast(actual.array, dtype), dtype), Tensor(dtypes.cast(expected.array, dtype), dtype)
 
 
-def _of_scalars(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+def _of_scalars(actual: complex, expected: complex, rtol: float, atol: float) -> str:
     apart = abs(actual - expected)
     relative = math.inf if expected == 0 else apart / abs(expected)
     lines = (f"Expected {expected} but got {actual}.", f"Absolute difference: {apart}", f"Relative difference: {relative}")
     return _text("Scalars", lines, rtol, atol)
 
 
-def _text(what: str, lines: Any, rtol: float, atol: float) -> str:
+def _text(what: str, lines: Sequence[str], rtol: float, atol: float) -> str:
     equality = rtol == 0 and atol == 0
     first, absolute, relative = lines
     if not equality:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -79,20 +78,10 @@ def batched_name(name: str) -> str:
     return _BATCHED.get(name, name)
 
 
-def owner(array: Array) -> Array:
-    """The array that owns the memory."""
-    base: Any = array
-    while base is not None:
-        if isinstance(base, np.ndarray):
-            array = base
-        base = getattr(base, "base", None)  # between a view with strides of its own and its array numpy has another object
-    return array
-
-
 def _step(arrays: Sequence[Array]) -> int | None:
     """How many bytes lie between samples that are views of the same memory; None for others."""
     first = arrays[0]
-    if len(arrays) < 2 or not first.size or any(owner(array) is not owner(first) for array in arrays):
+    if len(arrays) < 2 or not first.size or any(memory_format.owner(array) is not memory_format.owner(first) for array in arrays):
         return None
     starts = [array.__array_interface__["data"][0] for array in arrays]
     steps = {after - before for before, after in pairwise(starts)}

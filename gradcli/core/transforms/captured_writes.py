@@ -16,10 +16,10 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.graph.write_checks import overload
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor.state import Batching, WriteGuard, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.batched_results import batched_name, owner
+from gradcli.core.transforms.batched_results import batched_name
 from gradcli.core.transforms.pytree import flatten
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -51,7 +51,7 @@ _MOST_OBJECTS = 100_000
 
 def _memory(tensor: Tensor) -> Array:
     """The array that owns the tensor's memory."""
-    return owner(tensor.array)
+    return memory_format.owner(tensor.array)
 
 
 def _reached(function: Any) -> dict[int, Array]:

@@ -24,19 +24,22 @@ _TAKING_OUT = ("pop", "popitem", "clear", "__delitem__")
 
 
 class ModuleAttributes(AttributeTable):
-    """`__dict__` of a module: what it was when asked for, with the tables of PyTorch's base class."""
+    """`__dict__` of a module: the tables of PyTorch's base class, and the attributes that the program gave the module."""
 
     __slots__ = ("owner",)
 
     def __init__(self, owner: ModuleObject) -> None:
-        super().__init__(owner.base_attributes() | owner.fields)
         self.owner = owner
+
+    @property
+    def table(self) -> dict[Any, Any]:  # type: ignore[override]
+        """All attributes as they are now."""
+        return self.owner.base_attributes() | self.owner.fields
 
     def __setitem__(self, key: Value, value: Value) -> None:
         if type(key) is str and key in self.owner.base_attributes():
             raise ProgramError("NotImplementedError", f"assigning to {key!r} in the __dict__ of a module is not part of gradcli")
-        super().__setitem__(key, value)
-        self.owner.fields[key] = value
+        AttributeTable(self.owner.fields)[key] = value
 
     SCRIPT_METHODS = {
         **{name: method for name, method in AttributeTable.SCRIPT_METHODS.items() if name not in _TAKING_OUT},

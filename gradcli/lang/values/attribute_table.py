@@ -22,4 +22,8 @@ class AttributeTable(Mapping):
             raise type_error("the name of an attribute must be a str, not {}", key)
         self.table[key] = value
 
-    SCRIPT_METHODS = Mapping.SCRIPT_METHODS | {"__setitem__": Routine(__setitem__)}
+    def copy(self) -> Value:
+        """The attributes as a dictionary of its own."""
+        return dict(self.table)
+
+    SCRIPT_METHODS = Mapping.SCRIPT_METHODS | {"__setitem__": Routine(__setitem__), "copy": Routine(copy)}

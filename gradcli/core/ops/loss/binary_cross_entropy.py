@@ -22,6 +22,7 @@ from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.loss.loss_reduction import (
     N,
+    OfSecond,
     W,
     checked_reduction,
     legacy_reduction,
@@ -151,15 +152,6 @@ def _bce_logits(
     return reduced_array(memory_format.like_operands(weighted, (memory_format.NUMBER, target)), reduction)
 
 
-class OfTarget(Op):
-    """A loss in the dtype of its target."""
-
-    __slots__ = ()
-
-    def _wrap(self, result: Any, inputs: Any) -> Tensor:
-        return super()._wrap(result, inputs[1:])
-
-
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     if pos_weight is None:
         first = xp.call(SIGMOID, input)
@@ -189,7 +181,7 @@ def _logits_target_slope(
     return slope
 
 
-BCE_LOGITS = OfTarget(
+BCE_LOGITS = OfSecond(
     "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits,
     "input target",

@@ -1,4 +1,4 @@
-"""The `reduction` of losses, as a word and as the number that functions under `torch` take, and what losses do with it."""
+"""The `reduction` of losses, as a word and as the number that functions under `torch` take, what losses do with it, and their dtype."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.operators import is_true
@@ -19,6 +20,15 @@ from gradcli.errors import ProgramError
 #: the numbers of C++; every other number means "none"
 _NUMBERS = {1: "mean", 2: "sum"}
 _OF_WORDS = {"none": 0, "mean": 1, "sum": 2}
+
+
+class OfSecond(Op):
+    """A loss in the dtype of its target, or the derivative of a loss in the dtype of the tensor that it belongs to."""
+
+    __slots__ = ()
+
+    def _wrap(self, result: Any, inputs: Any) -> Tensor:
+        return super()._wrap(result, inputs[1:])
 
 
 def checked_reduction(reduction: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
+from gradcli.core.ops.loss.loss_reduction import N, OfSecond, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.sum_mean import sum_all
@@ -91,13 +91,6 @@ def _floating(xp: Any, value: Any, like: Any) -> Any:
     return wrap(made) if type(value) is Tensor else made
 
 
-class _Slope(Op):
-    """The derivative of a loss, which has the dtype of the tensor that it belongs to."""
-
-    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
-        return super()._wrap(result, inputs[1:])
-
-
 def _difference_loss(
     name: str,
     parameter: str,
@@ -137,7 +130,7 @@ def _difference_loss(
         curvature = pieces(difference, *attrs[1:])[0] * share(difference, attrs[0])
         return scalars.times_data(xp, grad * grad_output, np.asarray(curvature, difference.dtype))
 
-    second = _Slope(
+    second = OfSecond(
         f"{name}BackwardBackward0",
         backward,
         "grad_output input target",
