@@ -34,7 +34,10 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
     have = memory_format.element_strides(gradient)
     alike = gradient.shape == array.shape or not traced
     if alike and all(n == 1 or s == w for n, s, w in zip(gradient.shape, have, strides, strict=False)):
-        return memory_format.copy_of_view(gradient) if shared else gradient
+        if not shared:
+            return gradient
+        if 0 not in gradient.strides or gradient.shape != array.shape:  # an expanded gradient takes the strides of the variable
+            return memory_format.copy_of_view(gradient)
     made = memory_format.empty(array.shape, strides, gradient.dtype)
     try:
         made[...] = gradient
