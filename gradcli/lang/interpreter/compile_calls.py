@@ -14,7 +14,7 @@ from gradcli.lang.names import attributes
 from gradcli.lang.names.class_attributes import make_super
 from gradcli.lang.python import comparing
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Name, Slice, Starred, Subscript
-from gradcli.lang.values import calls, subscripts
+from gradcli.lang.values import calls, subscripts, types
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
@@ -339,6 +339,8 @@ def attribute(node: Attribute, context: Context) -> Run:
     parts = _links(node)
     if len(parts) > _LOOP_FROM:
         return _chain(parts, context)
+    if node.name == "__name__" and isinstance(node.value, Attribute) and node.value.name == "__class__":
+        return _class_name(context.expression(node.value.value))
     value = context.expression(node.value)
     name = context.attribute(node.name)
     known_space: Any = MISSING
@@ -356,6 +358,11 @@ def attribute(node: Attribute, context: Context) -> Run:
         return result
 
     return run
+
+
+def _class_name(value: Run) -> Run:
+    """`value.__class__.__name__`: all that programs may read of `__class__`, but for instances of their own classes."""
+    return lambda frame: attributes.get_attribute(types.type_of(value(frame)), "__name__")
 
 
 def subscript(node: Subscript, context: Context) -> Run:

@@ -209,7 +209,7 @@ def find_attribute(value: Value, name: str) -> Value:
     method = None if name.startswith("_") and name not in _OPEN else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
-    if name == "__class__":
+    if name == "__class__" and hasattr(kind, "BASE_OF"):
         return types.type_of(value)
     if name.startswith("__"):
         from gradcli.lang.names.container_methods import special_method
@@ -312,6 +312,8 @@ def missing(value: Value, name: str) -> ProgramError:
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """Hints for an unknown name: the known names that are close to it, in one line, or nothing."""
+    if name == "__class__":
+        return ["type(...) gives it"]
     if name.startswith("_"):
         return []
     from difflib import get_close_matches

@@ -112,8 +112,6 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return cls.qualified
     if name == "__module__":
         return "__main__"
-    if name == "__class__":
-        return types.TYPE
     if name == "__mro__":
         return cls.mro if cls.mro[-1] is types.OBJECT else (*cls.mro, types.OBJECT)
     if name == "__bases__":

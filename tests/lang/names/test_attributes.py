@@ -69,6 +69,7 @@ ROOTS = [
 #: what `hasattr` tells as Python does, though no program can read it
 TOLD = {"__call__", "__contains__", "__getitem__", "__iter__", "__len__"}
 DUNDERS = [
+    "__class__",
     "__dict__",
     "__globals__",
     "__code__",
