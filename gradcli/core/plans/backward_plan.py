@@ -17,8 +17,9 @@ from gradcli.core.graph.accumulation import accumulate
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.kernels import summation
 from gradcli.core.plans.folded_node import gradients, is_quiet
-from gradcli.core.plans.plan import Back, Plan, packed
+from gradcli.core.plans.plan import Back, Plan, carry_out, packed
 from gradcli.core.tensor.node import AccumulateGrad, Edge
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 #: fewer elements are summed in another order
@@ -30,10 +31,11 @@ _LARGE = 256
 class BackwardPlan:
     """The plan of assignments, and of a backward pass from the last result, which has one element. Raises what a step raises."""
 
-    __slots__ = ("_alike", "_back", "_blank", "_last", "_order", "_places", "_plan", "_together")
+    __slots__ = ("_alike", "_back", "_blank", "_last", "_order", "_places", "_steps", "_together", "plan")
 
     def __init__(self, plan: Plan, slots: list[Any]) -> None:
         self._begin(plan)
+        self._steps = plan.steps
         #: the constants and gradients of the backward pass, whose slots follow those of the forward pass
         self._blank: list[Any] = []
         self._back: tuple[Back, ...] = ()
@@ -44,7 +46,7 @@ class BackwardPlan:
         self._number(slots)
 
     def _begin(self, plan: Plan) -> None:
-        self._plan = plan
+        self.plan = plan
         #: for each gradient that leaves the plan, the place of its leaf in `plan.outer`
         self._places = [*range(len(plan.outer))] if plan.outward is None else plan.outward
         #: the places of the leaves, in the order in which the last gradient reaches each, as two leaves may have one tensor as `.grad`
@@ -58,7 +60,7 @@ class BackwardPlan:
 
         The steps between constants are not carried out again.
         """
-        plan = self._plan
+        plan = self.plan
         start, kept = len(found), len(plan.kept)
         slots = [*plan.kept, *range(start, start + len(plan.blank))]
         content = [*found, *plan.blank]
@@ -106,6 +108,7 @@ class BackwardPlan:
                     back[step] = (*back[step][:3], None, -1)
                 if is_last:
                     self._last = last
+                    self._steps = plan.steps[:-1]
         self._back = tuple(back)
         for slot in range(start, start + len(plan.blank)):
             if slot not in constant:
@@ -117,7 +120,6 @@ class BackwardPlan:
 
         `between` takes gradients away before the backward pass. Raises no error, and leaves all else as it was where it gives None.
         """
-        plan = self._plan
         slots = self._forward(values)
         if slots is None:
             return None
@@ -126,6 +128,33 @@ class BackwardPlan:
                 between()
             except Exception:  # the ordinary way raises it with its place
                 return None
+        edges = self.edges(values, slots)
+        if edges is None:
+            return None
+        try:
+            totals = self.totals(slots)
+        except Exception:  # the ordinary way raises it with its place
+            return None
+        self.accumulate(values, totals)
+        return self.results(values, edges, slots)
+
+    def results(self, values: Sequence[Any], edges: list[Edge], slots: list[Any]) -> list[Tensor]:
+        """The results after the passes."""
+        plan = self.plan
+        made = plan.results(slots)
+        made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
+        made[-1].requires_grad = True
+        return made
+
+    def accumulate(self, values: Sequence[Any], totals: Sequence[Any]) -> None:
+        """Add the gradients to those of the leaves."""
+        outer = self.plan.outer
+        for place in self._order:
+            accumulate(values[outer[place]], totals[place], False)
+
+    def edges(self, values: Sequence[Any], slots: Sequence[Any]) -> list[Edge] | None:
+        """The edges to the accumulators of the leaves; None where somebody sees when a gradient is added to one."""
+        plan = self.plan
         leaves = [values[i] for i in plan.outer]
         if self._alike and len({*map(id, leaves)}) < len(leaves):
             return None  # a walk adds the sum of all gradients of a tensor at once
@@ -152,27 +181,24 @@ class BackwardPlan:
                 exposed = [slots[i] for i in plan.kept_leaves]
             if not is_quiet(leaf, exposed):
                 return None
-        try:
-            totals = self._backward(slots)
-        except Exception:  # the ordinary way raises it with its place
-            return None
-        made = plan.results(slots)
-        for place in self._order:
-            accumulate(leaves[place], totals[place], False)
-        made[-1].node = plan.freed_node(made, edges) if plan.frees else plan.node(made, values, edges, slots)
-        made[-1].requires_grad = True
-        return made
+        return edges
 
     def _forward(self, values: Sequence[Any]) -> list[Any] | None:
         """The slots of the forward pass; None where the plan does not hold."""
-        if self._last is None:
-            return self._plan.forward(values)
-        slots = self._plan.forward(values, steps=self._plan.steps[:-1])
-        if slots is not None:
+        slots = self.plan.slots(values)
+        try:
+            return None if slots is None else self.forward(slots)
+        except Exception:  # the ordinary way raises it with its place
+            return None
+
+    def forward(self, slots: list[Any]) -> list[Any]:
+        """The slots of names, numbers and constants, which are given, and behind them those of the results. Raises what a step raises."""
+        carry_out(self._steps, slots)
+        if self._last is not None:
             slots.append(None)
         return slots
 
-    def _backward(self, slots: list[Any]) -> list[Any]:
+    def totals(self, slots: list[Any]) -> list[Any]:
         """The gradients of the leaves, arrays that nothing else refers to."""
         found = gradients(self._back, slots + self._blank)
         for places in self._together:
@@ -185,11 +211,71 @@ class BackwardPlan:
             for i, (place, shape) in enumerate(places):
                 own = sums[i : i + 1].copy()
                 found[place] = own if own.shape == shape else own.reshape(shape)
-        totals: list[Any] = [None] * len(self._plan.outer)
+        totals: list[Any] = [None] * len(self.plan.outer)
         for place, value in zip(self._places, found, strict=True):
             known = totals[place]
             totals[place] = value if known is None else known + value
         return totals
+
+
+class BackwardRepetition:
+    """A `BackwardPlan` that runs for the same values, while nothing but plans and the like runs in between.
+
+    What it holds for is checked once: nothing can change it but what `run` looks at. The results of the last run are made when somebody may
+    read them. Raises LookupError where the plan does not hold.
+    """
+
+    __slots__ = ("_begun", "_edges", "_held", "_last", "_plan", "_values")
+
+    def __init__(self, plan: BackwardPlan, values: Sequence[Any]) -> None:
+        self._plan = plan
+        begun = plan.plan.slots(values) if type(plan) is BackwardPlan and plan.plan.frees else None
+        edges = None if begun is None else plan.edges(values, begun)
+        if begun is None or edges is None:
+            raise LookupError
+        self._begin(values, begun)
+        self._edges = edges
+        #: the slots of the last pass, until its results are made
+        self._last: list[Any] | None = None
+
+    def _begin(self, values: Sequence[Any], begun: list[Any]) -> None:
+        self._values, self._begun = values, begun
+        self._held = [(value, value.array) for value in values if type(value) is Tensor]
+
+    def replace(self, values: Sequence[Any]) -> bool:
+        """Take other values, with the same leaves. False where the plan does not hold for them."""
+        if any(values[i] is not self._values[i] for i in self._plan.plan.outer):
+            return False
+        begun = self._plan.plan.slots(values)
+        if begun is not None:
+            self._begin(values, begun)
+        return begun is not None
+
+    def run(self, between: Callable[[], object] | None) -> bool:
+        """Run once more, as `BackwardPlan.run` does. False, with all as it was, where the plan does not hold."""
+        plan, count = self._plan, self._plan.plan.count
+        skipped = 0 if self._last is None else count
+        if state.sequence + skipped + count > state.recount:
+            return False
+        for tensor, array in self._held:
+            if tensor.array is not array:
+                return False
+        try:
+            slots = plan.forward(self._begun.copy())
+            if between is not None:
+                between()
+            totals = plan.totals(slots)
+        except Exception:  # the ordinary way raises it with its place
+            return False
+        state.sequence += skipped
+        self._last = slots
+        plan.accumulate(self._values, totals)
+        return True
+
+    def results(self) -> list[Tensor]:
+        """The results of the last run; none where they have been made."""
+        slots, self._last = self._last, None
+        return [] if slots is None else self._plan.results(self._values, self._edges, slots)
 
 
 def receiver(leaf: Tensor) -> AccumulateGrad | None:

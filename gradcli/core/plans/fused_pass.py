@@ -119,8 +119,8 @@ class FusedPass(BackwardPlan):
     def _forward(self, values: Sequence[Any]) -> list[Any] | None:
         """The slots of names and results, and behind them the gradients."""
         _carry_out(values)
-        slots = self._plan.slots(values)
-        if slots is None or any(receiver(values[i]) is None for i in self._plan.outer):
+        slots = self.plan.slots(values)
+        if slots is None or any(receiver(values[i]) is None for i in self.plan.outer):
             return None
         content: list[Any] = [None] * self._symbols
         for slot, one in self._given:
@@ -134,13 +134,13 @@ class FusedPass(BackwardPlan):
             return None
         made = _Slots(slots)
         made += [None] * (self._count - len(slots))
-        for name, value in zip(self._plan.named, named, strict=True):
+        for name, value in zip(self.plan.named, named, strict=True):
             made[name.slot] = value
         made[-1] = last
         made.totals = totals
         return made
 
-    def _backward(self, slots: list[Any]) -> list[Any]:
+    def totals(self, slots: list[Any]) -> list[Any]:
         """The gradients, which the forward pass has given."""
         assert type(slots) is _Slots
         totals, slots.totals = slots.totals, []

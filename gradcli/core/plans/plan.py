@@ -24,7 +24,8 @@ The tensor of a name in between has a `PartNode`, which unfolds with the node of
 Where `.backward()` follows the assignments, the plan goes on with its backward steps (`backward_plan.py`): no node is walked through, and
 what results is a graph that has been freed. Large tensors have such plans alone, which work block by block (`fused_pass.py`). Statements
 that write in place while nothing is recorded have plans of their own (`update_plan.py`). All hold only while nobody can see the
-difference: leaves have no hooks, and what is written to is no view.
+difference: leaves have no hooks, and what is written to is no view. In a loop whose body consists of such plans and of steps of
+optimisers, what they hold for is checked once, and the tensors of names are made when the loop ends (`BackwardRepetition`).
 
 A plan may also hold for other numbers than those that its expression was written with: then they are leaves, and the places of its
 operations are looked up in the text of each evaluation.
@@ -55,7 +56,8 @@ from gradcli.errors import GradcliError
 #: the kind of a value that is a tensor: dtype, shape, strides, requires_grad; of any other value: None, and the value itself
 Kind = tuple[DType | None, Any, tuple[int, ...], bool]
 
-#: a forward step: the function, the slots of its arguments (the second is -1 for one argument), whether the result is a scalar of numpy's
+#: a forward step: the function, the slots of its arguments (the second is -1 for one argument), whether the result is a scalar of numpy's;
+#: in an `UpdatePlan` the function may be None
 Step = tuple[Any, Any, int, bool]
 
 #: a backward step: the function, or None for a gradient that goes on unchanged; the slots of its arguments as in a `Step`; the shape that
@@ -198,23 +200,13 @@ class Plan:
             made[-1].requires_grad = True
         return made
 
-    def forward(self, values: Sequence[Any], numbers: Sequence[float] = (), steps: Sequence[Step] | None = None) -> list[Any] | None:
-        """The slots of names, numbers, constants and results; None where the plan does not hold, or a step fails. Raises no error.
-
-        `steps` are those to carry out, the first ones or all.
-        """
+    def forward(self, values: Sequence[Any], numbers: Sequence[float] = ()) -> list[Any] | None:
+        """The slots of names, numbers, constants and results; None where the plan does not hold, or a step fails. Raises no error."""
         slots = self.slots(values, numbers)
         if slots is None:
             return None
         try:
-            for function, first, second, is_scalar in self.steps if steps is None else steps:
-                if second >= 0:
-                    result = function(slots[first], slots[second])
-                elif second == -1:
-                    result = function(slots[first])
-                else:
-                    result = function(*[slots[i] for i in first])
-                slots.append(np.asarray(result) if is_scalar else result)
+            carry_out(self.steps, slots)
         except Exception:  # the ordinary way raises it with its place
             return None
         return slots
@@ -298,6 +290,21 @@ class Plan:
         node.plain = True
         node.freed = False
         return node
+
+
+def carry_out(steps: Sequence[Step], slots: list[Any]) -> None:
+    """Run forward steps. One without function writes its second slot to the first, and gives nothing. Raises what a step raises."""
+    for function, first, second, is_scalar in steps:
+        if function is None:
+            slots[first][...] = slots[second]
+            continue
+        if second >= 0:
+            result = function(slots[first], slots[second])
+        elif second == -1:
+            result = function(slots[first])
+        else:
+            result = function(*[slots[i] for i in first])
+        slots.append(np.asarray(result) if is_scalar else result)
 
 
 def _part(whole: FoldedNode, named: Named, tensor: Tensor) -> Part:

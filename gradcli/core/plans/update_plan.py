@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.graph.in_place import ZERO
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.plans.plan import Plan, Step
+from gradcli.core.plans.plan import Plan, Step, carry_out
 from gradcli.core.plans.slots import NoPlanError, Slots, require
 from gradcli.core.plans.watching import Watching, Write
 from gradcli.core.tensor.tensor import Tensor
@@ -29,32 +29,66 @@ class UpdatePlan:
 
     def run(self, values: Sequence[Any]) -> bool:
         """Carry out the statements for the values of names; False, with nothing written, where the plan does not hold."""
-        slots = self._plan.slots(values)
+        slots = self.slots(values)
         if slots is None:
             return False
-        for i, _ in self._written:
-            if values[i].view is not None or not slots[i].flags.writeable:
-                return False
+        self.carry_out(values, slots)
+        return True
+
+    def slots(self, values: Sequence[Any]) -> list[Any] | None:
+        """The slots of names and constants; None where the plan does not hold."""
+        slots = self._plan.slots(values)
+        if slots is None or any(values[i].view is not None or not slots[i].flags.writeable for i, _ in self._written):
+            return None
+        return slots
+
+    def carry_out(self, values: Sequence[Any], slots: list[Any]) -> None:
+        """Carry out the statements. They compute from arrays of known kinds, as they did when the plan was made, so that no step fails."""
         blocks.settle()
         carry_out(self._steps, slots)
         for i, times in self._written:
             values[i].counter().count += times
+
+
+class UpdateRepetition:
+    """An `UpdatePlan` that runs for the same names, as a `BackwardRepetition` does.
+
+    The values of some are gradients, each with the tensor whose gradient it is. Raises LookupError where the plan does not hold.
+    """
+
+    __slots__ = ("_begun", "_gradients", "_held", "_plan", "_values")
+
+    def __init__(self, plan: UpdatePlan, values: list[Any], gradients: Sequence[tuple[int, Tensor]]) -> None:
+        self._plan = plan
+        self._values = values
+        self._gradients = gradients
+        self._begin()
+
+    def _begin(self) -> None:
+        begun = self._plan.slots(self._values)
+        if begun is None:
+            raise LookupError
+        self._begun = begun
+        self._held = [(value, value.array) for value in self._values if type(value) is Tensor]
+
+    def run(self) -> bool:
+        """Run once more. False, with nothing written, where the plan does not hold."""
+        values = self._values
+        for tensor, array in self._held:
+            if tensor.array is not array:
+                return False
+        other = False
+        for i, owner in self._gradients:
+            if owner.grad is not values[i]:
+                values[i] = owner.grad
+                other = True
+        if other:
+            try:
+                self._begin()
+            except LookupError:
+                return False
+        self._plan.carry_out(values, self._begun.copy())
         return True
-
-
-def carry_out(steps: Sequence[Step], slots: list[Any]) -> None:
-    """Run the steps. They compute from arrays of known kinds, as they did when the plan was made, so that no step fails."""
-    for function, first, second, is_scalar in steps:
-        if function is None:
-            slots[first][...] = slots[second]
-            continue
-        if second >= 0:
-            result = function(slots[first], slots[second])
-        elif second == -1:
-            result = function(slots[first])
-        else:
-            result = function(*[slots[i] for i in first])
-        slots.append(np.asarray(result) if is_scalar else result)
 
 
 def make(values: Sequence[Any], before: Sequence[Array | None], occurrences: Sequence[int], watching: Watching) -> UpdatePlan | None:

@@ -7,11 +7,11 @@ A program is compiled to closures before it runs: each expression to a `run(fram
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Set
+from typing import Any, Protocol
 
 from gradcli.lang.interpreter.scope import Scope
-from gradcli.lang.syntax.nodes import Expr, Node, Stmt
+from gradcli.lang.syntax.nodes import Expr, For, Node, Stmt
 from gradcli.lang.values.user_classes import private_name
 
 Frame = Any
@@ -22,14 +22,47 @@ Compile = Callable[[Any, "Context"], Run]
 plans = os.environ.get("GRADCLI_PLANS", "second")
 
 
+class Repeated(Protocol):
+    """A part of the body of a loop that runs again and again, while nothing but such parts run."""
+
+    def again(self, frame: Frame) -> bool:
+        """Run once more; False, with nothing done, where the ordinary way has to."""
+
+    def settle(self, frame: Frame) -> None:
+        """Give the names that the part assigns their values."""
+
+
+class Part:
+    """One or several statements of the body of a loop."""
+
+    __slots__ = ("assigned", "begin", "read", "run", "varies")
+
+    def __init__(
+        self,
+        run: Run,
+        read: Set[str] | None = None,
+        assigned: Set[str] = frozenset(),
+        begin: Callable[[Frame], Repeated] | None = None,
+    ) -> None:
+        #: the ordinary way
+        self.run = run
+        #: the names that are read before the part assigns them, None for a part that cannot be repeated; and those that it assigns
+        self.read = read
+        self.assigned = assigned
+        #: begins to repeat the part; raises an error where this cannot be
+        self.begin = begin
+        #: whether it reads a target of the loop
+        self.varies = False
+
+
 class Tables:
     """The function that compiles each type of expression, and of statement.
 
     `again` gives the tables for what may be evaluated more than once; those lead to these for the parts of an expression that has a plan,
-    and their `block` compiles statements that follow each other.
+    and their `block` compiles statements that follow each other, and `loop` loops whose bodies can be repeated; it gives None for others.
     """
 
-    __slots__ = ("again", "block", "expressions", "once", "statements")
+    __slots__ = ("again", "block", "expressions", "loop", "once", "statements")
 
     def __init__(
         self,
@@ -38,12 +71,14 @@ class Tables:
         again: Callable[[], Tables] | None = None,
         once: Tables | None = None,
         block: Callable[[tuple[Stmt, ...], Context], list[Run]] | None = None,
+        loop: Callable[[For, Context], Run | None] = lambda *_: None,
     ) -> None:
         self.expressions = expressions
         self.statements = statements
         self.again = again or (lambda: self)
         self.once = once or self
         self.block = block
+        self.loop = loop
 
 
 class Context:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_calls import method
-from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Run
+from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Part, Repeated, Run
 from gradcli.lang.interpreter.compile_names import direct_key
 from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
 from gradcli.lang.syntax.nodes import Assign, Attribute, AugAssign, Call, Expr, ExprStmt, If, Name, Stmt
@@ -64,12 +64,17 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
     So have assignments with the `.backward()` of the last result behind them, and with `.zero_grad()` in between. Without `modules`, the
     assignments call nothing that may be a module.
     """
-    runs: list[Run] = []
+    return [part.run for part in parts_of(statements, context, modules)]
+
+
+def parts_of(statements: tuple[Stmt, ...], context: Context, modules: bool = True) -> list[Part]:
+    """The parts of a block, as `repeated_block` has closures."""
+    parts: list[Part] = []
     at = 0
     while at < len(statements):
         count, updates = updates_of(statements[at:])
         if len(updates.operands) + len(updates.others) > 1:
-            runs.append(_updates(statements[at : at + count], updates, context))
+            parts.append(_updates(statements[at : at + count], updates, context))
             at += count
             continue
         count = _length(statements[at : at + _MOST], context, modules)
@@ -77,12 +82,41 @@ def repeated_block(statements: tuple[Stmt, ...], context: Context, modules: bool
         leaves = [_leaves(statement, context, modules) for statement in together]
         ending = () if None in leaves else _ending(statements[at:], leaves)  # type: ignore[arg-type]
         if (count > 1 and None not in leaves) or ending:
-            runs.append(_assignments(together, ending, context))  # type: ignore[arg-type]
+            parts.append(_assignments(together, ending, leaves, context))  # type: ignore[arg-type]
             at += len(ending)
         else:
-            runs.append(_statement(statements[at], context))
+            parts.append(_single(statements[at], context))
         at += count
-    return runs
+    return parts
+
+
+def _single(statement: Stmt, context: Context) -> Part:
+    """A statement by itself. `NAME.step()`, `NAME.zero_grad()` and an `if` with a test of numbers may be repeated without a plan."""
+    run = _statement(statement, context)
+    owner, method_name = called(statement)
+    if method_name in ("step", "zero_grad"):
+        load = context.expression(statement.value.function.value)  # type: ignore[attr-defined]
+
+        def begin_call(frame: Frame) -> Repeated:
+            from gradcli.lang.interpreter.planned_loops import RepeatedCall
+
+            return RepeatedCall(run, load(frame), method_name)
+
+        return Part(run, {owner}, begin=begin_call)
+    if isinstance(statement, If) and len(statement.branches) == 1 and not statement.orelse:
+        test = statement.branches[0][0]
+        names = names_of_test(test)
+        if names is not None:
+            once = context.once()
+            evaluate, loads = once.expression(test), once.expressions(tuple(names))
+
+            def begin_test(frame: Frame) -> Repeated:
+                from gradcli.lang.interpreter.planned_loops import RepeatedTest
+
+                return RepeatedTest(evaluate, loads)
+
+            return Part(run, {name.id for name in names}, begin=begin_test)
+    return Part(run)
 
 
 def _statement(statement: Stmt, context: Context) -> Run:
@@ -110,11 +144,11 @@ def _ending(statements: tuple[Stmt, ...], leaves: list[Leaves]) -> tuple[Stmt, .
     reads = any(isinstance(name, Attribute) for one in leaves for name in one.names)
     if len(statements) > at and _is_short(statements[at], targets):
         at += 1
-    owner, method_name = _called(statements[at]) if len(statements) > at else ("", "")
+    owner, method_name = called(statements[at]) if len(statements) > at else ("", "")
     if method_name == "zero_grad" and owner not in targets and not reads:
         at += 1
     last = statements[count - 1].targets[0].id  # type: ignore[attr-defined]
-    return statements[count : at + 1] if len(statements) > at and _called(statements[at]) == (last, "backward") else ()
+    return statements[count : at + 1] if len(statements) > at and called(statements[at]) == (last, "backward") else ()
 
 
 def _is_short(statement: Stmt, targets: set[str]) -> bool:
@@ -126,7 +160,7 @@ def _is_short(statement: Stmt, targets: set[str]) -> bool:
     return names is not None and targets.isdisjoint([name.id for name in names]) and all(type(one) in _SHORT for one in body)
 
 
-def _called(statement: Stmt) -> tuple[str, str]:
+def called(statement: Stmt) -> tuple[str, str]:
     """The names of a statement `owner.name()`; empty ones for any other statement."""
     call = statement.value if type(statement) is ExprStmt else None
     if type(call) is Call and type(call.function) is Attribute and not call.args and not call.keywords:
@@ -170,9 +204,10 @@ def _leaves(statement: Stmt, context: Context, modules: bool) -> Leaves | None:
     return leaves_of(statement.value, 0, modules)
 
 
-def _assignments(statements: tuple[Assign, ...], ending: tuple[Stmt, ...], context: Context) -> Run:
+def _assignments(statements: tuple[Assign, ...], ending: tuple[Stmt, ...], leaves: list[Leaves], context: Context) -> Part:
     runs = [context.statement(statement) for statement in statements]
     ends = [context.statement(statement) for statement in ending]
+    targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
 
     def run(frame: Frame) -> None:
         for one in runs:
@@ -183,17 +218,31 @@ def _assignments(statements: tuple[Assign, ...], ending: tuple[Stmt, ...], conte
     def plan(frame: Frame) -> Run:
         from gradcli.lang.interpreter.planned import Ending, Parts, planned_block
 
-        targets: list[str] = [statement.targets[0].id for statement in statements]  # type: ignore[attr-defined]
-        leaves = [leaves_of(statement.value, 0) for statement in statements]
         end = Ending(ends, ending, context) if ending else None
-        parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets], end)  # type: ignore[arg-type]
-        return planned_block(run, parts, context.once(), frame) or _one_by_one(statements, ending, context)
+        parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets], end)
+        return planned_block(run, parts, context.once(), frame, part) or _one_by_one(statements, ending, context)
 
-    return _beginning(run, plan)
+    part = Part(_beginning(run, plan), _read(leaves, targets, ending) if ending else None, {*targets})
+    return part
 
 
-def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -> Run:
-    """The closure of statements that write in place, which takes a plan."""
+def _read(leaves: list[Leaves], targets: list[str], ending: tuple[Stmt, ...]) -> set[str] | None:
+    """The names that assignments with these targets and what follows them read from outside; None where they read gradients."""
+    found: set[str] = set()
+    for i, one in enumerate(leaves):
+        if not all(isinstance(name, Name) for name in one.names):
+            return None
+        found |= {name.id for name in one.names if name.id not in targets[:i]} | _owners(one)  # type: ignore[attr-defined]
+    for statement in ending[:-1]:
+        if isinstance(statement, If):
+            found |= {name.id for name in names_of_test(statement.branches[0][0]) or ()}
+        else:
+            found.add(called(statement)[0])
+    return found
+
+
+def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -> Part:
+    """Statements that write in place, whose closure takes a plan."""
     runs = [context.statement(statement) for statement in statements]
 
     def run(frame: Frame) -> None:
@@ -203,9 +252,11 @@ def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -
     def plan(frame: Frame) -> Run:
         from gradcli.lang.interpreter.planned_updates import planned_updates
 
-        return planned_updates(run, updates, [context.statement(drop) for drop in updates.drops], context)
+        return planned_updates(run, updates, [context.statement(drop) for drop in updates.drops], context, part)
 
-    return _beginning(run, plan)
+    names = [*updates.operands, *updates.others, *[drop.targets[0] for drop in updates.drops]]  # type: ignore[attr-defined]
+    part = Part(_beginning(run, plan), {name.value.id if isinstance(name, Attribute) else name.id for name in names})  # type: ignore[attr-defined]
+    return part
 
 
 def _one_by_one(statements: tuple[Stmt, ...], ending: tuple[Stmt, ...], context: Context) -> Run:

@@ -119,8 +119,12 @@ def assign(node: Assign, context: Context) -> Run:
 
 def for_(node: For, context: Context) -> Run:
     """`for`: the iterable's items one by one."""
+    again = context.again()
+    repeated = again.tables.loop(node, again)
+    if repeated is not None:
+        return repeated
     iterable = context.expression(node.iterable)
-    body = block(node.body, context.again())
+    body = block(node.body, again)
     orelse = block(node.orelse, context) if node.orelse else None
     key = direct_key(node.target.id, context) if isinstance(node.target, Name) else None
     place = node.iterable

@@ -64,11 +64,12 @@ def _tables(mode: str, statements: bool) -> Tables:
 @cache
 def _again(mode: str, statements: bool) -> Tables:
     """The tables for what may be evaluated more than once."""
+    from gradcli.lang.interpreter.compile_loops import repeated_loop
     from gradcli.lang.interpreter.compile_repeated import repeated, repeated_block
 
     once = _tables(mode, statements)
     more: dict[type, Compile] = {kind: repeated(_EXPRESSIONS[kind]) for kind in (nodes.Binary, nodes.Call, nodes.Unary)}
-    return Tables({**_EXPRESSIONS, **more}, once.statements, once=once, block=repeated_block)
+    return Tables({**_EXPRESSIONS, **more}, once.statements, once=once, block=repeated_block, loop=repeated_loop)
 
 
 @cache

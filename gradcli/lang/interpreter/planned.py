@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.functions.function import Function
 from gradcli.core.plans import making
-from gradcli.core.plans.backward_plan import BackwardPlan
+from gradcli.core.plans.backward_plan import BackwardPlan, BackwardRepetition
 from gradcli.core.plans.making import Result
 from gradcli.core.plans.modules import Known, known
 from gradcli.core.plans.plan import Plan
@@ -18,7 +18,7 @@ from gradcli.core.plans.slots import LARGEST, StepError
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
-from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Repeated, Run
 from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, names_of_test
 from gradcli.lang.names import attributes, builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, If, Name, Stmt
@@ -30,8 +30,8 @@ KEPT, TRIES = 4, 12
 #: after so many evaluations without a plan, plans are no longer looked for
 MISSES = 256
 
-_NUMBERS = frozenset((int, float, bool))
-_find_zero_grad = attributes.finder("zero_grad")
+NUMBERS = frozenset((int, float, bool))
+find_zero_grad = attributes.finder("zero_grad")
 
 _MODULES = frozenset(("torch", "torch.nn", "torch.nn.functional"))
 _PLAIN = frozenset((int, float, bool, str, type(None), Tensor))
@@ -115,11 +115,11 @@ class Ending:
 
         Raises an error where the test is true or not of plain numbers, and where `.zero_grad()` is a method of a class of the program.
         """
-        if self._test is not None and (any(type(name(frame)) not in _NUMBERS for name in self._names) or self._test(frame)):
+        if self._test is not None and (any(type(name(frame)) not in NUMBERS for name in self._names) or self._test(frame)):
             raise LookupError
         if self._owner is None or self._clear is None:
             return None
-        if _find_zero_grad(type(self._owner(frame))) is None:
+        if find_zero_grad(type(self._owner(frame))) is None:
             raise LookupError
         return partial(self._clear, frame)
 
@@ -150,13 +150,18 @@ def planned_walk(both: Run, run: Run, walk: Callable[[Any], object], leaves: Lea
     return _planned(both, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
 
 
-def planned_block(run: Run, parts: Parts, context: Context, frame: Frame) -> Run | None:
-    """The closure of assignments from their second time on; `run` carries them out in the ordinary way. None as for `planned`."""
-    return _planned(run, parts, parts.run, context, frame)
+def planned_block(run: Run, parts: Parts, context: Context, frame: Frame, part: Part | None = None) -> Run | None:
+    """The closure of assignments from their second time on; `run` carries them out in the ordinary way. None as for `planned`.
+
+    `part` of the body of a loop gets a function that begins to repeat them.
+    """
+    return _planned(run, parts, parts.run, context, frame, part)
 
 
-def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame) -> Run | None:
-    modules = [_Called(module, parts.calls[key], context) for key, module in parts.modules.items()]
+def _planned(
+    run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame, part: Part | None = None
+) -> Run | None:
+    modules = [Called(module, parts.calls[key], context) for key, module in parts.modules.items()]
     if not all(module.is_pure(frame) for module in modules):
         return None
     loads = [load_of(name, context) for name in parts.first.values()]
@@ -168,15 +173,19 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
     # calls of bare `sum` and its like are noted at the prompt
     is_noted = context.one_off and not builtins.ONE_OFF.keys().isdisjoint(parts.first)
 
+    def load_all(frame: Frame) -> list[Any]:
+        values = [load(frame) for load in loads]
+        for module in modules:
+            known = module.known(frame)
+            values.append(known.structure)
+            values += known.parameters
+        return values
+
     def evaluate(frame: Frame) -> Any:
         if is_noted and execution.choices is not None:
             return run(frame)
         try:
-            values = [load(frame) for load in loads]
-            for module in modules:
-                known = module.known(frame)
-                values.append(known.structure)
-                values += known.parameters
+            values = load_all(frame)
             between = None if ending is None else ending.between(frame)
         except Exception:  # the ordinary way raises it when it comes to the name
             return run(frame)
@@ -232,11 +241,63 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
             ending.run(frame, results[-1].value)
         return results[0].value if keys is None else None
 
+    if part is not None and ending is not None and keys is not None and not is_noted:
+
+        def begin(frame: Frame) -> Repeated:
+            return RepeatedBlock(plans, load_all, modules, keys, ending, part.varies, frame)
+
+        part.begin = begin
     current = evaluate
     return lambda frame: current(frame)
 
 
-class _Called:
+class RepeatedBlock:
+    """Assignments with a backward pass. Raises an error where no plan holds."""
+
+    def __init__(
+        self,
+        plans: Sequence[Plan | BackwardPlan],
+        load: Callable[[Frame], list[Any]],
+        modules: Sequence[Called],
+        keys: Sequence[Any],
+        ending: Ending | Walk,
+        varies: bool,
+        frame: Frame,
+    ) -> None:
+        self._load, self._modules, self._keys, self._ending, self._varies = load, modules, keys, ending, varies
+        self._repetition = _repetition(plans, load(frame))
+
+    def again(self, frame: Frame) -> bool:
+        """Run once more; False, with nothing done, where the ordinary way has to."""
+        try:
+            if self._varies and not self._repetition.replace(self._load(frame)):
+                return False
+            between = self._ending.between(frame)
+        except Exception:  # the ordinary way raises it when it comes to the name
+            return False
+        if not self._repetition.run(between):
+            return False
+        for module in self._modules:
+            module.count()
+        return True
+
+    def settle(self, frame: Frame) -> None:
+        """Give the names their values."""
+        for key, tensor in zip(self._keys, self._repetition.results(), strict=False):
+            frame[key] = tensor
+
+
+def _repetition(plans: Sequence[Plan | BackwardPlan], values: list[Any]) -> BackwardRepetition:
+    for plan in plans:
+        if isinstance(plan, BackwardPlan):
+            try:
+                return BackwardRepetition(plan, values)
+            except LookupError:
+                pass
+    raise LookupError
+
+
+class Called:
     """What an expression calls so many times, and may be a module whose calls have plans."""
 
     def __init__(self, node: Expr, times: int, context: Context) -> None:

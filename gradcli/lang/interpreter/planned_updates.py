@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.plans import update_plan
-from gradcli.core.plans.update_plan import UpdatePlan
+from gradcli.core.plans.update_plan import UpdatePlan, UpdateRepetition
 from gradcli.core.plans.watching import may_watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Repeated, Run
 from gradcli.lang.interpreter.plannable import Updates
 from gradcli.lang.interpreter.planned import KEPT, MISSES, TRIES, is_large, key_of, load_of, may_be_planned
+from gradcli.lang.syntax.nodes import Attribute
 
 
-def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context) -> Run:
+def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: Context, part: Part | None) -> Run:
     """The closure of statements that write in place from their second time on; `run` carries them out in the ordinary way.
 
-    `drops` are the closures of those among them that no plan carries out.
+    `drops` are the closures of those among them that no plan carries out. `part` of the body of a loop gets a function that begins to
+    repeat them.
     """
     operands = Counter(map(key_of, updates.operands))
     first = {key_of(name): name for name in (*updates.operands, *updates.others)}
@@ -57,5 +59,46 @@ def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: C
             plans.append(plan)
         return None
 
+    if part is not None:
+        owners = [(i, context.expression(name.value)) for i, name in enumerate(first.values()) if isinstance(name, Attribute)]
+
+        def begin(frame: Frame) -> Repeated:
+            values = [load(frame) for load in loads]
+            return RepeatedUpdates(plans, values, [(i, owner(frame)) for i, owner in owners], drops)
+
+        part.begin = begin
     current = update
     return lambda frame: current(frame)
+
+
+class RepeatedUpdates:
+    """Statements that write in place. Some values are gradients, each with the tensor whose gradient it is.
+
+    Raises an error where no plan holds.
+    """
+
+    def __init__(
+        self, plans: Sequence[UpdatePlan], values: list[Any], gradients: Sequence[tuple[int, Tensor]], drops: Sequence[Run]
+    ) -> None:
+        self._drops = drops
+        self._run = self._repetition(plans, values, gradients).run
+
+    @staticmethod
+    def _repetition(plans: Sequence[UpdatePlan], values: list[Any], gradients: Sequence[tuple[int, Tensor]]) -> UpdateRepetition:
+        for plan in plans:
+            try:
+                return UpdateRepetition(plan, values, gradients)
+            except LookupError:
+                pass
+        raise LookupError
+
+    def again(self, frame: Frame) -> bool:
+        """Run once more; False, with nothing done, where the ordinary way has to."""
+        if not self._run():
+            return False
+        for drop in self._drops:
+            drop(frame)
+        return True
+
+    def settle(self, frame: Frame) -> None:
+        """Nothing: no name gets another value."""

@@ -15,9 +15,9 @@ import pytest
 from gradcli import limits
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.plans import making
-from gradcli.core.plans.backward_plan import BackwardPlan
+from gradcli.core.plans.backward_plan import BackwardPlan, BackwardRepetition
 from gradcli.core.plans.folded_node import PartNode
-from gradcli.core.plans.update_plan import UpdatePlan
+from gradcli.core.plans.update_plan import UpdatePlan, UpdateRepetition
 from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter import compile_context, compile_shaped
@@ -482,6 +482,67 @@ def training_program(seed: int) -> str:
     return SETUP + MODULE_SETUP + OWN + start + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
 
 
+#: parts of the body of a loop that is repeated as a whole, besides those that compute, walk back and update
+PARTS = [
+    "opt.zero_grad()",
+    "opt.step()",
+    "plain.zero_grad()",
+    "if i % 3 == 2:\n    print('part', y, x.grad)",
+    "if i > 4 and k > 0:\n    break",
+    "if i == 2:\n    continue",
+    "if i == 3:\n    raise ValueError(str(y.item()))",
+    "if i == 3:\n    kept_y = y\n    print(t)",
+    "if i == 3:\n    {odd}",
+    "if i == 3:\n    {odd}",
+    "if i % 2:\n    {odd}",
+    "if y > 0:\n    print('above')",  # a test that reads what the body assigns
+    "k += 1",
+    "print(y)",
+]
+LOOPS = [
+    "for i in range({n}):\n{body}",
+    "for i in range({n}):\n{body}",
+    "for i, c in zip(range({n}), [c, c * 2, c, c + 1, c, c, c, c]):\n{body}",
+    "for i in [0, 1, 2, 3, 4, 5][:{n}]:\n{body}",
+    "for i, c in [(0, c), (1, c), (2, c), (3, c), (4, c * 2), (5, c), (6, c.double()), (7, c)][:{n}]:\n{body}",
+    "for i, c in [(0, c), (1, c), (2, c), (3, c), (4, c.detach().clone().requires_grad_()), (5, c)][:{n}]:\n{body}",
+    "def numbers():\n    for j in range({n}):\n        if j == 4:\n            "
+    "print('inside', y)\n            h = x.register_hook(loud)\n        yield j\n"
+    "for i in numbers():\n{body}",
+    "for j in range(2):\n    for i in range({n}):\n{inner}\n    show('y', y)",
+    "for i in range({n}):\n{body}\nelse:\n    show('y', y)",
+]
+WHOLE_LOSSES = [
+    *LOSSES[:8],
+    "t = x * w + c\ny = (t * t).mean()",
+    "y = ((b - c) ** 2 * x).sum()",
+    "t = x * k\ny = (t * i + s).sum()",
+    "y = (y * 0.5 + x * x).sum()",
+]
+
+
+def loop_program(seed: int) -> str:
+    """A loop without `try` inside, which is run in a function or not, once or twice, and what is left behind it."""
+    rng = random.Random(seed)
+    loss = rng.choice(WHOLE_LOSSES).format(expression(rng, 1), expression(rng, 1)) + rng.choice(["", "", "", *MIDDLE, "\nopt.zero_grad()"])
+    parts = [loss + "\ny.backward()", *[rng.choice(UPDATES) for _ in range(rng.randint(0, 2))]]
+    for _ in range(rng.randint(0, 2)):
+        odd = rng.choice(BETWEEN).replace("; ", "\n")
+        parts.insert(rng.randint(0, len(parts)), rng.choice(PARTS).replace("{odd}", odd.replace("\n", "\n    ")))
+    body = "\n".join(parts)
+    form = rng.choice(LOOPS)
+    text = form.format(n=rng.randint(4, 9), body=indented(body, 4).rstrip("\n"), inner=indented(body, 8).rstrip("\n"))
+    state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)"
+    state += "\nshow('gw', w.grad)\nshow('gs', s.grad)\ntree(y.grad_fn, 0)"
+    state += "\nprint(y.grad_fn._sequence_nr() - (x * 1).grad_fn._sequence_nr())"
+    if rng.random() < 0.3:
+        text = "def train(x, w, s, b, k, c, y):\n" + indented(text + "\n" + state, 4).rstrip("\n") + "\n    return y\n"
+        text += unindented("y = train(x, w, s, b, k, c, y)") * 2
+    else:
+        text = unindented(text) + rng.choice(["", unindented(text)])
+    return SETUP + MODULE_SETUP + OWN + "y = s * 1\n" + text + "".join(map(unindented, state.split("\n")))
+
+
 NUMBERS = ["2", "0.5", "-3", "7", "1.5", "-0.25", "1", "0", "0.0", "-0.0", "1e30", "1e300", "-1e-30", "16777217", "1e999"]
 NUMBERS += [str(2**63), str(2**70)]
 NAMES = ["x = x.detach().double().requires_grad_()", "x = torch.cat([x.detach(), x.detach()])[:3].requires_grad_()", "s = x", "k = k + 1"]
@@ -539,7 +600,7 @@ def output(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [*"".join(written).splitlines(), *[place for tensor in kept[-8:] for place in places(tensor)]]
 
 
-@pytest.mark.parametrize("make", [program, block_program, module_program, training_program, line_program])
+@pytest.mark.parametrize("make", [program, block_program, module_program, training_program, loop_program, line_program])
 @pytest.mark.parametrize("group", range(8))
 def test_random_programs(group: int, make: Callable[[int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(group * 5, group * 5 + 5):
@@ -615,8 +676,8 @@ def runs_of_plans(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]
 
         monkeypatch.setattr(kind, "run", run_counted)
 
-    counting(BackwardPlan, 0)
-    counting(UpdatePlan, 1)
+    for kind, at in ((BackwardPlan, 0), (BackwardRepetition, 0), (UpdatePlan, 1), (UpdateRepetition, 1)):
+        counting(kind, at)
     run(MODULE_SETUP + OWN + text, monkeypatch)
     return counts[0], counts[1]
 

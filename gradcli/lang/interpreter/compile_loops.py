@@ -1,0 +1,84 @@
+"""Loops whose bodies consist of plans, and of what changes nothing that plans depend on.
+
+What plans hold for is not checked again in each iteration of such a loop, and the tensors of the names that its body assigns are made
+when it ends, or before anything else runs (`planned_loops.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.tensor.state import state
+from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Run
+from gradcli.lang.interpreter.compile_repeated import parts_of
+from gradcli.lang.interpreter.compile_statements import BREAK, CONTINUE
+from gradcli.lang.interpreter.compile_targets import assign_to
+from gradcli.lang.syntax.nodes import Assign, Attribute, Call, Expr, ExprStmt, For, If, Name, Stmt, TupleExpr, With
+from gradcli.lang.values.execution import tick
+from gradcli.lang.values.object_operations import iterate
+
+#: iterables whose iteration runs nothing of the program
+_PLAIN = frozenset((range, list, tuple))
+_METHODS = frozenset(("backward", "step", "zero_", "zero_grad"))
+
+
+def repeated_loop(node: For, context: Context) -> Run | None:
+    """The closure of such a loop; None for any other."""
+    targets = _names_of(node.target)
+    if targets is None or node.orelse or not all(map(_may_be_repeated, node.body)):
+        return None
+    parts = parts_of(node.body, context)
+    assigned = {name for part in parts for name in part.assigned}
+    if not assigned or not assigned.isdisjoint(targets):
+        return None
+    for part in parts:
+        if part.read is None or not assigned.isdisjoint(part.read):
+            return None
+        part.varies = not targets.isdisjoint(part.read)
+    return _for(node, context, parts)
+
+
+def _may_be_repeated(statement: Stmt) -> bool:
+    """Whether a statement may be part of such a loop, by a first look."""
+    if type(statement) is not ExprStmt:
+        return type(statement) in (Assign, With, If)
+    call = statement.value
+    return type(call) is Call and type(call.function) is Attribute and call.function.name in _METHODS
+
+
+def _names_of(target: Expr) -> set[str] | None:
+    """The names of a target of plain names; None for any other."""
+    items = target.items if isinstance(target, TupleExpr) else (target,)
+    return {item.id for item in items if isinstance(item, Name)} if all(isinstance(item, Name) for item in items) else None
+
+
+def _for(node: For, context: Context, parts: list[Part]) -> Run:
+    iterable = context.expression(node.iterable)
+    put = assign_to(node.target, context)
+    place = node.iterable
+    counting = context.counting
+
+    def run(frame: Frame) -> Any:
+        from gradcli.lang.interpreter.planned_loops import RepeatedBody
+
+        values = iterable(frame)
+        body = RepeatedBody(parts, type(values) in _PLAIN)
+        again = body.run
+        state.origin = place
+        try:
+            for value in iterate(values):
+                if counting:
+                    state.origin = node
+                    tick()
+                put(frame, value)
+                signal = again(frame)
+                if signal is not None:
+                    if signal is BREAK:
+                        return None
+                    if signal is not CONTINUE:
+                        return signal
+        finally:
+            body.settle(frame)
+        return None
+
+    return run
