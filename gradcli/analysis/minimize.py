@@ -78,6 +78,10 @@ class Descent:
 
         Raises what `walk` raises.
         """
+        with recording(True):
+            return self._run(steps, tolerance, progress)
+
+    def _run(self, steps: int, tolerance: float, progress: Progress) -> str:
         unchanged = 0
         while True:
             self._closure()
@@ -103,8 +107,7 @@ class Descent:
         """The value; sets the gradients of the variables."""
         for variable in self._variables:
             variable.grad = None
-        with recording(True):
-            value = self._walk()
+        value = self._walk()
         self._value, self._number = value, float(np.asarray(value.array).item())
         squares = [_square(np.asarray(v.grad.array)) for v in self._variables if v.grad is not None]
         self.norm = math.sqrt(float(np.sum(squares)) if len(squares) >= _PAIRWISE else sum(squares))

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.kernels import Array
 from gradcli.core.optim import checks, fused_arithmetic
+from gradcli.core.optim.fused_arithmetic import scalar
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -79,7 +80,7 @@ class Adam(Optimizer, place="adam"):
                 largest = state["max_exp_avg_sq"].array
                 square = np.maximum(largest, square, out=largest)
             size = lr / (1 - beta1**step)
-            spread = np.asarray(np.sqrt(square) / square.dtype.type((1 - beta2**step) ** 0.5) + square.dtype.type(group["eps"]))
+            spread = np.asarray(np.sqrt(square) / np.array((1 - beta2**step) ** 0.5, square.dtype) + scalar(group["eps"], square.dtype))
             fused_arithmetic.addcdiv(param.array, mean, spread, -size)
 
         return move

@@ -12,6 +12,7 @@ digits of float32, so that what is rounded to float32 at once is what float32 gi
 from __future__ import annotations
 
 from ctypes import c_float
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,18 @@ _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
 _FLOAT32 = np.dtype(np.float32)
 #: larger arrays are added in their own precision
 FUSED = 1 << 12
+
+
+@lru_cache(256)
+def _kept(number: float, dtype: np.dtype[Any]) -> Array:
+    made = np.array(number, dtype)
+    made.flags.writeable = False
+    return made
+
+
+def scalar(number: float, dtype: np.dtype[Any]) -> Array:
+    """A number as an array without dimensions, by which numpy multiplies in half the time that a float takes."""
+    return _kept(number, dtype) if number else np.array(number, dtype)  # 0.0 and -0.0 are equal and differ
 
 
 def _narrow(factor: float, array: Array) -> float:
@@ -57,7 +70,7 @@ def add(a: Array, x: Array, factor: float) -> None:
         return
     wider = _WIDER.get(a.dtype)
     if a.size <= FUSED and wider is not None:
-        a[...] = x.astype(wider) * _narrow(factor, a) + a
+        a[...] = x * scalar(_narrow(factor, a), wider) + a
     elif factor == 1:
         np.add(a, x, out=a)
     else:
@@ -69,7 +82,7 @@ def multiply(a: Array, factor: float) -> None:
     if _is_one(a):
         a[...] = a.item() * _narrow(factor, a)
     else:
-        np.multiply(a, _narrow(factor, a), out=a)
+        np.multiply(a, scalar(factor, a.dtype), out=a)
 
 
 def lerp(a: Array, end: Array, weight: float) -> None:
@@ -97,7 +110,7 @@ def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
         a[...] = _times(x, factor) * y.item() + a.item()
         return
     if factor != 1:
-        x = np.asarray(x * _narrow(factor, a))
+        x = np.asarray(x * scalar(factor, a.dtype))
     wider = _WIDER.get(a.dtype)
     if a.size <= FUSED and wider is not None:
         a[...] = _product_plus(a, x, y, wider)
@@ -111,5 +124,5 @@ def addcdiv(a: Array, x: Array, y: Array, factor: float = 1) -> None:
         a[...] = _narrow(_times(x, factor) / divisor, a) + a.item()
         return
     if factor != 1:
-        x = np.asarray(x * _narrow(factor, a))
+        x = np.asarray(x * scalar(factor, a.dtype))
     np.add(a, x / y, out=a)

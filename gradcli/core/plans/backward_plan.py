@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,6 +245,8 @@ class BackwardRepetition:
 
     def replace(self, values: Sequence[Any]) -> bool:
         """Take other values, with the same leaves. False where the plan does not hold for them."""
+        if all(map(is_, values, self._values)):
+            return True
         if any(values[i] is not self._values[i] for i in self._plan.plan.outer):
             return False
         begun = self._plan.plan.slots(values)
@@ -271,6 +274,11 @@ class BackwardRepetition:
         self._last = slots
         plan.accumulate(self._values, totals)
         return True
+
+    def value(self) -> Tensor:
+        """The value of the whole expression in the last run, without node."""
+        assert self._last is not None
+        return Tensor(self._last[-1], self._plan.plan.dtype)
 
     def results(self) -> list[Tensor]:
         """The results of the last run; none where they have been made."""

@@ -42,8 +42,11 @@ def repeated(ordinary: Compile) -> Compile:
     return compiled
 
 
-def repeated_walk(node: Expr, walk: Callable[[Any], object], ordinary: Run, context: Context) -> Run:
-    """The closure of an expression and of `walk`, which walks back from its value; it takes a plan. `ordinary` is without one."""
+def repeated_walk(node: Expr, walk: Callable[[Any], object], ordinary: Run, context: Context, again: bool = False) -> Run:
+    """The closure of an expression and of `walk`, which walks back from its value; it takes a plan. `ordinary` is without one.
+
+    `again` as for `planned_walk`.
+    """
     leaves = leaves_of(node, 0)
     if leaves is None:
         return ordinary
@@ -53,7 +56,7 @@ def repeated_walk(node: Expr, walk: Callable[[Any], object], ordinary: Run, cont
     def plan(frame: Frame) -> Run:
         from gradcli.lang.interpreter.planned import planned_walk
 
-        return planned_walk(ordinary, run, walk, leaves, inner, frame) or ordinary
+        return planned_walk(ordinary, run, walk, leaves, inner, frame, again) or ordinary
 
     return _beginning(ordinary, plan)
 

@@ -131,7 +131,8 @@ def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
 def compile_walk(node: nodes.Expr, one_off: bool, again: bool) -> Run:
     """The closure that evaluates an expression, calls `execution.walk`, which walks back from the value, and gives the value.
 
-    `again`: it is made to be called again and again.
+    `again`: it is made to be called again and again, while nothing changes but values of names, and arrays and gradients of leaves; the
+    values that it gives may have no graph.
     """
 
     def make(tables: Tables) -> Run:
@@ -147,7 +148,7 @@ def compile_walk(node: nodes.Expr, one_off: bool, again: bool) -> Run:
             return ordinary
         from gradcli.lang.interpreter.compile_repeated import repeated_walk
 
-        return repeated_walk(node, lambda value: execution.walk(value), ordinary, context)  # type: ignore[misc]
+        return repeated_walk(node, lambda value: execution.walk(value), ordinary, context, again)  # type: ignore[misc]
 
     return _compiled(node, one_off, make, walk=True, again=again)  # type: ignore[no-any-return]
 

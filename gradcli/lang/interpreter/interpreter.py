@@ -209,7 +209,8 @@ class Interpreter:
         """A function that evaluates an expression, calls `walk`, which walks back from the value, and gives the value.
 
         `walk` is not called where a plan does what it has to do: add the gradients of a value of one element to the leaves. `again`: the
-        function is called again and again.
+        function is called again and again, while nothing changes but values of names, and arrays and gradients of leaves; the values may
+        have no graph.
         """
         run = compile_walk(expression, self._one_off, again)
 
@@ -217,7 +218,7 @@ class Interpreter:
             execution.walk = walk
             return run(self._globals)
 
-        return lambda: self.within(work)
+        return lambda: work() if self._running else self.within(work)
 
     def forget_files(self) -> None:
         """From now on programs save and load no files."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import limits
 from gradcli.core.functions.function import Function
@@ -18,7 +19,7 @@ from gradcli.core.plans.slots import LARGEST, StepError
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
-from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Repeated, Run
+from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Run
 from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, names_of_test
 from gradcli.lang.names import attributes, builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, If, Name, Stmt
@@ -138,29 +139,63 @@ class Walk:
         """None: nothing comes before it."""
 
 
+class Planned(NamedTuple):
+    """How to evaluate by plans."""
+
+    evaluate: Run
+    #: begins to repeat the evaluation with its backward pass; raises an error where no plan holds
+    begin: Callable[[Frame, bool], RepeatedBlock]
+
+
 def planned(run: Run, leaves: Leaves, context: Context, frame: Frame) -> Run | None:
     """The closure of an expression from its second evaluation on; `run` is the ordinary one. None where what it calls can have no plan."""
-    parts = Parts([run], [leaves], [None], [None])
-    return _planned(run, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
+    found = _planned(run, Parts([run], [leaves], [None], [None]), lambda frame: [Result(run(frame), 0, True)], context, frame)
+    return None if found is None else found.evaluate
 
 
-def planned_walk(both: Run, run: Run, walk: Callable[[Any], object], leaves: Leaves, context: Context, frame: Frame) -> Run | None:
-    """As `planned`, for an expression and `walk`, which walks back from its value; `both` does both in the ordinary way."""
+def planned_walk(
+    both: Run, run: Run, walk: Callable[[Any], object], leaves: Leaves, context: Context, frame: Frame, again: bool
+) -> Run | None:
+    """As `planned`, for an expression and `walk`, which walks back from its value; `both` does both in the ordinary way.
+
+    `again`: between two evaluations nothing changes but values of names, and arrays and gradients of leaves. Then values have no graph.
+    """
     parts = Parts([run], [leaves], [None], [None], Walk(walk))
-    return _planned(both, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
+    found = _planned(both, parts, lambda frame: [Result(run(frame), 0, True)], context, frame)
+    if found is None or not again:
+        return None if found is None else found.evaluate
+    evaluate, begin = found
+    repeated: RepeatedBlock | None = None
+
+    def evaluate_again(frame: Frame) -> Any:
+        nonlocal repeated
+        if repeated is not None:
+            if repeated.again(frame):
+                return repeated.value()
+            repeated = None
+            return evaluate(frame)
+        value = evaluate(frame)
+        with suppress(LookupError):
+            repeated = begin(frame, True)
+        return value
+
+    return evaluate_again
 
 
-def planned_block(run: Run, parts: Parts, context: Context, frame: Frame, part: Part | None = None) -> Run | None:
+def planned_block(run: Run, parts: Parts, context: Context, frame: Frame, part: Part) -> Run | None:
     """The closure of assignments from their second time on; `run` carries them out in the ordinary way. None as for `planned`.
 
     `part` of the body of a loop gets a function that begins to repeat them.
     """
-    return _planned(run, parts, parts.run, context, frame, part)
+    found = _planned(run, parts, parts.run, context, frame)
+    if found is None:
+        return None
+    evaluate, begin = found
+    part.begin = lambda frame: begin(frame, part.varies)
+    return evaluate
 
 
-def _planned(
-    run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame, part: Part | None = None
-) -> Run | None:
+def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], context: Context, frame: Frame) -> Planned | None:
     modules = [Called(module, parts.calls[key], context) for key, module in parts.modules.items()]
     if not all(module.is_pure(frame) for module in modules):
         return None
@@ -241,14 +276,13 @@ def _planned(
             ending.run(frame, results[-1].value)
         return results[0].value if keys is None else None
 
-    if part is not None and ending is not None and keys is not None and not is_noted:
+    def begin(frame: Frame, varies: bool) -> RepeatedBlock:
+        if ending is None or is_noted:
+            raise LookupError
+        return RepeatedBlock(plans, load_all, modules, keys or (), ending, varies, frame)
 
-        def begin(frame: Frame) -> Repeated:
-            return RepeatedBlock(plans, load_all, modules, keys, ending, part.varies, frame)
-
-        part.begin = begin
     current = evaluate
-    return lambda frame: current(frame)
+    return Planned(lambda frame: current(frame), begin)
 
 
 class RepeatedBlock:
@@ -280,6 +314,10 @@ class RepeatedBlock:
         for module in self._modules:
             module.count()
         return True
+
+    def value(self) -> Tensor:
+        """The value of an expression, without its graph."""
+        return self._repetition.value()
 
     def settle(self, frame: Frame) -> None:
         """Give the names their values."""

@@ -177,7 +177,7 @@ def _to_number(forward: Callable[[Any, Any], Any]) -> Pointwise:
             own = input.dtype if type(input) is Tensor else dtypes.of(input.dtype)
             input = _conjugated(xp, input, dtypes.complex_of(own))
         if type(input) is not Tensor and exponent == 2:
-            return grad * (input * 2)
+            return grad * (input + input if input.dtype.kind == "f" else input * 2)  # numpy adds in half the time
         return grad * scalars.times(xp, xp.call(record, input, exponent - 1), exponent)
 
     record = Pointwise(
