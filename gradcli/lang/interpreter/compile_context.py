@@ -35,7 +35,7 @@ class Repeated(Protocol):
 class Part:
     """One or several statements of the body of a loop."""
 
-    __slots__ = ("assigned", "begin", "read", "run", "varies")
+    __slots__ = ("assigned", "begin", "read", "run", "shown", "varies")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Part:
         read: Set[str] | None = None,
         assigned: Set[str] = frozenset(),
         begin: Callable[[Frame], Repeated] | None = None,
+        shown: str = "",
     ) -> None:
         #: the ordinary way
         self.run = run
@@ -51,6 +52,8 @@ class Part:
         self.assigned = assigned
         #: begins to repeat the part; raises an error where this cannot be
         self.begin = begin
+        #: the name that the part reads, which the body must have assigned; "" for none
+        self.shown = shown
         #: whether it reads a target of the loop
         self.varies = False
 

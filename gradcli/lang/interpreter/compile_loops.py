@@ -19,7 +19,7 @@ from gradcli.lang.values.object_operations import iterate
 
 #: iterables whose iteration runs nothing of the program
 _PLAIN = frozenset((range, list, tuple))
-_METHODS = frozenset(("backward", "step", "zero_", "zero_grad"))
+_METHODS = frozenset(("append", "backward", "step", "zero_", "zero_grad"))
 
 
 def repeated_loop(node: For, context: Context) -> Run | None:
@@ -32,7 +32,7 @@ def repeated_loop(node: For, context: Context) -> Run | None:
     if not assigned or not assigned.isdisjoint(targets):
         return None
     for part in parts:
-        if part.read is None or not assigned.isdisjoint(part.read):
+        if part.read is None or not assigned.isdisjoint(part.read) or (part.shown and part.shown not in assigned):
             return None
         part.varies = not targets.isdisjoint(part.read)
     return _for(node, context, parts)

@@ -94,18 +94,23 @@ def parts_of(statements: tuple[Stmt, ...], context: Context, modules: bool = Tru
 
 
 def _single(statement: Stmt, context: Context) -> Part:
-    """A statement by itself. `NAME.step()`, `NAME.zero_grad()` and an `if` with a test of numbers may be repeated without a plan."""
+    """A statement by itself. Without a plan may be repeated `NAME.step()`, `NAME.zero_grad()`, `NAME.append(NAME.item())`, and an `if` with
+    a test of numbers.
+    """
     run = _statement(statement, context)
-    owner, method_name = called(statement)
-    if method_name in ("step", "zero_grad"):
-        load = context.expression(statement.value.function.value)  # type: ignore[attr-defined]
+    method_name = called(statement)[1]
+    item = _appended_item(statement)
+    if method_name in ("step", "zero_grad") or item:
+        call: Call = statement.value  # type: ignore[attr-defined]
+        name: Name = call.function.value  # type: ignore[attr-defined]
+        load = context.expression(name)
 
         def begin_call(frame: Frame) -> Repeated:
             from gradcli.lang.interpreter.planned_loops import RepeatedCall
 
-            return RepeatedCall(run, load(frame), method_name)
+            return RepeatedCall(run, load(frame), method_name or "append")
 
-        return Part(run, {owner}, begin=begin_call)
+        return Part(run, {name.id}, begin=begin_call, shown=item)
     if isinstance(statement, If) and len(statement.branches) == 1 and not statement.orelse:
         test = statement.branches[0][0]
         names = names_of_test(test)
@@ -120,6 +125,16 @@ def _single(statement: Stmt, context: Context) -> Part:
 
             return Part(run, {name.id for name in names}, begin=begin_test)
     return Part(run)
+
+
+def _appended_item(statement: Stmt) -> str:
+    """The last name in a statement `NAME.append(NAME.item())`; "" for any other statement."""
+    call = statement.value if type(statement) is ExprStmt else None
+    if type(call) is Call and type(call.function) is Attribute and call.function.name == "append" and len(call.args) == 1:
+        item, method_name = _method_call(call.args[0])
+        if type(call.function.value) is Name and not call.keywords and method_name == "item":
+            return item
+    return ""
 
 
 def _statement(statement: Stmt, context: Context) -> Run:
@@ -165,7 +180,11 @@ def _is_short(statement: Stmt, targets: set[str]) -> bool:
 
 def called(statement: Stmt) -> tuple[str, str]:
     """The names of a statement `owner.name()`; empty ones for any other statement."""
-    call = statement.value if type(statement) is ExprStmt else None
+    return _method_call(statement.value) if type(statement) is ExprStmt else ("", "")
+
+
+def _method_call(call: Expr) -> tuple[str, str]:
+    """The names of `owner.name()`; empty ones for any other expression."""
     if type(call) is Call and type(call.function) is Attribute and not call.args and not call.keywords:
         owner = call.function.value
         if type(owner) is Name:

@@ -36,6 +36,9 @@ class RepeatedBody:
                     repeated.append(part.begin(frame))
                 except Exception:  # the ordinary way raises it
                     return self._rest(i, frame)
+            if part.shown:
+                for one in repeated:
+                    one.settle(frame)
             if not repeated[i].again(frame):
                 return self._rest(i, frame)
         self._misses = 0
@@ -61,13 +64,15 @@ class RepeatedBody:
 
 
 class RepeatedCall:
-    """`NAME.step()` of an optimiser, or `NAME.zero_grad()`. Raises LookupError where a class of the program or a hook is called."""
+    """`step` of an optimiser, `zero_grad`, or `append` of a list. Raises LookupError where a class of the program or a hook is called."""
 
     def __init__(self, run: Run, owner: Any, method: str) -> None:
         from gradcli.core.optim.optimizer import Optimizer  # programs without optimisers do not load it
 
         self._run = run
-        if method == "zero_grad":
+        if method == "append":
+            fits = type(owner) is list
+        elif method == "zero_grad":
             fits = find_zero_grad(type(owner)) is not None
         else:
             fits = isinstance(owner, Optimizer) and _find_step(type(owner)) is not None and not [*owner.before, *owner.after]

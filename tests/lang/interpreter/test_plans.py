@@ -498,6 +498,9 @@ PARTS = [
     "if y > 0:\n    print('above')",  # a test that reads what the body assigns
     "k += 1",
     "print(y)",
+    "kept.append(y.item())",
+    "kept.append(y.item())",
+    "kept.append(t.item())",
 ]
 LOOPS = [
     "for i in range({n}):\n{body}",
@@ -533,14 +536,14 @@ def loop_program(seed: int) -> str:
     form = rng.choice(LOOPS)
     text = form.format(n=rng.randint(4, 9), body=indented(body, 4).rstrip("\n"), inner=indented(body, 8).rstrip("\n"))
     state = "show('y', y)\nshow('x', x)\nshow('w', w)\nshow('s', s)\nshow('gx', x.grad)"
-    state += "\nshow('gw', w.grad)\nshow('gs', s.grad)\ntree(y.grad_fn, 0)"
+    state += "\nshow('gw', w.grad)\nshow('gs', s.grad)\ntree(y.grad_fn, 0)\nprint(kept)"
     state += "\nprint(y.grad_fn._sequence_nr() - (x * 1).grad_fn._sequence_nr())"
     if rng.random() < 0.3:
         text = "def train(x, w, s, b, k, c, y):\n" + indented(text + "\n" + state, 4).rstrip("\n") + "\n    return y\n"
         text += unindented("y = train(x, w, s, b, k, c, y)") * 2
     else:
         text = unindented(text) + rng.choice(["", unindented(text)])
-    return SETUP + MODULE_SETUP + OWN + "y = s * 1\n" + text + "".join(map(unindented, state.split("\n")))
+    return SETUP + MODULE_SETUP + OWN + "kept = []\ny = s * 1\n" + text + "".join(map(unindented, state.split("\n")))
 
 
 NUMBERS = ["2", "0.5", "-3", "7", "1.5", "-0.25", "1", "0", "0.0", "-0.0", "1e30", "1e300", "-1e-30", "16777217", "1e999"]
