@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps, for_bfloat16
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
@@ -39,7 +41,7 @@ from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of, wide_scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -95,18 +97,16 @@ def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tup
     return tuple(key), whole, len(before), len(shape), walked
 
 
-def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
-    """Write values to the positions of an array in place, or add them."""
+def put(array: Array, values: Any, indices: Key, accumulate: bool, add: Any = combined_in_steps) -> Array:
+    """Write values to the positions of an array in place, or `add` them there."""
     if not array.size:
         return array
     if any(i.ndim > 1 for i in indices if not isinstance(i, slice)) and not unique(indices):
         values, indices = _in_order(array, np.asarray(values), indices)
     if not accumulate:
         array[indices] = values
-    elif unique(indices):
-        array[indices] += values
     else:
-        np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
+        add(array, indices, values)
     return array
 
 
@@ -134,7 +134,9 @@ INDEX: Op = Op(
     "input",
     "indices",
     input=Rule(
-        lambda xp, grad, indices, input_shape, input_dtype: xp.call(INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True),
+        lambda xp, grad, indices, input_shape, input_dtype: xp.call(
+            _INDEX_BACK_BFLOAT if input_dtype is dtypes.bfloat16 else INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True
+        ),
         "zeros_like(input).put(arange(input.numel()).reshape(input.shape)[indices], grad, True)",
     ),
     complex=True,
@@ -162,6 +164,14 @@ INDEX_PUT: Op = Op(
     values=_VALUES,
     complex=True,
 )
+_INDEX_BACK_BFLOAT: Op = for_bfloat16(INDEX_BACK, partial(put, add=combined_in_bfloat16))
+_INDEX_PUT_BFLOAT = for_bfloat16(
+    INDEX_PUT, lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate, combined_in_bfloat16), "preserved"
+)
+
+
+def _index_put_of(dtype: DType) -> Op:
+    return _INDEX_PUT_BFLOAT if dtype is dtypes.bfloat16 else INDEX_PUT
 
 
 # --- reading ---
@@ -282,12 +292,13 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
                 check_overlap(tensor, operand, apart=True)
     _check_values(tensor, indices, values, shape)
     check_ranges(tensor, indices)
+    add = combined_in_bfloat16 if tensor.dtype is dtypes.bfloat16 else combined_in_steps
     return in_place.write_part(
         tensor,
-        INDEX_PUT,
+        _index_put_of(tensor.dtype),
         (values,),
         (key, accumulate),
-        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate),
+        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate, add),
     )
 
 
@@ -320,7 +331,7 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     _check_bytes(indices, values, accumulate)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
-    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
+    return _index_put_of(tensor.dtype)(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _check_count(tensor: Tensor, indices: Sequence[Tensor | None]) -> None:

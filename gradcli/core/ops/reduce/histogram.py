@@ -156,7 +156,7 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
 
 
 _POINTS = not_differentiable("_histogramdd_from_bin_cts", lambda *tensors: tensors[0], "input weight")
-_POINTS_IN_BINS = not_differentiable("_histogramdd_from_bin_tensors", lambda *tensors: tensors[0], "input weight")
+_POINTS_IN_BINS = not_differentiable("_histogramdd_from_bin_tensors", lambda *tensors: tensors[0], "input bins weight")
 _POINT_EDGES = not_differentiable("_histogramdd_bin_edges", lambda *tensors: tensors[0], "input weight")
 
 
@@ -241,7 +241,8 @@ def _histogramdd_in_bins(input: Tensor, bins: Sequence[Tensor], _: Any, weight: 
             raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
         if (np.diff(one.array) < 0).any():
             raise shape_error("torch.histogramdd of edges that do not increase is not supported by gradcli")
-    hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, weight)
+    sought = next((one for one in bins if one.requires_grad), None)
+    hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, sought, weight)
     return named("histogramdd", "hist", "bin_edges")((hist, tuple(bins)))
 
 
