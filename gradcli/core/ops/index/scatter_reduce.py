@@ -320,6 +320,8 @@ _HITS = (
     "hits = (input == out).double().scatter_add(dim, at, (source == out.gather(dim, at)).double()); "
     "ones = zeros(input.shape).scatter_add(dim, at, torch.ones(source.shape)) + include_self; "
 )
+
+
 def _slices_reduced(into: Any) -> Callable[..., Array]:
     def reduced(a: Array, source: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
         return _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self, into)
