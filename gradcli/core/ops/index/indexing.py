@@ -265,7 +265,7 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not indices:
         _copy_to(target, value)
         return
-    _check_bytes([i for i in items if type(i) in (Tensor, list)], value, False)
+    _check_mask(tensor, [i for i in items if type(i) in (Tensor, list)], value, False)
     shape = value.array.shape
     short = _without_leading_ones(shape)
     _warn_of_sharing(target)
@@ -302,8 +302,11 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
     )
 
 
-def _check_bytes(indices: Sequence[Any], values: Tensor, accumulate: bool) -> None:
-    """Raise RuntimeError for one value that a single mask of bytes says where to write, as `masked_fill_` does."""
+def _check_mask(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool) -> None:
+    """Raise the errors of `masked_fill_`, which writes one value, for a single mask of bytes, and for no mask at all."""
+    if not indices and values.array.size == 1 and not accumulate:
+        wrong = "masked_fill_ only supports boolean masks, but got mask with dtype nullptr (uninitialized)"
+        raise runtime_error("sym_strides() called on an undefined Tensor" if tensor.array.ndim else wrong)
     (single, *more) = [i for i in indices if i is not None] or [None]
     if not more and values.array.size == 1 and not accumulate and type(single) is Tensor and single.dtype is dtypes.uint8:
         raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {single.dtype.c_name}")
@@ -316,6 +319,8 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
         text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         raise shape_error(text)
+    if not indices:
+        raise runtime_error("index_put_() without positions is an internal assertion in PyTorch, and not part of gradcli")
     if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
         raise runtime_error(
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
@@ -328,7 +333,7 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written to the positions, or added."""
     ready = _given(tensor, indices)
-    _check_bytes(indices, values, accumulate)
+    _check_mask(tensor, indices, values, accumulate)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
     return _index_put_of(tensor.dtype)(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
@@ -359,7 +364,7 @@ def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, ac
         if type(index) is Tensor and index.dtype not in (dtypes.bool_, dtypes.uint8):
             check_overlap(tensor, index, apart=True)
     ready = _given(tensor, indices)
-    _check_bytes(indices, values, accumulate)
+    _check_mask(tensor, indices, values, accumulate)
     return index_put_(tensor, ready, values, accumulate)
 
 

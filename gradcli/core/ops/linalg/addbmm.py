@@ -119,6 +119,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
 def _copy_first(values: list[Any], out: Tensor) -> None:
     """`addbmm` copies its tensor into `out`, and computes in that dtype."""
     at = next(i for i, value in enumerate(values) if type(value) is Tensor)  # numbers may stand before it
+    batch1, batch2 = [value for value in values if type(value) is Tensor][1:]
+    expanded_shape(values[at], (size(batch1, 1), size(batch2, 2)))
     if values[at].dtype is not out.dtype:
         values[at] = traced.cast(values[at], out.dtype)
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
@@ -194,6 +195,20 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
 
 
+def _aminmax_out(input: Tensor, dim: int | None, keepdim: bool) -> Out:
+    """How `aminmax` takes `out`: PyTorch gives it its shape first, so that an input that is `out` too is reduced in that shape."""
+
+    def resize_input(values: list[Any], outs: Any) -> None:
+        if all(out is not input for out in outs):
+            return
+        for out, part in zip(outs, aminmax(*values), strict=True):
+            if out.dtype is not part.dtype:
+                return  # an error follows
+            in_place.resize_out(out, part)
+
+    return Out(EXACT, inspect=resize_input, memory="resized" if input.array.ndim and dim is not None else "unchecked", overlap="partial")
+
+
 def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         refuse_complex(name, input.dtype)
@@ -300,7 +315,7 @@ FUNCTIONS = (
         doc="The smallest and the largest elements, as a pair (min, max).",
         ops=(AMINMAX,),
         samples=(Sample("aminmax(x).max", np.max, x=_M), Sample("x.aminmax(dim=0).min", lambda x: np.min(x, 0), x=_M)),
-        out=Out(EXACT),
+        out=_aminmax_out,
     ),
     Function(
         "argmax",

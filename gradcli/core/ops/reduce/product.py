@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
@@ -77,11 +78,29 @@ def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: 
     return _product_rule(xp, grad, input, out, wrap_dim(dim, len(shape)))
 
 
+def _tangent(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The derivatives by the elements, in the dtype of the product, times their tangents, in the dtype of those.
+
+    Sums of complex terms are taken of the conjugates, which shows in the signs of zeros.
+    """
+    dtype = attrs[-1]
+    x = inputs[0] if inputs[0].dtype is dtype else xp.cast(inputs[0], dtype)
+    where: tuple[Any, ...] = ()
+    if len(attrs) == 1:
+        slopes = _prod_all_rule(xp, xp.ones_like(out), x, out, dtype, dtype)
+    else:
+        dim, keepdim, _ = attrs
+        slopes = _prod_dim_rule(xp, xp.ones_like(out), x, out, dim, keepdim, dtype, dtype)
+        where = (dim,), keepdim
+    return conjugated(xp, xp.sum(conjugated(xp, slopes * tangents[0]), *where))
+
+
 PROD = Typed(
     "ProdBackward0",
     lambda x, dtype: _multiply_up(x),
     "input",
     "dtype",
+    jvp=_tangent,
     input=Rule(
         _prod_all_rule,
         "grad * (out / input if input.all() else where(eye(input.numel()) == 1, 1, input.flatten()).prod(1).reshape(input.shape))",
@@ -94,6 +113,7 @@ PROD_DIM = Typed(
     lambda x, dim, keepdim, dtype: _multiply_up(x, wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
     "input",
     "dim keepdim dtype",
+    jvp=_tangent,
     input=Rule(
         _prod_dim_rule,
         "(grad if keepdim else grad.unsqueeze(dim)) * ((out if keepdim else out.unsqueeze(dim)) / input if input.all() else "

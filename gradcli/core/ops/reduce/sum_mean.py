@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, no_graph
@@ -189,15 +191,19 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
     return NANSUM(input, dim, keepdim, wanted)  # type: ignore[no-any-return]
 
 
-def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
-    """The mean of the elements that are not nan, over dimensions; None is all of them."""
-    if not input.dtype.is_differentiable:
-        raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+def _check_nan_dtype(dtype: DType | None) -> None:
     if dtype is not None and not dtype.is_differentiable:
         raise runtime_error(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
             f"Got: {dtype.torch_name}"
         )
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The mean of the elements that are not nan, over dimensions; None is all of them."""
+    if not input.dtype.is_differentiable:
+        raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+    _check_nan_dtype(dtype)
     axes = wrap_dims(dim, input.array.ndim)
     counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
     return div(nansum(input, dim, keepdim, dtype), counted)
@@ -291,10 +297,12 @@ def _check_sum(values: list[Any], out: Tensor) -> None:
             raise not_implemented("nansum_cpu", dtype)
 
 
-def _check_mean(values: list[Any], out: Tensor) -> None:
+def _check_mean(given: DType | None, values: list[Any], out: Tensor) -> None:
+    """`nanmean` looks at the dtype that the call has `given`, then it is `nansum`."""
     input, dim, _, dtype = values
     if not input.dtype.is_differentiable:
         raise runtime_error("nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors.")
+    _check_nan_dtype(given)
     wrap_dims(dim, input.array.ndim)
     if dtype is not out.dtype and not dtype.is_differentiable:
         return  # an error follows
@@ -320,23 +328,22 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
     dtype = options[-1]
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
-        if len(options) == 1 and out.dtype is dtypes.bool_:
-            raise runtime_error(lower.format(out="Bool"))
+        if len(options) == 1 and input.dtype.category > out.dtype.category:
+            raise runtime_error(f"mean.dtype_out(): input types can't be cast to the desired output type {out.dtype.torch_name}")
+        if len(options) > 1 and not dtype and input.dtype.is_complex and not out.dtype.is_differentiable:
+            warnings.imaginary_discarded()
         fits = out.dtype.is_differentiable and (len(options) > 1 or out.dtype.category >= input.dtype.category)
         if dtype is None and fits and input.dtype.is_differentiable:
             values[-1] = out.dtype
 
     lower = ""
-    if len(options) == 1:
-        lower = "mean.dtype_out(): input types can't be cast to the desired output type {out}"
-    elif not dtype and not input.dtype.is_complex:  # PyTorch adds up in an `out` of integers, and cannot divide it
+    if len(options) > 1 and not dtype:  # PyTorch adds up in an `out` of integers, and cannot divide it
         lower = f"result type {dtypes.get_default().torch_name} can't be cast to the desired output type {{out}}"
     return Out(EXACT if dtype else "", lower=lower, adds=True, inspect=take_dtype, shape=shape_of_real)
 
 
 #: how sums and means without nan take `out`: in its dtype, or in one that the call gives
 _MEAN: Any = {"operator": "nansum", "late": True, "own_dtype": True, "memory": "own", "writes": 2}
-_NANMEAN = Out(_GIVEN, **_MEAN, inspect=_check_mean)
 
 
 FUNCTIONS = (
@@ -383,7 +390,7 @@ FUNCTIONS = (
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=_NANMEAN,
+        out=lambda input, dim, keepdim, dtype: Out(_GIVEN, **_MEAN, inspect=partial(_check_mean, dtype)),
     ),
     Function(
         "sum_to_size",

@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, check_not_negative, strides_of
+from gradcli.core.ops.create.leaf import unset
 from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
@@ -155,7 +156,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
 
 
 def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Tensor | None = None) -> Tensor:
-    """Another shape for the tensor itself, filled from its memory and then with 0, row by row or with the strides of a format.
+    """Another shape for the tensor itself, filled from its memory and then as one that is not set, row by row or with a format's strides.
 
     A format that preserves is that of the `template`. Raises RuntimeError for a tensor that requires grad, and for other formats.
     """
@@ -176,7 +177,9 @@ def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Te
             raise runtime_error("Unsupported memory formatPreserve")
         if memory_format.suggests_channels_last(template.array):
             strides = memory_format.channels_last_strides(size)
+    before = owner(input.array).size
     input.array = strided.resized(input.array, tuple(size), strides)
+    unset(owner(input.array).reshape(-1)[before:], input.dtype)
     if not same:
         write_checks.bump(input)
     return input
