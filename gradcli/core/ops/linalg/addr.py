@@ -35,7 +35,8 @@ def _addr_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
 
 def _like(a: Array, x: Array, y: Array, made: Array) -> Array:
     """An outer product of vectors, laid out as PyTorch's elementwise operation does for the tensor that is added."""
-    return memory_format.like_operands(made, (np.broadcast_to(a, (x.size, y.size)),))
+    strides = memory_format.element_strides(memory_format.expanded(a, made.shape))
+    return memory_format.laid_out(made, memory_format.dense(made.shape, memory_format.outer_first(made.shape, strides, ())[::-1]))
 
 
 ADDR: Op = sum_record(

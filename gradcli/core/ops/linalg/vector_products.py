@@ -189,6 +189,18 @@ def _find_dim(values: list[Any], out: Tensor) -> None:
         values[2] = _first_of_size_3(values[0])
 
 
+def _cross_out(input: Tensor, other: Tensor, *_: Any, prepare: Any = None) -> Out:
+    """How `cross` takes `out`: PyTorch does not see that tensors with gaps share memory, and reads elements that it has written."""
+
+    def check(out: Tensor, result: Tensor) -> None:
+        if out.array.shape == result.array.shape:
+            for operand in (input, other):
+                check_overlap(out, operand, True)
+            check_unread(out, (input, other))
+
+    return Out(EXACT, operator="linalg_cross", overlap="any", prepare=prepare, check=check)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "outer",
@@ -217,14 +229,14 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
         samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT, overlap="any"),
+        out=_cross_out,
     ),
     Function(
         "cross",
         ("Tensor input, Tensor other, int? dim=None", _old_cross),
         doc="The vector product along dim.",
         samples=(Sample("cross(x, y, dim=1)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT, operator="linalg_cross", overlap="any", prepare=_find_dim),
+        out=lambda *values: _cross_out(*values, prepare=_find_dim),
     ),
     LinalgFunction(
         "vecdot",

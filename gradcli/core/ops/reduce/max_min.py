@@ -195,18 +195,23 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
 
 
-def _aminmax_out(input: Tensor, dim: int | None, keepdim: bool) -> Out:
-    """How `aminmax` takes `out`: PyTorch gives it its shape first, so that an input that is `out` too is reduced in that shape."""
+def _resizing_input(compute: Callable[..., Any]) -> Callable[[list[Any], Any], None]:
+    """Give `out` its shape where it is the input too, which PyTorch then reduces in that shape."""
 
-    def resize_input(values: list[Any], outs: Any) -> None:
-        if all(out is not input for out in outs):
+    def resize(values: list[Any], outs: Any) -> None:
+        if all(out is not values[0] for out in outs):
             return
-        for out, part in zip(outs, aminmax(*values), strict=True):
+        for out, part in zip(outs, compute(*values), strict=True):
             if out.dtype is not part.dtype:
                 return  # an error follows
             in_place.resize_out(out, part)
 
-    return Out(EXACT, inspect=resize_input, memory="resized" if input.array.ndim and dim is not None else "unchecked", overlap="partial")
+    return resize
+
+
+def _aminmax_out(input: Tensor, dim: int | None, keepdim: bool) -> Out:
+    checked = input.array.ndim > 0 and dim is not None
+    return Out(EXACT, inspect=_resizing_input(aminmax), memory="resized" if checked else "unchecked", overlap="partial")
 
 
 def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -266,7 +271,9 @@ def _max_or_min(
     def out_rule(input: Tensor, other: Any = None, *_: Any) -> Out:
         if other is None:
             return Out(lower=_UNCASTABLE, first=True, memory="resized", overlap="", inspect=of_nothing_into)
-        return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT, memory="resized", overlap="")
+        if type(other) is Tensor:
+            return Out(operator=f"{name}imum")
+        return Out(EXACT, memory="resized", overlap="partial", inspect=_resizing_input(of_dim))
 
     return Function(
         name,
