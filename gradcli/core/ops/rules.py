@@ -152,3 +152,10 @@ def not_differentiable(
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}
     kind = Pointwise if elementwise else Op
     return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", saved="", **more, **rules)
+
+
+def for_bfloat16(op: Op, forward: Callable[..., Any], layout: memory_format.Layout | None = None) -> Op:
+    """The record of the same operation for bfloat16 tensors, which `forward` rounds after each step."""
+    rules: Any = op.rules
+    attributes = " ".join(op.tensors), " ".join(op.attrs)
+    return Op(op.grad_fn, forward, *attributes, saved=op.saved, jvp=op.jvp, layout=layout, **rules)

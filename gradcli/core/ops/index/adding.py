@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.tensor import dtypes
 
 Places = tuple[Any, ...]
@@ -45,10 +43,3 @@ def combined_in_bfloat16(made: Array, places: Places, values: Any, how: Any = np
     """As `combined_in_steps`, for arrays of bfloat16 numbers."""
     in_turn(made, places, values, lambda old, new: dtypes.round_bfloat16(how(old, new)))
     return made
-
-
-def for_bfloat16(op: Op, forward: Callable[..., Any], layout: Layout | None = None) -> Op:
-    """The record of the same operation for bfloat16 tensors, which `forward` rounds after each step."""
-    rules: Any = op.rules
-    attributes = " ".join(op.tensors), " ".join(op.attrs)
-    return Op(op.grad_fn, forward, *attributes, saved=op.saved, jvp=op.jvp, layout=layout, **rules)

@@ -207,7 +207,7 @@ def _number(value: Any, dtype: DType, index: Tensor) -> Any:
 def scatter(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy with the elements of `src` (or one number) written at the positions that `index` gives along dimension `dim`."""
     tensor = src if type(src) is Tensor else None
-    check_gather("scatter", input, dim, index, tensor)
+    check_gather("scatter", input, dim, index, tensor, (lambda: None) if tensor is not None else lambda: _number(src, input.dtype, index))
     if tensor is None:
         return SCATTER_NUMBER(input, dim, watched(index), _number(src, input.dtype, index))  # type: ignore[no-any-return]
     return SCATTER(input, tensor, dim, watched(index))  # type: ignore[no-any-return]
@@ -235,10 +235,16 @@ def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, re
 def _scatter_with_reduce_(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
     """The new values of `scatter_` with `reduce`."""
     tensor = src if type(src) is Tensor else None
+
+    def check_more() -> None:
+        _check_reduce(reduce)
+        if tensor is None:
+            _number(src, input.dtype, index)
+
     check_no_tangent("aten::scatter_", input, src)
     if tensor is not None:
         warnings.emit(_DEPRECATED, once="scatter")
-    check_gather("scatter", input, dim, index, tensor, lambda: _check_reduce(reduce))
+    check_gather("scatter", input, dim, index, tensor, check_more)
     if tensor is None:
         tensor = wrap(dtypes.cast(np.asarray(_number(src, input.dtype, index), input.dtype.np), input.dtype))
     return SCATTER_REDUCED(input, tensor, dim, index.array, reduce)  # type: ignore[no-any-return]

@@ -17,9 +17,9 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.index.adding import combined_at, for_bfloat16, in_turn
+from gradcli.core.ops.index.adding import combined_at, in_turn
 from gradcli.core.ops.index.gather_scatter import check_dim, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.ops.rules import UNCHANGED, for_bfloat16
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
@@ -48,7 +48,8 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any, dtyp
         return combined_at(made, places, values)
     dtype = dtypes.float16 if made.dtype == np.float16 else dtype
     if dtype is not None:
-        return _added_in_steps(made, places, values, alpha, dtype)
+        side_by_side = dim == 0 and rank > 1 and a.flags.c_contiguous and source.flags.c_contiguous
+        return _added_in_steps(made, places, values, alpha, dtype, values[0].size // _LANES * _LANES if side_by_side else 0)
     if rank > 1 and alpha != 1 and made.dtype.kind == "f":
         in_turn(made, places, values, lambda old, new: elementary.fused(new, alpha, old))
     else:
@@ -56,10 +57,17 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any, dtyp
     return made
 
 
-def _added_in_steps(made: Array, places: tuple[Any, ...], values: Array, alpha: Any, dtype: DType) -> Array:
-    """Products with alpha, and each sum with one, rounded to half precision."""
+#: elements in half precision that PyTorch's vector code takes at a time
+_LANES = 32
+
+
+def _added_in_steps(made: Array, places: tuple[Any, ...], values: Array, alpha: Any, dtype: DType, once: int) -> Array:
+    """Products with alpha, and each sum with one, rounded to half precision; the first `once` products of a slice in the sum alone."""
     wide = made.astype(np.float32)
-    terms = dtypes.stored(values.astype(np.float32) * dtypes.stored(np.asarray(alpha, np.float32), dtype), dtype)
+    products = values.astype(np.float32) * dtypes.stored(np.asarray(alpha, np.float32), dtype)
+    terms = dtypes.stored(products, dtype)
+    if once:
+        terms.reshape(len(terms), -1)[:, :once] = products.reshape(len(terms), -1)[:, :once]
     in_turn(wide, places, terms, lambda old, new: dtypes.stored(old + new, dtype))
     return wide.astype(made.dtype)
 
@@ -172,10 +180,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     at = wrap_dim(dim, rank)
     if index.array.ndim > 1:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     if not rank and index.array.size != 1:
         raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     length = input.array.shape[at] if rank else 1
     _check_selected(input.array.shape, at, index.array)
     limits.check_elements(input.array.size // max(length, 1) * index.array.size, input.dtype.itemsize)

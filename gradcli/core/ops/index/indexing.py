@@ -22,7 +22,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps, for_bfloat16
+from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
@@ -36,6 +36,7 @@ from gradcli.core.ops.index.index_reading import (
     slice_at,
     spanned,
 )
+from gradcli.core.ops.rules import for_bfloat16
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
@@ -141,7 +142,13 @@ INDEX: Op = Op(
     ),
     complex=True,
 )
-_VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "grad[indices]")
+_VALUES = Rule(
+    # of a tensor without elements numpy checks positions that PyTorch does not
+    lambda xp, grad, indices, values_shape, values_dtype: (
+        xp.zeros(values_shape, values_dtype) if 0 in grad.shape else xp.call(INDEX, grad, indices)
+    ),
+    "grad[indices]",
+)
 _PUT_FORMULA = (
     "places = arange(input.numel()).reshape(input.shape); grad if accumulate else grad.put(places[indices], zeros_like(grad[indices]))"
 )

@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
-from gradcli.core.ops.index.adding import combined_at, combined_in_bfloat16, combined_in_steps, for_bfloat16
+from gradcli.core.ops.index.adding import combined_at, combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.gather_scatter import (
     GATHER,
     SCATTER_NUMBER,
@@ -30,7 +30,7 @@ from gradcli.core.ops.index.gather_scatter import (
 )
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices, shaped_as_input
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import check_no_tangent, moves, refused
+from gradcli.core.ops.rules import check_no_tangent, for_bfloat16, moves, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error

@@ -13,9 +13,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
-from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps, for_bfloat16
+from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.gather_scatter import gather, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import zeros_as
+from gradcli.core.ops.rules import for_bfloat16, zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes

@@ -23,6 +23,7 @@ from gradcli.core.ops.linalg.matrices import check_floats
 from gradcli.core.ops.linalg.products import check_tangent_of_view, vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.rules import for_bfloat16
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
@@ -115,6 +116,15 @@ CROSS: Op = Op(
 )
 
 
+def _cross_in_bfloat16(a: Array, b: Array, dim: int) -> Array:
+    x, y, r = np.moveaxis(a, dim, -1), np.moveaxis(b, dim, -1), dtypes.round_bfloat16
+    parts = [r(x[..., i - 2] * y[..., i - 1]) - r(x[..., i - 1] * y[..., i - 2]) for i in range(3)]
+    return memory_format.contiguous(np.moveaxis(np.stack(parts, -1), -1, dim))
+
+
+_CROSS_BFLOAT = for_bfloat16(CROSS, _cross_in_bfloat16)
+
+
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The cross product along a dimension of size 3. Raises RuntimeError for ranks or sizes that do not fit."""
     if input.array.ndim != other.array.ndim:
@@ -133,7 +143,7 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise scalar_type_error(input.dtype, other.dtype)
     if a.shape != b.shape:
         broadcast_tensors((input, other))  # PyTorch's error, if they do not; its kernel broadcasts without nodes
-    return CROSS(input, other, dim)  # type: ignore[no-any-return]
+    return (_CROSS_BFLOAT if input.dtype is dtypes.bfloat16 else CROSS)(input, other, dim)  # type: ignore[no-any-return]
 
 
 def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:

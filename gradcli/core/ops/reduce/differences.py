@@ -289,6 +289,8 @@ def _diff_out(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: T
     if n:
         # what is subtracted are parts of the tensor, or of a new one; of parts with gaps PyTorch does not see that memory is shared
         shape = input.array.shape
+        if prepend is None and append is None and shape and n >= shape[dim % len(shape)]:
+            return Out(operator="sub", late=True)  # nothing is left, which shares no memory
         whole = prepend is None and append is None and n == 1 and all(size == 1 for size in shape[: dim % max(len(shape), 1)])
         check = None if whole else lambda out, _: check_unread(out, (input,))
         return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "", check=check)

@@ -87,7 +87,8 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     least, most = edges[0], edges[-1]
     inside = x[(x >= least) & (x <= most)]
     # a range that rounds to nothing gives 0 / 0
-    place = np.clip(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), 0, bins - 1)
+    r: Any = dtypes.round_bfloat16 if input.dtype is dtypes.bfloat16 else np.asarray
+    place = np.clip(r(r(r(inside - least) * r(np.asarray(bins, x.dtype))) / r(most - least)).astype(np.int64), 0, bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 

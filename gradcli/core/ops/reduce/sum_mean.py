@@ -33,6 +33,7 @@ from gradcli.core.ops.reduce.common import (
     spread,
     sum_dtype,
 )
+from gradcli.core.ops.rules import for_bfloat16
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -222,13 +223,13 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
     return traced.sum_to(input, tuple(size)) if size else sum_all(input)
 
 
-def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
+def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool, rounded: Any = np.asarray) -> Array:
+    """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite; each step `rounded`."""
     if x.size == 0 or not dims:
         return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x + x.dtype.type(0)
     top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
-    logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
+    logarithm = rounded(elementary.log(rounded(add_up(rounded(elementary.exp(rounded(x - top))), dims, keepdim))))
     return np.asarray(logarithm + (top if keepdim else top.reshape(logarithm.shape)))
 
 
@@ -250,6 +251,11 @@ LOGSUMEXP = Op(
 )
 
 
+_LOGSUMEXP_BFLOAT = for_bfloat16(
+    LOGSUMEXP, lambda x, dim, keepdim: _safe_log_sum(x, wrap_dims(dim, x.ndim), keepdim, dtypes.round_bfloat16), "contiguous"
+)
+
+
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along dimensions, without overflow."""
     if not input.dtype.is_differentiable:
@@ -258,7 +264,8 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     rank = input.array.ndim
     if rank and not dim and not keepdim and input.array.size:
         raise shape_error(f"output with shape [] doesn't match the broadcast shape {[1] * rank}")
-    return LOGSUMEXP(input, dim, keepdim)  # type: ignore[no-any-return]
+    record = _LOGSUMEXP_BFLOAT if input.dtype is dtypes.bfloat16 else LOGSUMEXP
+    return record(input, dim, keepdim)  # type: ignore[no-any-return]
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
