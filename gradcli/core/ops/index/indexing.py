@@ -68,12 +68,23 @@ def _gather(a: Array, indices: Key) -> Array:
     inside = indices
     if not a.size:  # where there is nothing to index, positions may be out of range
         inside = tuple(i if isinstance(i, slice) or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
+        a = _with_places(a, indices)
     made = a[inside]
     places = [i for i in indices if not isinstance(i, slice) and i.dtype.kind != "b"]
     if made.ndim < 2 or all(memory_format.is_row_major(k) for k in (a, *places)):
         return memory_format.contiguous(np.ascontiguousarray(made))
     _, whole, _, _, walked = _walk(a, (), indices)
     return memory_format.laid_out(made, memory_format.dense(whole, walked[::-1]))
+
+
+def _with_places(a: Array, indices: Key) -> Array:
+    """An array whose indexed dimensions have a first position, which numpy asks for beside empty indices too."""
+    sizes, dim = list(a.shape), 0
+    for i in indices:
+        if not isinstance(i, slice) and i.dtype.kind != "b":
+            sizes[dim] = max(sizes[dim], 1)
+        dim += i.ndim if not isinstance(i, slice) and i.dtype.kind == "b" else 1
+    return np.zeros(sizes, a.dtype)
 
 
 def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tuple[int, ...], int, int, list[int]]:
@@ -142,13 +153,7 @@ INDEX: Op = Op(
     ),
     complex=True,
 )
-_VALUES = Rule(
-    # of a tensor without elements numpy checks positions that PyTorch does not
-    lambda xp, grad, indices, values_shape, values_dtype: (
-        xp.zeros(values_shape, values_dtype) if 0 in grad.shape else xp.call(INDEX, grad, indices)
-    ),
-    "grad[indices]",
-)
+_VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "grad[indices]")
 _PUT_FORMULA = (
     "places = arange(input.numel()).reshape(input.shape); grad if accumulate else grad.put(places[indices], zeros_like(grad[indices]))"
 )
