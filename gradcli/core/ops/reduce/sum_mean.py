@@ -165,7 +165,16 @@ def mean_all(input: Tensor, dtype: DType | None = None) -> Tensor:
     return MEAN(input, mean_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
-NANSUM = Typed(
+class _NanSum(Typed):
+    """A sum that takes nan as 0, before it becomes an integer."""
+
+    __slots__ = ()
+
+    def cast(self, x: Array, dtype: DType) -> Array:
+        return super().cast(x if dtype.is_differentiable else np.where(np.isnan(x), 0, x), dtype)
+
+
+NANSUM = _NanSum(
     "NansumBackward0",
     lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), wrap_dims(dim, x.ndim), keepdim),
     "input",

@@ -40,15 +40,15 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     own = offset_in(memory, array)
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
-    itemsize = input.dtype.itemsize
+    itemsize, room = input.dtype.itemsize, memory.nbytes // array.itemsize  # the memory may be that of complex numbers
     if offset < 0:
         raise runtime_error(f"Tensor: invalid storage offset {offset}")
     if not in_place and 0 not in size and any(n < 0 < s for n, s in zip(size, stride, strict=True)):
         raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    if needed > memory.size and 0 not in size:
+    if needed > room and 0 not in size:
         raise shape_error(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
-            f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
+            f"storage size of {needed * itemsize} are out of bounds for storage of size {room * itemsize}",
         )
     check_not_negative(size)
     if max(stride, default=0) * itemsize >= 1 << 63:
