@@ -152,8 +152,11 @@ def not_differentiable(
     return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", saved="", **more, **rules)
 
 
-def for_bfloat16(op: Op, forward: Callable[..., Any], layout: memory_format.Layout | None = None) -> Op:
-    """The record of the same operation for bfloat16 tensors, which `forward` rounds after each step."""
+def in_half_precision(op: Op, forward: Callable[..., Any], layout: memory_format.Layout | None = None) -> Op:
+    """The record of the same operation for tensors in half precision, whose `forward` rounds after each step.
+
+    Records get bfloat16 numbers in single precision, and can do that for float16 alone.
+    """
     rules: Any = op.rules
     attributes = " ".join(op.tensors), " ".join(op.attrs)
     return Op(op.grad_fn, forward, *attributes, saved=op.saved, jvp=op.jvp, layout=layout, **rules)

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 
 Places = tuple[Any, ...]
+#: additions that take as long as one turn of `in_turn`
+_TURN = 4000.0
 
 
 def combined_at(made: Array, places: Places, values: Any, how: Any = np.add) -> Array:
@@ -29,6 +32,7 @@ def in_turn(made: Array, places: Places, values: Any, combine: Callable[[Array, 
     begins = np.flatnonzero(np.diff(at[order], prepend=-1))
     turns = np.empty_like(at)
     turns[order] = np.arange(at.size) - np.repeat(begins, np.diff(begins, append=at.size))
+    limits.check_work(_TURN * (int(turns.max(initial=0)) + 1))
     for chosen in np.split(np.argsort(turns, kind="stable"), np.cumsum(np.bincount(turns))[:-1]):
         made.flat[at[chosen]] = combine(made.flat[at[chosen]], values[chosen])
 

@@ -19,7 +19,7 @@ from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.adding import combined_at, in_turn
 from gradcli.core.ops.index.gather_scatter import check_dim, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import UNCHANGED, for_bfloat16
+from gradcli.core.ops.rules import UNCHANGED, in_half_precision
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
@@ -110,7 +110,7 @@ INDEX_ADD: Op = Op(
     ),
     complex=True,
 )
-_INDEX_ADD_BFLOAT = for_bfloat16(INDEX_ADD, partial(_index_add, dtype=dtypes.bfloat16), "contiguous")
+_INDEX_ADD_BFLOAT = in_half_precision(INDEX_ADD, partial(_index_add, dtype=dtypes.bfloat16), "contiguous")
 
 
 def _index_add_of(dtype: DType) -> Op:

@@ -36,7 +36,7 @@ from gradcli.core.ops.index.index_reading import (
     slice_at,
     spanned,
 )
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
@@ -176,8 +176,8 @@ INDEX_PUT: Op = Op(
     values=_VALUES,
     complex=True,
 )
-_INDEX_BACK_BFLOAT: Op = for_bfloat16(INDEX_BACK, partial(put, add=combined_in_bfloat16))
-_INDEX_PUT_BFLOAT = for_bfloat16(
+_INDEX_BACK_BFLOAT: Op = in_half_precision(INDEX_BACK, partial(put, add=combined_in_bfloat16))
+_INDEX_PUT_BFLOAT = in_half_precision(
     INDEX_PUT, lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate, combined_in_bfloat16), "preserved"
 )
 

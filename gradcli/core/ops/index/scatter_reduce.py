@@ -30,7 +30,7 @@ from gradcli.core.ops.index.gather_scatter import (
 )
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices, shaped_as_input
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import check_no_tangent, for_bfloat16, moves, refused
+from gradcli.core.ops.rules import check_no_tangent, in_half_precision, moves, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -256,7 +256,7 @@ SCATTER_REDUCE: Op = Op(
     input=Rule(_self_rule, _SELF_FORMULA, "shared equally among ties"),
     src=Rule(_src_rule, _SRC_FORMULA, "shared equally among ties"),
 )
-_SCATTER_REDUCE_BFLOAT = for_bfloat16(SCATTER_REDUCE, partial(_reduced, rounded=dtypes.round_bfloat16), "contiguous")
+_SCATTER_REDUCE_BFLOAT = in_half_precision(SCATTER_REDUCE, partial(_reduced, rounded=dtypes.round_bfloat16), "contiguous")
 
 
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Any:
@@ -349,7 +349,7 @@ INDEX_REDUCE: Op = Op(
         "shared equally among ties",
     ),
 )
-_INDEX_REDUCE_BFLOAT = for_bfloat16(INDEX_REDUCE, _slices_reduced(combined_in_bfloat16), "contiguous")
+_INDEX_REDUCE_BFLOAT = in_half_precision(INDEX_REDUCE, _slices_reduced(combined_in_bfloat16), "contiguous")
 
 
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Any:

@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.gather_scatter import gather, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import for_bfloat16, zeros_as
+from gradcli.core.ops.rules import in_half_precision, zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
@@ -67,7 +67,7 @@ PUT: Op = Op(
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
     complex=True,
 )
-_PUT_BFLOAT = for_bfloat16(PUT, partial(_put, add=combined_in_bfloat16), "preserved")
+_PUT_BFLOAT = in_half_precision(PUT, partial(_put, add=combined_in_bfloat16), "preserved")
 
 
 def _put_of(dtype: DType) -> Op:

@@ -29,7 +29,7 @@ from gradcli.core.ops.linalg.addmm import (
 )
 from gradcli.core.ops.linalg.products import BMM, check_batch_sizes, check_batches, check_ranks, exact_out, multiply
 from gradcli.core.ops.linalg.samples import BATCH, SQUARE_2
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import TRANSPOSE
 from gradcli.core.tensor import dtypes
@@ -84,7 +84,7 @@ ADDBMM: Op = sum_record(
         "alpha * (batch1.mT @ grad)",
     ),
 )
-_ADDBMM_BFLOAT = for_bfloat16(ADDBMM, partial(_added_up, rounded=dtypes.round_bfloat16))
+_ADDBMM_BFLOAT = in_half_precision(ADDBMM, partial(_added_up, rounded=dtypes.round_bfloat16))
 BADDBMM: Op = sum_record(
     "BaddbmmBackward0",
     "batch1 batch2",

@@ -30,7 +30,7 @@ from gradcli.core.ops.linalg.products import (
     with_out_dtype,
 )
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD
 from gradcli.core.tensor import dtypes
@@ -149,7 +149,7 @@ ADDMV: Op = sum_record(
 )
 
 
-_ADDMV_OF = {dtype: for_bfloat16(ADDMV, partial(_onto_vector_in_half, dtype)) for dtype in (dtypes.float16, dtypes.bfloat16)}
+_ADDMV_OF = {dtype: in_half_precision(ADDMV, partial(_onto_vector_in_half, dtype)) for dtype in (dtypes.float16, dtypes.bfloat16)}
 
 
 def check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:

@@ -229,7 +229,7 @@ def _check_pivots(a: Array) -> None:
         return
     matrices = a.reshape(-1, *a.shape[-2:])
     for matrix, rank in zip(matrices, _rank(matrices, _usual(a), "gelsd")[0], strict=True):
-        if _rank(matrix[:, :rank], _usual(a), "gelsd")[0] < rank:
+        if rank < matrix.shape[1] and _rank(matrix[:, :rank], _usual(a), "gelsd")[0] < rank:
             raise runtime_error("lstsq with the driver gelsy of a matrix that begins with dependent columns is not part of gradcli")
 
 

@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out, check_castable
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE, CONTIGUOUS
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, matrix_exponential
 from gradcli.core.ops.linalg.inverse import inv
@@ -122,7 +122,7 @@ def matrix_exp(A: Tensor) -> Any:
     if n > 1:
         view(Tensor(A.array, A.dtype), (-1, n, n))  # which PyTorch takes of a batch, and which there may not be
     limits.check_work(40.0 * A.array.size * max(n, 1))
-    return MATRIX_EXP(A) if A.array.size else CLONE(A)
+    return MATRIX_EXP(A)
 
 
 def _by_terms(x: Array) -> Array:

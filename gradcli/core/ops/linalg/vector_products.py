@@ -23,7 +23,7 @@ from gradcli.core.ops.linalg.matrices import check_floats
 from gradcli.core.ops.linalg.products import check_tangent_of_view, vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
@@ -122,7 +122,7 @@ def _cross_in_bfloat16(a: Array, b: Array, dim: int) -> Array:
     return memory_format.contiguous(np.moveaxis(np.stack(parts, -1), -1, dim))
 
 
-_CROSS_BFLOAT = for_bfloat16(CROSS, _cross_in_bfloat16)
+_CROSS_BFLOAT = in_half_precision(CROSS, _cross_in_bfloat16)
 
 
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:

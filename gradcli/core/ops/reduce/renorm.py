@@ -14,7 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import Number, wrap_dim
 from gradcli.core.ops.reduce.norms import VECTOR_NORM, check_identity, norm_forward, norm_gradient
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
@@ -77,7 +77,7 @@ RENORM = Op(
 )
 
 
-_RENORM_BFLOAT = for_bfloat16(RENORM, partial(_renormed, rounded=dtypes.round_bfloat16), "contiguous")
+_RENORM_BFLOAT = in_half_precision(RENORM, partial(_renormed, rounded=dtypes.round_bfloat16), "contiguous")
 
 
 def _check_renorm(values: Sequence[Any], out: Tensor | None = None) -> None:

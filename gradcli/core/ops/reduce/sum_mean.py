@@ -33,7 +33,7 @@ from gradcli.core.ops.reduce.common import (
     spread,
     sum_dtype,
 )
-from gradcli.core.ops.rules import for_bfloat16
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -260,7 +260,7 @@ LOGSUMEXP = Op(
 )
 
 
-_LOGSUMEXP_BFLOAT = for_bfloat16(
+_LOGSUMEXP_BFLOAT = in_half_precision(
     LOGSUMEXP, lambda x, dim, keepdim: _safe_log_sum(x, wrap_dims(dim, x.ndim), keepdim, dtypes.round_bfloat16), "contiguous"
 )
 
