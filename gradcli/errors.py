@@ -46,6 +46,7 @@ class Code(Enum):
     MATRIX_PRODUCT = auto()  # the inner sizes of a matrix product differ
     INVALID_VIEW_SIZE = auto()  # a shape that a tensor of this size cannot have
     WEIGHTS_SHAPE = auto()  # weights of a backward pass whose shape is not that of the output; `shape` is the output's
+    GRADIENT_SHAPE = auto()  # a gradient that does not fit its operand; `names` has the place of the operand and both shapes
     MANY_ELEMENTS_AS_NUMBER = auto()
     TRUTH_OF_MANY = auto()
     DTYPES_DIFFER = auto()

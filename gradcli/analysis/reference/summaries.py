@@ -109,7 +109,7 @@ _ROUTINES = {
     "is_tensor": "Whether a value is a tensor.",
     "set_num_threads": "Choose how many threads compute.",
     "get_num_threads": "How many threads compute.",
-    "use_deterministic_algorithms": "Sets a flag without effect: everything here is deterministic.",
+    "use_deterministic_algorithms": "Whether memory that is not set is filled with nan; everything here is deterministic.",
 }
 
 _TYPES = {

@@ -21,7 +21,18 @@ from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, count_consumers, leading_to, members, reachable
+from gradcli.core.tensor.node import (
+    AFTER,
+    BEFORE,
+    AccumulateGrad,
+    Edge,
+    Node,
+    count_consumers,
+    leading_to,
+    members,
+    misfit_error,
+    reachable,
+)
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
@@ -450,9 +461,10 @@ def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source
     reduced = len(have) >= len(shape) and all(n in (m, 1) for n, m in zip(shape[::-1], have[::-1], strict=False))
     repeated = source is not None and len(have) <= len(shape) and all(n in (m, 1) for n, m in zip(have[::-1], shape[::-1], strict=False))
     if not (reduced or repeated):
-        start = "" if source is None else f"Function {source.type_name} returned an "
-        index = 0 if source is None else [source.edges[i] for i in source.listed].index(to)
-        raise runtime_error(f"{start}invalid gradient at index {index} - got {list(have)} but expected shape compatible with {list(shape)}")
+        shapes = str(list(have)), str(list(shape))
+        if source is None:
+            raise runtime_error("invalid gradient at index 0 - got {} but expected shape compatible with {}".format(*shapes))
+        raise misfit_error(source.name(), str([source.edges[i] for i in source.listed].index(to)), *shapes)
 
 
 def _check_replacement(hook: Any, tensor: Tensor, changed: Any) -> None:

@@ -301,9 +301,11 @@ class _Call(OutChecks):
         self.check_reads(out)
         if self.rule.adds and shares_places(out.array):
             raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
-        if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, out)):
+        if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, *self.outs)):
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands
+            if not any(t.requires_grad for t in (*operands, out)):
+                operands = list(self.outs)  # of which another one does
             return in_place.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
         made = in_place.write_out(out, result)
         if self.memory == "unchecked" and shares_places(out.array) and not np.array_equal(out.array, result.array, equal_nan=True):

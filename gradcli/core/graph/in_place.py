@@ -26,10 +26,10 @@ from gradcli.core.graph.write_checks import (
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, filling
-from gradcli.core.tensor.node import NO_EDGE, Edge, Node, freed_error
+from gradcli.core.tensor.node import NO_EDGE, Edge, Node, freed_error, misfit_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
@@ -383,19 +383,28 @@ class CopySlices(Node):
         opened = None if traced else strided.laid_open(grad, self.part, self.whole, self.part_dtype.np)
         if opened is not None:
             whole, window = opened
-            inner = self.inner.gradients([window.copy()], False, [first, *wanted[1:]])
+            inner = self._of_view(window.copy(), False, [first, *wanted[1:]])
             window[...] = inner[0] if first and inner[0] is not None else 0
             return [whole, *inner[1:]]
         if self.part_dtype.is_complex is not self.dtype.is_complex:
             raise strided.parts_error()
         if not traced:
             # elements of the view share a place: add up what arrives for them
-            inner = self.inner.gradients([strided.gather(grad, self.part, self.whole)], False, [first, *wanted[1:]])
+            inner = self._of_view(strided.gather(grad, self.part, self.whole), False, [first, *wanted[1:]])
             rest = np.where(strided.outside(self.part, self.whole), grad, np.zeros((), grad.dtype))
             if first and inner[0] is not None:
                 rest = rest + strided.scatter(np.broadcast_to(inner[0], self.part[0]), self.part, self.whole)
             return [rest, *inner[1:]]
         return self._traced(grad, first, wanted)
+
+    def _of_view(self, grad: Any, traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The gradients by the operation on the view. Errors about them name this node."""
+        try:
+            return self.inner.gradients([grad], traced, wanted)
+        except ProgramError as error:
+            if error.code is Code.GRADIENT_SHAPE:
+                raise misfit_error(self.name(), *error.names) from None
+            raise
 
     def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
@@ -404,7 +413,7 @@ class CopySlices(Node):
         copy_(result, grad)
         mark_view(part, result, "AsStridedBackward0")
         strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
-        inner = self.inner.gradients([CLONE(part)], True, [first, *wanted[1:]])
+        inner = self._of_view(CLONE(part), True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])
         else:

@@ -70,7 +70,6 @@ class Numeric:
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
     matmul = staticmethod(products.matmul)
-    reshape = staticmethod(np.reshape)
     expand_dims = staticmethod(np.expand_dims)
     isnan = staticmethod(np.isnan)
     logical_and = staticmethod(np.logical_and)
@@ -93,8 +92,16 @@ class Numeric:
             made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
             made.setflags(write=False)
             return made
+        if x.shape == tuple(shape):
+            return x  # type: ignore[no-any-return]
         # numpy would give dimensions of size 1 the stride 0
-        return x if x.shape == tuple(shape) else np.broadcast_to(x, shape)
+        return memory_format.expanded(x, shape) if 1 in shape else np.broadcast_to(x, shape)
+
+    @staticmethod
+    def reshape(x: Any, shape: Shape) -> Array:
+        """Another shape, with the strides of PyTorch's views where numpy forgets those of dimensions of size 1."""
+        made = np.reshape(x, shape)
+        return memory_format.as_viewed(x, made) if made.ndim and 1 in x.shape else made
 
     @staticmethod
     def flip(x: Array, axis: int | tuple[int, ...]) -> Array:

@@ -298,6 +298,8 @@ class OpNode(Node):
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:
             raise freed_error()
+        if not traced and self.dtype.itemsize == 2:
+            return self._rounded_gradients(grads, wanted)
         if not traced and not self.op.on_tensors and self._lies_oddly(grads):
             return self._laid_out_gradients(grads, wanted)
         return self._by_rules(grads, traced, wanted)
@@ -326,6 +328,20 @@ class OpNode(Node):
         return any(0 in array.shape or (array.ndim > 2 and 1 in array.shape) for array in arrays) and any(
             element_strides(array) != contiguous_strides(array.shape) for array in arrays
         )
+
+    def _rounded_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
+        """The gradients of a result in half precision by the rules on tensors: each operation of a rule rounds, which arrays do not."""
+        tensors = [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
+        found: list[Any] = []
+        with recording(False):
+            for result, (node, number) in zip(self._by_rules(tensors, True, wanted), self.edges, strict=True):
+                if type(result) is Tensor and node is not None:
+                    have, shape = result.array.shape, node.meta(number)[0]
+                    lead = len(have) - len(shape)
+                    if have != shape and lead >= 0 and all(n in (m, 1) for n, m in zip(shape, have[lead:], strict=True)):
+                        result = namespaces.traced.sum_to(result, shape)
+                found.append(result.array if type(result) is Tensor else result)
+        return found
 
     def _laid_out_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
         """The gradients, with the strides of those by the rules on tensors, where each step has PyTorch's strides."""

@@ -258,6 +258,16 @@ def laid_out(array: Array, strides: Strides) -> Array:
     return made
 
 
+def expanded(array: Array, shape: Sequence[int], writeable: bool = False) -> Array:
+    """The elements repeated along dimensions of size 1 and new leading ones, without a copy, with the strides that PyTorch gives them."""
+    lead = len(shape) - array.ndim
+    strides = tuple(s if n == m else 0 for s, n, m in zip(array.strides, array.shape, shape[lead:], strict=True))
+    for i in range(lead - 1, -1, -1):
+        step = shape[i + 1] * strides[0] if strides else 0
+        strides = (step if shape[i] == 1 else 0, *strides)
+    return np.lib.stride_tricks.as_strided(array, shape, strides, writeable=writeable)
+
+
 def contiguous(array: Array) -> Array:
     """The array in row-major order, also as its dimensions of size 1 tell: itself, or a copy."""
     if not array.ndim or (array.size and is_row_major(array)):

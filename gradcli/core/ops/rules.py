@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative, without_jvp
 from gradcli.core.kernels import memory_format
+from gradcli.core.tensor.node import misfit_error
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -86,10 +87,7 @@ def check_gradient(node: str, place: int, have: Sequence[int], wanted: Sequence[
     """
     lead = len(have) - len(wanted)
     if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, have[lead:], strict=True)):
-        raise shape_error(
-            f"Function {node} returned an invalid gradient at index {place} - got {list(have)} but expected shape compatible with "
-            f"{list(wanted)}",
-        )
+        raise misfit_error(node, str(place), str(list(have)), str(list(wanted)))
 
 
 def recorded(op: Op, out: Tensor, *inputs: Tensor | None) -> Tensor:
@@ -152,3 +150,13 @@ def not_differentiable(
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}
     kind = Pointwise if elementwise else Op
     return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", saved="", **more, **rules)
+
+
+def in_half_precision(op: Op, forward: Callable[..., Any], layout: memory_format.Layout | None = None) -> Op:
+    """The record of the same operation for tensors in half precision, whose `forward` rounds after each step.
+
+    Records get bfloat16 numbers in single precision, and can do that for float16 alone.
+    """
+    rules: Any = op.rules
+    attributes = " ".join(op.tensors), " ".join(op.attrs)
+    return Op(op.grad_fn, forward, *attributes, saved=op.saved, jvp=op.jvp, layout=layout, **rules)

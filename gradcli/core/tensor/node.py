@@ -205,6 +205,15 @@ def freed_error() -> ProgramError:
     )
 
 
+def misfit_error(node: str, place: str, have: str, wanted: str) -> ProgramError:
+    """The error of a node that gave its operand at `place` a gradient of shape `have`, which cannot be reduced to `wanted`."""
+    return runtime_error(
+        f"Function {node} returned an invalid gradient at index {place} - got {have} but expected shape compatible with {wanted}",
+        Code.GRADIENT_SHAPE,
+        names=(place, have, wanted),
+    )
+
+
 # --- the order of a walk ---
 
 

@@ -162,7 +162,7 @@ class State:
         self.numpy: Any = None
         #: the hooks of all modules; None until the first is registered
         self.module_hooks: Any = None
-        #: the flag of `use_deterministic_algorithms`, which has no effect here
+        #: the flag of `use_deterministic_algorithms`, which tells what is in new memory
         self.deterministic = False
 
     def put(self, values: tuple[Any, ...]) -> None:

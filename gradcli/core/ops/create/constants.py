@@ -15,7 +15,7 @@ from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import in_format, not_implemented
-from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, making
+from gradcli.core.ops.create.leaf import LIKE, NEW, OPTIONS, blank, check_sizes, making, unset
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, filling, wide_scalar_of
 from gradcli.core.tensor.tensor import Tensor
@@ -39,7 +39,7 @@ def _empty(size: tuple[int, ...], format: Any, dtype: DType | None) -> Made:
     if format is not None and format.name == "preserve_format":
         raise runtime_error("unsupported memory format Preserve")
     array, kind = _constant("", size, 0, dtype or dtypes.get_default())
-    return in_format(array, format), kind
+    return unset(in_format(array, format), kind), kind
 
 
 def _filled_like(value: Any) -> Overload:
@@ -55,6 +55,16 @@ def _like(input: Tensor, value: Any, memory_format: Any, dtype: DType | None) ->
 
 def _new_filled(value: Any) -> Overload:
     return making("Tensor input, ints size, *", lambda input, size, dtype: _constant("", size, value, dtype or input.dtype))
+
+
+def _empty_like(input: Tensor, format: Any, dtype: DType | None) -> Made:
+    array, kind = _like(input, 0, format, dtype)
+    return unset(array, kind), kind
+
+
+def _new_empty(input: Tensor, size: tuple[int, ...], dtype: DType | None) -> Made:
+    array, kind = _constant("", size, 0, dtype or input.dtype)
+    return unset(array, kind), kind
 
 
 def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
@@ -96,7 +106,7 @@ def _strided(size: tuple[int, ...], stride: tuple[int, ...], wanted: DType) -> M
         raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     needed = strided.extent(size, stride)
     limits.check_elements(needed, wanted.itemsize)
-    return strided.seen(np.zeros(needed, wanted.np), (size, stride, 0)), wanted
+    return unset(strided.seen(np.zeros(needed, wanted.np), (size, stride, 0)), wanted), wanted
 
 
 def _empty_strided(size: tuple[int, ...], stride: tuple[int, ...], dtype: DType | None) -> Made:
@@ -121,7 +131,7 @@ def _empty_permuted(size: tuple[int, ...], physical_layout: tuple[int, ...], dty
         if dim in physical_layout[:at]:
             raise shape_error("Duplicate dim not allowed")
     array, kind = _constant("", tuple(size[dim] for dim in physical_layout), 0, dtype or dtypes.get_default())
-    return memory_format.spelled_out(array).transpose(np.argsort(physical_layout)), kind
+    return unset(memory_format.spelled_out(array).transpose(np.argsort(physical_layout)), kind), kind
 
 
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
@@ -190,13 +200,13 @@ FUNCTIONS = (
     ),
     Function("zeros_like", _filled_like(0), doc="Zeros of the same shape.", method=False),
     Function("ones_like", _filled_like(1), doc="Ones of the same shape.", method=False),
-    Function("empty_like", _filled_like(0), doc="Uninitialised in PyTorch; zeros here.", method=False),
+    Function("empty_like", making("Tensor input, *", _empty_like, LIKE), doc="Uninitialised in PyTorch; zeros here.", method=False),
     Function(
         "full_like", making("Tensor input, Number fill_value, *", _full_like, LIKE), doc="One number in the same shape.", method=False
     ),
     Function("new_zeros", _new_filled(0), doc="Zeros of the same dtype.", function=False),
     Function("new_ones", _new_filled(1), doc="Ones of the same dtype.", function=False),
-    Function("new_empty", _new_filled(0), doc="Uninitialised in PyTorch; zeros here.", function=False),
+    Function("new_empty", making("Tensor input, ints size, *", _new_empty), doc="Uninitialised in PyTorch; zeros here.", function=False),
     Function(
         "empty_strided",
         making("ints size, ints stride, *", _empty_strided),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -105,7 +106,17 @@ def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
     check_strides(size)
 
 
+def unset(array: Array, dtype: DType) -> Array:
+    """Zeros in the place of memory that PyTorch does not set, so that the same program prints the same text every time.
+
+    While deterministic algorithms are asked for, they become what PyTorch writes there: nan, the largest integer or True.
+    """
+    if state.deterministic:
+        array[...] = math.nan if dtype.is_differentiable else dtype is dtypes.bool_ or np.iinfo(dtype.np).max
+    return array
+
+
 def empty(size: tuple[int, ...], dtype: DType) -> Tensor:
-    """Zeros, so that the same program prints the same text every time. Raises the errors of `check_sizes`."""
+    """Memory that is not set. Raises the errors of `check_sizes`."""
     check_sizes(size, dtype, "empty")
-    return leaf(np.zeros(size, dtype.np), dtype)
+    return leaf(unset(np.zeros(size, dtype.np), dtype), dtype)

@@ -19,6 +19,7 @@ from gradcli.core.ops.checks import check_broadcast, not_implemented, require_fl
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, check_no_complex_gradient, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
+from gradcli.core.random.checks import integer_range
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
@@ -115,9 +116,9 @@ def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
         if not tensor.dtype.is_floating_point:
             text = f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.torch_name}"
             raise ProgramError("ValueError", text)
+    check_broadcast([count.array, prob.array])
     if count.dtype is not prob.dtype:
         raise runtime_error(f"Found dtype {prob.dtype.torch_name} but expected {count.dtype.torch_name}")
-    check_broadcast([count.array, prob.array])
     counts, probs = np.broadcast_arrays(count.array, prob.array)
     grown = counts.shape != count.array.shape
     if grown and count.array.size:
@@ -139,6 +140,7 @@ def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: D
     wanted = dtype or dtypes.int64
     check_sizes(size, wanted)
     if wanted.is_complex:
+        integer_range(low, high, dtypes.int64)
         raise runtime_error("check_random_bounds handles only integral, floating-point and boolean types")
     return source(given).randint(low, high, size, wanted), wanted
 
@@ -294,7 +296,7 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
 
 
 def _check_kernel(values: list[Any], out: Tensor) -> None:
-    if out.dtype.is_complex:
+    if out.dtype.is_complex and values[0].array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", out.dtype)
     if values[0].dtype.is_complex and values[0].array.size:
         raise not_implemented("bernoulli_tensor_cpu_p_", values[0].dtype)

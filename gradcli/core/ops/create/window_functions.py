@@ -23,25 +23,28 @@ Rounding = Callable[[Any], Array]
 Shape = Callable[..., Array]
 
 
+def _number(x: Array, value: float, r: Rounding) -> Array:
+    """A number in the precision of the window."""
+    return r(np.asarray(value, x.dtype))
+
+
 def _bartlett(x: Array, n: int, r: Rounding) -> Array:
-    made = r(x * x.dtype.type(2 / (n - 1)))
+    made = r(x * _number(x, 2 / (n - 1), r))
     half = ((n - 1) >> 1) + 1
     made[half:] = r(2 - made[half:])
     return made
 
 
 def _hamming(x: Array, n: int, r: Rounding, alpha: float, beta: float) -> Array:
-    kind = x.dtype.type
-    wave = r(elementary.cos(r(x * kind(2 * math.pi / (n - 1)))))
-    return r(r(wave * kind(-beta)) + kind(alpha))
+    wave = r(elementary.cos(r(x * _number(x, 2 * math.pi / (n - 1), r))))
+    return r(r(wave * _number(x, -beta, r)) + _number(x, alpha, r))
 
 
 def _blackman(x: Array, n: int, r: Rounding) -> Array:
-    kind = x.dtype.type
-    turn = r(x * kind(math.pi / (n - 1)))
-    fast = r(r(elementary.cos(r(turn * 4))) * kind(0.08))
-    slow = r(r(elementary.cos(r(turn * 2))) * kind(0.5))
-    return r(r(fast - slow) + kind(0.42))
+    turn = r(x * _number(x, math.pi / (n - 1), r))
+    fast = r(r(elementary.cos(r(turn * 4))) * _number(x, 0.08, r))
+    slow = r(r(elementary.cos(r(turn * 2))) * _number(x, 0.5, r))
+    return r(r(fast - slow) + _number(x, 0.42, r))
 
 
 def _kaiser(x: Array, n: int, r: Rounding, beta: float) -> Array:

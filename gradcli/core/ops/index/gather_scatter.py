@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Operand, size, wrap_dim
+from gradcli.core.ops.index.adding import combined_at
 from gradcli.core.ops.rules import UNCHANGED, check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
@@ -40,13 +41,6 @@ def _gather(a: Array, dim: int, index: Array) -> Array:
     return np.asarray(a[places_along(dim, index, a.ndim)])
 
 
-def added_at(made: Array, places: tuple[Any, ...], values: Any) -> Array:
-    """`made` with values added at the places; sums of half precision are rounded once."""
-    sums = made.astype(np.float32) if made.dtype == np.float16 else made
-    np.add.at(sums, places, values)
-    return sums.astype(made.dtype, copy=False)
-
-
 def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
     made = np.array(a)
     if not index.size:
@@ -57,7 +51,7 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
         given = np.asarray(src).reshape(-1)[: index.size]
         made[...] = made + np.sum(given) if add else given[-1]
     elif add:
-        return added_at(made, places_along(dim, index, made.ndim), src)
+        return combined_at(made, places_along(dim, index, made.ndim), src)
     else:
         made[places_along(dim, index, made.ndim)] = src
     return made
@@ -130,10 +124,7 @@ def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: st
         return made
     values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
     places = places_along(dim, index, made.ndim)
-    if reduce == "add" and made.ndim:
-        return added_at(made, places, values)
-    (np.add if reduce == "add" else np.multiply).at(made, places, values)
-    return made
+    return combined_at(made, places, values, np.add if reduce == "add" else np.multiply)
 
 
 SCATTER_REDUCED = not_differentiable("scatter", _scatter_reduced, "input source", "dim index reduce")
@@ -216,7 +207,7 @@ def _number(value: Any, dtype: DType, index: Tensor) -> Any:
 def scatter(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy with the elements of `src` (or one number) written at the positions that `index` gives along dimension `dim`."""
     tensor = src if type(src) is Tensor else None
-    check_gather("scatter", input, dim, index, tensor)
+    check_gather("scatter", input, dim, index, tensor, (lambda: None) if tensor is not None else lambda: _number(src, input.dtype, index))
     if tensor is None:
         return SCATTER_NUMBER(input, dim, watched(index), _number(src, input.dtype, index))  # type: ignore[no-any-return]
     return SCATTER(input, tensor, dim, watched(index))  # type: ignore[no-any-return]
@@ -244,12 +235,19 @@ def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, re
 def _scatter_with_reduce_(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
     """The new values of `scatter_` with `reduce`."""
     tensor = src if type(src) is Tensor else None
+
+    def check_more() -> None:
+        _check_reduce(reduce)
+        if tensor is None:
+            _number(src, input.dtype, index)
+
     check_no_tangent("aten::scatter_", input, src)
     if tensor is not None:
         warnings.emit(_DEPRECATED, once="scatter")
-    check_gather("scatter", input, dim, index, tensor, lambda: _check_reduce(reduce))
-    values = wrap(np.asarray(_number(src, input.dtype, index), input.dtype.np)) if tensor is None else tensor
-    return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
+    check_gather("scatter", input, dim, index, tensor, check_more)
+    if tensor is None:
+        tensor = wrap(dtypes.cast(np.asarray(_number(src, input.dtype, index), input.dtype.np), input.dtype))
+    return SCATTER_REDUCED(input, tensor, dim, index.array, reduce)  # type: ignore[no-any-return]
 
 
 def _overloads(reducing: Callable[..., Tensor]) -> tuple[Overload, ...]:

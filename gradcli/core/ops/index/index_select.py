@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.index.gather_scatter import added_at, check_dim, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.ops.index.adding import combined_at, in_turn
+from gradcli.core.ops.index.gather_scatter import check_dim, out_of_bounds, out_of_range
+from gradcli.core.ops.rules import UNCHANGED, in_half_precision
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -33,20 +35,41 @@ def _index_select(a: Array, dim: int, index: Array) -> Array:
     return np.take(a, index.reshape(-1), axis=dim) if a.ndim else a.copy()
 
 
-def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
+def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any, dtype: DType | None = None) -> Array:
+    """The sums; those of half precision, `dtype`, are rounded after each step where PyTorch does not add by `scatter_add`."""
     made = np.array(a)
     if not made.size:
         return made
-    source = source if alpha == 1 else source * alpha
-    if made.ndim:
-        dim %= made.ndim
-        values = source.reshape((*made.shape[:dim], index.size, *made.shape[dim + 1 :]))
-        if made.ndim > 1 and alpha == 1 and dim in (0, made.ndim - 1):  # which PyTorch does by scatter_add
-            return added_at(made, _at(dim, index, made.ndim), values)
-        np.add.at(made, _at(dim, index, made.ndim), values)
+    rank = made.ndim
+    dim = dim % rank if rank else 0
+    values = source.reshape((*made.shape[:dim], index.size, *made.shape[dim + 1 :])) if rank else source
+    places = _at(dim, index, rank)
+    if rank > 1 and alpha == 1 and dim in (0, rank - 1) and index.dtype == np.int64:
+        return combined_at(made, places, values)
+    dtype = dtypes.float16 if made.dtype == np.float16 else dtype
+    if dtype is not None:
+        side_by_side = dim == 0 and rank > 1 and a.flags.c_contiguous and source.flags.c_contiguous
+        return _added_in_steps(made, places, values, alpha, dtype, values[0].size // _LANES * _LANES if side_by_side else 0)
+    if rank > 1 and alpha != 1 and made.dtype.kind == "f":
+        in_turn(made, places, values, lambda old, new: elementary.fused(new, alpha, old))
     else:
-        made[...] += np.sum(source)
+        np.add.at(made, places, values if alpha == 1 else values * alpha)
     return made
+
+
+#: elements in half precision that PyTorch's vector code takes at a time
+_LANES = 32
+
+
+def _added_in_steps(made: Array, places: tuple[Any, ...], values: Array, alpha: Any, dtype: DType, once: int) -> Array:
+    """Products with alpha, and each sum with one, rounded to half precision; the first `once` products of a slice in the sum alone."""
+    wide = made.astype(np.float32)
+    products = values.astype(np.float32) * dtypes.stored(np.asarray(alpha, np.float32), dtype)
+    terms = dtypes.stored(products, dtype)
+    if once:
+        terms.reshape(len(terms), -1)[:, :once] = products.reshape(len(terms), -1)[:, :once]
+    in_turn(wide, places, terms, lambda old, new: dtypes.stored(old + new, dtype))
+    return wide.astype(made.dtype)
 
 
 def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
@@ -66,7 +89,9 @@ INDEX_SELECT: Op = Op(
     "input",
     "dim index",
     input=Rule(
-        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(INDEX_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index, 1),
+        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(
+            _index_add_of(input_dtype), xp.zeros(input_shape, input_dtype), grad, dim, index, 1
+        ),
         "zeros_like(input).index_add(dim, index, grad)",
     ),
     complex=True,
@@ -85,6 +110,11 @@ INDEX_ADD: Op = Op(
     ),
     complex=True,
 )
+_INDEX_ADD_BFLOAT = in_half_precision(INDEX_ADD, partial(_index_add, dtype=dtypes.bfloat16), "contiguous")
+
+
+def _index_add_of(dtype: DType) -> Op:
+    return _INDEX_ADD_BFLOAT if dtype is dtypes.bfloat16 else INDEX_ADD
 
 
 def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
@@ -150,10 +180,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     at = wrap_dim(dim, rank)
     if index.array.ndim > 1:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     if not rank and index.array.size != 1:
         raise shape_error(f"index_select(): Index to scalar can have only 1 value, got {index.array.size} value(s)")
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
     length = input.array.shape[at] if rank else 1
     _check_selected(input.array.shape, at, index.array)
     limits.check_elements(input.array.size // max(length, 1) * index.array.size, input.dtype.itemsize)
@@ -204,7 +234,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")
     if not input.dtype.is_differentiable:
         alpha = scalar_of(alpha, input.dtype)
-    return INDEX_ADD(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
+    return _index_add_of(input.dtype)(input, source, dim, watched(index), alpha)  # type: ignore[no-any-return]
 
 
 def _check_storage(input: Tensor, at: int, count: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.index_reading import (
     Indices,
     apply_items,
@@ -34,12 +36,13 @@ from gradcli.core.ops.index.index_reading import (
     slice_at,
     spanned,
 )
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of, wide_scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -65,12 +68,23 @@ def _gather(a: Array, indices: Key) -> Array:
     inside = indices
     if not a.size:  # where there is nothing to index, positions may be out of range
         inside = tuple(i if isinstance(i, slice) or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
+        a = _with_places(a, indices)
     made = a[inside]
     places = [i for i in indices if not isinstance(i, slice) and i.dtype.kind != "b"]
     if made.ndim < 2 or all(memory_format.is_row_major(k) for k in (a, *places)):
         return memory_format.contiguous(np.ascontiguousarray(made))
     _, whole, _, _, walked = _walk(a, (), indices)
     return memory_format.laid_out(made, memory_format.dense(whole, walked[::-1]))
+
+
+def _with_places(a: Array, indices: Key) -> Array:
+    """An array whose indexed dimensions have a first position, which numpy asks for beside empty indices too."""
+    sizes, dim = list(a.shape), 0
+    for i in indices:
+        if not isinstance(i, slice) and i.dtype.kind != "b":
+            sizes[dim] = max(sizes[dim], 1)
+        dim += i.ndim if not isinstance(i, slice) and i.dtype.kind == "b" else 1
+    return np.zeros(sizes, a.dtype)
 
 
 def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tuple[int, ...], int, int, list[int]]:
@@ -95,18 +109,16 @@ def _walk(array: Array, values: Sequence[Array], indices: Key) -> tuple[Key, tup
     return tuple(key), whole, len(before), len(shape), walked
 
 
-def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
-    """Write values to the positions of an array in place, or add them."""
+def put(array: Array, values: Any, indices: Key, accumulate: bool, add: Any = combined_in_steps) -> Array:
+    """Write values to the positions of an array in place, or `add` them there."""
     if not array.size:
         return array
     if any(i.ndim > 1 for i in indices if not isinstance(i, slice)) and not unique(indices):
         values, indices = _in_order(array, np.asarray(values), indices)
     if not accumulate:
         array[indices] = values
-    elif unique(indices):
-        array[indices] += values
     else:
-        np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
+        add(array, indices, values)
     return array
 
 
@@ -134,7 +146,9 @@ INDEX: Op = Op(
     "input",
     "indices",
     input=Rule(
-        lambda xp, grad, indices, input_shape, input_dtype: xp.call(INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True),
+        lambda xp, grad, indices, input_shape, input_dtype: xp.call(
+            _INDEX_BACK_BFLOAT if input_dtype is dtypes.bfloat16 else INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True
+        ),
         "zeros_like(input).put(arange(input.numel()).reshape(input.shape)[indices], grad, True)",
     ),
     complex=True,
@@ -162,6 +176,14 @@ INDEX_PUT: Op = Op(
     values=_VALUES,
     complex=True,
 )
+_INDEX_BACK_BFLOAT: Op = in_half_precision(INDEX_BACK, partial(put, add=combined_in_bfloat16))
+_INDEX_PUT_BFLOAT = in_half_precision(
+    INDEX_PUT, lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate, combined_in_bfloat16), "preserved"
+)
+
+
+def _index_put_of(dtype: DType) -> Op:
+    return _INDEX_PUT_BFLOAT if dtype is dtypes.bfloat16 else INDEX_PUT
 
 
 # --- reading ---
@@ -255,7 +277,7 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not indices:
         _copy_to(target, value)
         return
-    _check_bytes([i for i in items if type(i) in (Tensor, list)], value, False)
+    _check_mask(tensor, [i for i in items if type(i) in (Tensor, list)], value, False)
     shape = value.array.shape
     short = _without_leading_ones(shape)
     _warn_of_sharing(target)
@@ -282,17 +304,21 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
                 check_overlap(tensor, operand, apart=True)
     _check_values(tensor, indices, values, shape)
     check_ranges(tensor, indices)
+    add = combined_in_bfloat16 if tensor.dtype is dtypes.bfloat16 else combined_in_steps
     return in_place.write_part(
         tensor,
-        INDEX_PUT,
+        _index_put_of(tensor.dtype),
         (values,),
         (key, accumulate),
-        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate),
+        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate, add),
     )
 
 
-def _check_bytes(indices: Sequence[Any], values: Tensor, accumulate: bool) -> None:
-    """Raise RuntimeError for one value that a single mask of bytes says where to write, as `masked_fill_` does."""
+def _check_mask(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool) -> None:
+    """Raise the errors of `masked_fill_`, which writes one value, for a single mask of bytes, and for no mask at all."""
+    if not indices and values.array.size == 1 and not accumulate:
+        wrong = "masked_fill_ only supports boolean masks, but got mask with dtype nullptr (uninitialized)"
+        raise runtime_error("sym_strides() called on an undefined Tensor" if tensor.array.ndim else wrong)
     (single, *more) = [i for i in indices if i is not None] or [None]
     if not more and values.array.size == 1 and not accumulate and type(single) is Tensor and single.dtype is dtypes.uint8:
         raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {single.dtype.c_name}")
@@ -305,6 +331,8 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
         text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         raise shape_error(text)
+    if not indices:
+        raise runtime_error("index_put_() without positions is an internal assertion in PyTorch, and not part of gradcli")
     if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
         raise runtime_error(
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
@@ -317,10 +345,10 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written to the positions, or added."""
     ready = _given(tensor, indices)
-    _check_bytes(indices, values, accumulate)
+    _check_mask(tensor, indices, values, accumulate)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     check_ranges(tensor, ready)
-    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
+    return _index_put_of(tensor.dtype)(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _check_count(tensor: Tensor, indices: Sequence[Tensor | None]) -> None:
@@ -348,7 +376,7 @@ def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, ac
         if type(index) is Tensor and index.dtype not in (dtypes.bool_, dtypes.uint8):
             check_overlap(tensor, index, apart=True)
     ready = _given(tensor, indices)
-    _check_bytes(indices, values, accumulate)
+    _check_mask(tensor, indices, values, accumulate)
     return index_put_(tensor, ready, values, accumulate)
 
 

@@ -157,13 +157,21 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return MASKED_SELECT(input, watched(mask))  # type: ignore[no-any-return]
 
 
+def _check_source(input: Tensor, source: Tensor) -> None:
+    if input.dtype is not source.dtype:
+        raise runtime_error(
+            f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
+        )
+
+
 def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The new values of `masked_scatter_`. Raises RuntimeError."""
     check_memory(input)
+    _check_source(input, source)
     if np.may_share_memory(input.array, source.array):
         raise runtime_error("masked_scatter_ of a tensor that shares memory with its source is not part of gradcli")
     expanded_shape(mask, input.array.shape)
-    if mask.dtype is dtypes.bool_ and input.dtype is source.dtype:
+    if mask.dtype is dtypes.bool_:
         places = np.argwhere(np.broadcast_to(mask.array, input.array.shape))
         if len(places) > source.array.size > 0:  # PyTorch writes what there is before it raises its error
             input.array[tuple(places[: source.array.size].T)] = source.array.reshape(-1)
@@ -173,10 +181,7 @@ def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in their order, where `mask` is True; the shapes of input and mask broadcast."""
     shape = common_shape([mask.array.shape, input.array.shape])
-    if input.dtype is not source.dtype:
-        raise runtime_error(
-            f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
-        )
+    _check_source(input, source)
     if mask.dtype is dtypes.uint8:
         warnings.emit(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype "

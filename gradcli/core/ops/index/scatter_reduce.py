@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
+from gradcli.core.ops.index.adding import combined_at, combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.gather_scatter import (
     GATHER,
     SCATTER_NUMBER,
-    added_at,
     check_gather,
     out_of_bounds,
     out_of_range,
@@ -29,7 +30,7 @@ from gradcli.core.ops.index.gather_scatter import (
 )
 from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices, shaped_as_input
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import check_no_tangent, moves, refused
+from gradcli.core.ops.rules import check_no_tangent, in_half_precision, moves, refused
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -71,28 +72,28 @@ def _cut(src: Array, index: Array) -> Array:
     return src[tuple(slice(0, n) for n in index.shape)]
 
 
-def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool, once: bool = True) -> Array:
-    """The new values; `once`: sums of half precision are rounded when they are complete."""
+def _reduced(
+    a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool, into: Any = combined_at, rounded: Any = np.asarray
+) -> Array:
+    """The new values: `into` reduces values into places, and a sum is `rounded` before it is divided for a mean."""
     made = np.array(a)
     if not index.size:
         return made
+    places = _places(dim, index, made.ndim)
     if not include_self:
         kind = made.dtype.kind
         start = _START[reduce]
         if kind not in "fb" and not np.isfinite(start):
             limits = np.iinfo(made.dtype)
             start = limits.min if start < 0 else limits.max
-        np.atleast_1d(made)[_places(dim, index, made.ndim)] = start > 0 if kind == "b" else start
+        np.atleast_1d(made)[places] = start > 0 if kind == "b" else start
     values = _cut(src, index)
-    if reduce in ("sum", "mean") and once:
-        made = added_at(np.atleast_1d(made), _places(dim, index, made.ndim), values).reshape(made.shape)
-    else:
-        _put(made, _REDUCERS[reduce], dim, index, values)
+    made = np.asarray(into(np.atleast_1d(made), places, values, _REDUCERS[reduce])).reshape(made.shape)
     if reduce in ("amax", "amin") and not made.all():
         _keep_first_zeros(made, a, values, dim, index, include_self)
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
-        made = made / counts if made.dtype.kind in "fc" else made // counts
+        made = rounded(made) / counts if made.dtype.kind in "fc" else made // counts
     return made
 
 
@@ -255,6 +256,7 @@ SCATTER_REDUCE: Op = Op(
     input=Rule(_self_rule, _SELF_FORMULA, "shared equally among ties"),
     src=Rule(_src_rule, _SRC_FORMULA, "shared equally among ties"),
 )
+_SCATTER_REDUCE_BFLOAT = in_half_precision(SCATTER_REDUCE, partial(_reduced, rounded=dtypes.round_bfloat16), "contiguous")
 
 
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Any:
@@ -263,7 +265,8 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
     """
     _check_scattered(input, dim, index, src, reduce)
-    return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
+    record = _SCATTER_REDUCE_BFLOAT if input.dtype is dtypes.bfloat16 else SCATTER_REDUCE
+    return record(input, src, dim, watched(index), reduce, include_self)
 
 
 def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> None:
@@ -317,11 +320,18 @@ _HITS = (
     "hits = (input == out).double().scatter_add(dim, at, (source == out.gather(dim, at)).double()); "
     "ones = zeros(input.shape).scatter_add(dim, at, torch.ones(source.shape)) + include_self; "
 )
+
+
+def _slices_reduced(into: Any) -> Callable[..., Array]:
+    def reduced(a: Array, source: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
+        return _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self, into)
+
+    return reduced
+
+
 INDEX_REDUCE: Op = Op(
     "IndexReduceBackward0",
-    lambda a, source, dim, index, reduce, include_self: _reduced(
-        a, source, dim, _spread(index, dim, source.shape), reduce, include_self, False
-    ),
+    _slices_reduced(combined_in_steps),
     "input source",
     "dim index reduce include_self",
     layout="contiguous",
@@ -339,6 +349,7 @@ INDEX_REDUCE: Op = Op(
         "shared equally among ties",
     ),
 )
+_INDEX_REDUCE_BFLOAT = in_half_precision(INDEX_REDUCE, _slices_reduced(combined_in_bfloat16), "contiguous")
 
 
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Any:
@@ -391,7 +402,8 @@ def _index_reduced(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
     if input.dtype is dtypes.bool_ and reduce == "mean":
         raise not_implemented("div_floor_cpu", input.dtype)
     check_no_tangent("index_reduce_", input, source)
-    return INDEX_REDUCE(input, source, dim, watched(index), reduce, include_self)
+    record = _INDEX_REDUCE_BFLOAT if input.dtype is dtypes.bfloat16 else INDEX_REDUCE
+    return record(input, source, dim, watched(index), reduce, include_self)
 
 
 _M: Any = [[1.0, 2.5, 3.0], [4.0, 0.5, 6.0]]

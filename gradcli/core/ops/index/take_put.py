@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
+from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.gather_scatter import gather, out_of_bounds, out_of_range
-from gradcli.core.ops.rules import zeros_as
+from gradcli.core.ops.rules import in_half_precision, zeros_as
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
+def _put(a: Array, source: Array, index: Array, accumulate: bool, add: Any = combined_in_steps) -> Array:
     made = np.array(a, order="C")
     flat = made.reshape(-1)
     index = index.reshape(source.shape)
@@ -30,7 +33,7 @@ def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
     order = memory_format.outer_first(source.shape, memory_format.element_strides(source), [index])
     places, values = (x.transpose(order).reshape(-1) for x in (index, source))
     if accumulate:
-        np.add.at(flat, places, values)
+        add(flat, (places,), values)
     else:
         flat[places] = values
     return made
@@ -48,7 +51,7 @@ TAKE: Op = Op(
     saved="index self",
     layout="contiguous",
     input=Rule(
-        lambda xp, grad, input, index: xp.call(PUT, zeros_as(xp, input), grad, index, True),
+        lambda xp, grad, input, index, input_dtype: xp.call(_put_of(input_dtype), zeros_as(xp, input), grad, index, True),
         "zeros_like(input).put(index, grad, True)",
     ),
     complex=True,
@@ -64,6 +67,11 @@ PUT: Op = Op(
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
     complex=True,
 )
+_PUT_BFLOAT = in_half_precision(PUT, partial(_put, add=combined_in_bfloat16), "preserved")
+
+
+def _put_of(dtype: DType) -> Op:
+    return _PUT_BFLOAT if dtype is dtypes.bfloat16 else PUT
 
 
 def _not_long(name: str, index: Tensor) -> ProgramError:
@@ -104,7 +112,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source.array.size}, index.numel() = {index.array.size}",
         )
-    return PUT(input, source, _flat_positions("put_", input, index), accumulate)  # type: ignore[no-any-return]
+    return _put_of(input.dtype)(input, source, _flat_positions("put_", input, index), accumulate)  # type: ignore[no-any-return]
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:

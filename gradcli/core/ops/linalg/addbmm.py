@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,10 @@ from gradcli.core.ops.linalg.addmm import (
 )
 from gradcli.core.ops.linalg.products import BMM, check_batch_sizes, check_batches, check_ranks, exact_out, multiply
 from gradcli.core.ops.linalg.samples import BATCH, SQUARE_2
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import TRANSPOSE
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -40,13 +43,13 @@ def _batched(xp: Any, grad: Any, count: int) -> Any:
     return xp.broadcast_to(xp.expand_dims(grad, 0), (count, *grad.shape))
 
 
-def _added_up(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
-    """The products of a batch, each added to the sum so far."""
+def _added_up(a: Array, x: Array, y: Array, beta: Any, alpha: Any, rounded: Any = np.asarray) -> Array:
+    """The products of a batch, each added to the sum so far, which is `rounded`."""
     made = np.broadcast_to(a, (x.shape[1], y.shape[2]))
     if not len(x):
         return weighted_sum(made, np.zeros_like(made), beta, 1)
     for left, right in zip(x, y, strict=True):
-        made, beta = product_onto(made, left, right, beta, alpha), 1
+        made, beta = rounded(product_onto(made, left, right, beta, alpha)), 1
     return made
 
 
@@ -81,6 +84,7 @@ ADDBMM: Op = sum_record(
         "alpha * (batch1.mT @ grad)",
     ),
 )
+_ADDBMM_BFLOAT = in_half_precision(ADDBMM, partial(_added_up, rounded=dtypes.round_bfloat16))
 BADDBMM: Op = sum_record(
     "BaddbmmBackward0",
     "batch1 batch2",
@@ -113,12 +117,15 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
         refuse_bool("addmm_impl_cpu_", batch1.dtype)
     check_batches(batch1, batch2, "bmm")
     check_held(input, (n, p), beta, alpha)
-    return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
+    record = _ADDBMM_BFLOAT if input.dtype is dtypes.bfloat16 else ADDBMM
+    return record(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
 def _copy_first(values: list[Any], out: Tensor) -> None:
     """`addbmm` copies its tensor into `out`, and computes in that dtype."""
     at = next(i for i, value in enumerate(values) if type(value) is Tensor)  # numbers may stand before it
+    batch1, batch2 = [value for value in values if type(value) is Tensor][1:]
+    expanded_shape(values[at], (size(batch1, 1), size(batch2, 2)))
     if values[at].dtype is not out.dtype:
         values[at] = traced.cast(values[at], out.dtype)
 
@@ -151,7 +158,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "self and mat2 must have the same dtype, but got {out} and {result}",
             silent=True,
             memory="own",
-            prepare=_copy_first,
+            inspect=_copy_first,
             check=lambda out, _: check_memory(out),
         ),
         written=False,

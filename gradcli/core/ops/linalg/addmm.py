@@ -30,6 +30,7 @@ from gradcli.core.ops.linalg.products import (
     with_out_dtype,
 )
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD
 from gradcli.core.tensor import dtypes
@@ -128,6 +129,16 @@ def _onto_vector(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     return rounded_once(a, x, y, beta, alpha)
 
 
+def _onto_vector_in_half(dtype: DType, a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """The sums are made in single precision; of a matrix that lies column by column alpha multiplies the vector, and they are rounded."""
+    if not x.size:
+        return _onto_vector(a, x, y, beta, alpha)
+    a, x, y, alpha, beta = (np.asarray(part, np.float32) for part in (a, x, y, alpha, beta))
+    alpha = dtypes.stored(alpha, dtype)
+    product = dtypes.stored(multiply(x, y * alpha), dtype) if is_column_major(x) else multiply(x, y) * alpha
+    return dtypes.cast(product if beta == 0 else dtypes.stored(a * dtypes.stored(beta, dtype), dtype) + product, dtype)
+
+
 ADDMV: Op = sum_record(
     "AddmvBackward0",
     "mat vec",
@@ -136,6 +147,9 @@ ADDMV: Op = sum_record(
     mat=Rule(lambda xp, grad, vec, alpha: scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
+
+
+_ADDMV_OF = {dtype: in_half_precision(ADDMV, partial(_onto_vector_in_half, dtype)) for dtype in (dtypes.float16, dtypes.bfloat16)}
 
 
 def check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
@@ -195,7 +209,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
         raise runtime_error("addmv that broadcasts the tensor for a matrix without elements is not part of gradcli")
     (scalar_of if mat.array.size else wide_scalar_of)(beta, mat.dtype)
     limits.check_work(mat.array.size)
-    return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
+    return _ADDMV_OF.get(mat.dtype, ADDMV)(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 
 
 _FACTORS = "*, Number beta=1, Number alpha=1"

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.linalg.addmm import declared, scaled, sum_record, weighted_sum
 from gradcli.core.ops.linalg.products import MV
 from gradcli.core.ops.linalg.samples import PAIR, TALL, TRIPLE
@@ -35,13 +35,35 @@ def _addr_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
 
 def _like(a: Array, x: Array, y: Array, made: Array) -> Array:
     """An outer product of vectors, laid out as PyTorch's elementwise operation does for the tensor that is added."""
-    return memory_format.like_operands(made, (np.broadcast_to(a, (x.size, y.size)),))
+    strides = memory_format.element_strides(memory_format.expanded(a, made.shape))
+    return memory_format.laid_out(made, memory_format.dense(made.shape, memory_format.outer_first(made.shape, strides, ())[::-1]))
+
+
+def _addr(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
+    """alpha multiplies the first vector. One product and the sum are rounded once: that of the vectors in PyTorch's vector code, which
+    takes as many neighbours as four registers hold, and that with beta for the rest.
+    """
+    if a.dtype.kind != "f":
+        return _like(a, x, y, weighted_sum(a, x[:, None] * y, beta, alpha))
+    left, right, beta = (x if alpha == 1 else x * x.dtype.type(alpha))[:, None], y[None], a.dtype.type(beta)
+    if beta == 0:
+        return _like(a, x, y, left * right)
+    a = memory_format.expanded(a, (x.size, y.size))
+    made = np.asarray(elementary.fused(a, beta, left * right))
+    strides = memory_format.element_strides(a)
+    inner = made.shape.index(1) ^ 1 if 1 in made.shape else memory_format.outer_first(made.shape, strides, ())[-1]
+    lanes = 64 // a.itemsize
+    whole = made.shape[inner] // lanes * lanes if strides[inner] == 1 and a.dtype != np.float16 else 0
+    if whole:
+        at = (slice(whole), slice(None)) if inner == 0 else (slice(None), slice(whole))
+        made[at] = elementary.fused(left[at] if inner == 0 else left, right if inner == 0 else right[at], a[at] * beta)
+    return _like(a, x, y, made)
 
 
 ADDR: Op = sum_record(
     "AddrBackward0",
     "vec1 vec2",
-    lambda a, x, y, beta, alpha: _like(a, x, y, weighted_sum(a, x[:, None] * y, beta, alpha)),
+    _addr,
     jvp=_addr_jvp,
     vec1=Rule(lambda xp, grad, vec2, alpha: scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
     vec2=Rule(lambda xp, grad, vec1, alpha: scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
@@ -57,8 +79,8 @@ def _addr_of_truth(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array
 def _addr_in_steps(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     """`addr` of bfloat16 numbers, rounded after each step."""
     step = dtypes.round_bfloat16
-    product = step(step(x[:, None] * y) * np.float32(alpha))
-    return _like(a, x, y, product if beta == 0 else step(a * np.float32(beta)) + product)
+    product = step(step(x * step(np.asarray(alpha, np.float32)))[:, None] * y)
+    return _like(a, x, y, product if beta == 0 else step(a * step(np.asarray(beta, np.float32))) + product)
 
 
 _ADDR_RULES: Any = ADDR.rules

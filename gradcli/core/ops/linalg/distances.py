@@ -43,7 +43,7 @@ def _added(terms: Array) -> Any:
     return memory_format.contiguous(np.add.accumulate(terms, axis=-1)[..., -1]) if terms.shape[-1] else terms.sum(-1)
 
 
-def _distances(x1: Array, x2: Array, p: float) -> Array:
+def _distances(x1: Array, x2: Array, p: float, largest: Any = np.fmax) -> Array:
     size = np.abs(_differences(x1, x2))
     if p == 0:
         return np.asarray(np.minimum(np.ceil(size), 1).sum(-1)).astype(x1.dtype)
@@ -52,7 +52,7 @@ def _distances(x1: Array, x2: Array, p: float) -> Array:
     if p == 2:
         return np.asarray(np.sqrt(_added(size * size)))
     if math.isinf(p):
-        return np.asarray(np.fmax.reduce(size, -1, initial=0))  # a nan is larger than nothing
+        return np.asarray(largest.reduce(size, -1, initial=0))  # which `fmax` finds beside nan
     return np.asarray(_added(size**p) ** (1 / p)).astype(x1.dtype)
 
 
@@ -80,7 +80,7 @@ def _pairs(x: Array) -> tuple[Array, Array]:
 
 def _of_pairs(x: Array, p: float) -> Array:
     first, second = _pairs(x)
-    return _distances(x[first][:, None], x[second][:, None], p).reshape(-1)
+    return _distances(x[first][:, None], x[second][:, None], p, np.maximum).reshape(-1)
 
 
 def _of_pairs_back(grad: Array, x: Array, distance: Array, p: float) -> Array:

@@ -130,7 +130,11 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, ascending. Raises RuntimeError for other shapes or dtypes."""
-    return _checked_eigh(A, UPLO)[0]
+    values = _checked_eigh(A, UPLO)[0]
+    if A.array.shape[-1] == 2 and not values.requires_grad and A.dtype.is_floating_point and not np.isfinite(A.array).all():
+        # without vectors the library takes another way, which shows at nan and infinity
+        values.array = np.linalg.eigvalsh(A.array, "L" if UPLO.upper() == "L" else "U")
+    return values
 
 
 # --- matrices that need not be symmetric ---

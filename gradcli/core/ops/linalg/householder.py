@@ -13,7 +13,7 @@ from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, reflections
+from gradcli.core.kernels import Array, memory_format, reflections
 from gradcli.core.ops.checks import not_implemented, size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
@@ -30,7 +30,7 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 def _raw(a: Array) -> tuple[Array, Array]:
     h, tau = np.linalg.qr(a + a.dtype.type(0), "raw")  # numpy's library takes -0 for a negative number
-    return to_column_major(h.swapaxes(-1, -2)), tau
+    return to_column_major(h.swapaxes(-1, -2)), memory_format.contiguous(tau)
 
 
 _MISSING = ProgramError("NotImplementedError", "the derivative for 'geqrf' is not implemented.")

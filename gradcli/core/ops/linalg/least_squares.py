@@ -207,6 +207,8 @@ def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tupl
     right = b[..., None] if vector else b
     right = np.broadcast_to(right, (*_batch(a, b, vector), *right.shape[-2:]))
     m, n = a.shape[-2:]
+    if driver == "gelsy":
+        _check_pivots(a)
     found = np.matmul(_pinv(a, 0.0, _usual(a) if driver == "gelsy" else rcond, False), right)
     # the solution lies where the right side was
     columns = np.zeros((*found.shape[:-2], found.shape[-1], max(m, n)), a.dtype)
@@ -216,6 +218,19 @@ def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tupl
     if m > n and driver != "gelsy" and bool((_rank(a, rcond, driver)[0] == n).all() or driver == "gels"):
         residuals = np.square(np.matmul(a, solution) - right).sum(-2)
     return (solution[..., 0] if vector else solution), residuals
+
+
+def _check_pivots(a: Array) -> None:
+    """Refuse a matrix whose first columns, as many as its rank, depend on each other.
+
+    Whether the library chooses others is decided by memory that PyTorch has not set.
+    """
+    if not a.size:
+        return
+    matrices = a.reshape(-1, *a.shape[-2:])
+    for matrix, rank in zip(matrices, _rank(matrices, _usual(a), "gelsd")[0], strict=True):
+        if rank < matrix.shape[1] and _rank(matrix[:, :rank], _usual(a), "gelsd")[0] < rank:
+            raise runtime_error("lstsq with the driver gelsy of a matrix that begins with dependent columns is not part of gradcli")
 
 
 def _usual(a: Array) -> float:

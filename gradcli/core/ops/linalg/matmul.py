@@ -148,7 +148,7 @@ def _into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
     in_place.resize_to(out, shape)
     check_tangent_of_view(out, flat)
     made = catalog.function(name)(left, right, out=reshape(out, flat))
-    if not np.may_share_memory(made.array, out.array):
+    if out.array.size and not np.may_share_memory(made.array, out.array):
         in_place.copy_(out, made if name != "bmm" else reshape(made, shape))  # PyTorch gives only the latter its shape back
     return out
 

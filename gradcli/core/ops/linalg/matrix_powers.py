@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out, check_castable
 from gradcli.core.graph import in_place
-from gradcli.core.graph.clone import CLONE, CONTIGUOUS
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, matrix_exponential
 from gradcli.core.ops.linalg.inverse import inv
@@ -22,6 +22,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -118,8 +119,10 @@ def matrix_exp(A: Tensor) -> Any:
     if A.array.size and A.dtype.itemsize == 2:  # where PyTorch's coefficients overflow
         raise runtime_error(f"linalg.matrix_exp of {A.dtype.torch_name} is not part of gradcli")
     n = A.array.shape[-1]
+    if n > 1:
+        view(Tensor(A.array, A.dtype), (-1, n, n))  # which PyTorch takes of a batch, and which there may not be
     limits.check_work(40.0 * A.array.size * max(n, 1))
-    return MATRIX_EXP(A) if A.array.size else CLONE(A)
+    return MATRIX_EXP(A)
 
 
 def _by_terms(x: Array) -> Array:

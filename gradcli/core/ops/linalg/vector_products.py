@@ -23,6 +23,7 @@ from gradcli.core.ops.linalg.matrices import check_floats
 from gradcli.core.ops.linalg.products import check_tangent_of_view, vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
@@ -115,6 +116,15 @@ CROSS: Op = Op(
 )
 
 
+def _cross_in_bfloat16(a: Array, b: Array, dim: int) -> Array:
+    x, y, r = np.moveaxis(a, dim, -1), np.moveaxis(b, dim, -1), dtypes.round_bfloat16
+    parts = [r(x[..., i - 2] * y[..., i - 1]) - r(x[..., i - 1] * y[..., i - 2]) for i in range(3)]
+    return memory_format.contiguous(np.moveaxis(np.stack(parts, -1), -1, dim))
+
+
+_CROSS_BFLOAT = in_half_precision(CROSS, _cross_in_bfloat16)
+
+
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The cross product along a dimension of size 3. Raises RuntimeError for ranks or sizes that do not fit."""
     if input.array.ndim != other.array.ndim:
@@ -133,7 +143,7 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise scalar_type_error(input.dtype, other.dtype)
     if a.shape != b.shape:
         broadcast_tensors((input, other))  # PyTorch's error, if they do not; its kernel broadcasts without nodes
-    return CROSS(input, other, dim)  # type: ignore[no-any-return]
+    return (_CROSS_BFLOAT if input.dtype is dtypes.bfloat16 else CROSS)(input, other, dim)  # type: ignore[no-any-return]
 
 
 def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
@@ -189,6 +199,18 @@ def _find_dim(values: list[Any], out: Tensor) -> None:
         values[2] = _first_of_size_3(values[0])
 
 
+def _cross_out(input: Tensor, other: Tensor, *_: Any, prepare: Any = None) -> Out:
+    """How `cross` takes `out`: PyTorch does not see that tensors with gaps share memory, and reads elements that it has written."""
+
+    def check(out: Tensor, result: Tensor) -> None:
+        if out.array.shape == result.array.shape:
+            for operand in (input, other):
+                check_overlap(out, operand, True)
+            check_unread(out, (input, other))
+
+    return Out(EXACT, operator="linalg_cross", overlap="any", prepare=prepare, check=check)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "outer",
@@ -217,14 +239,14 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
         samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT, overlap="any"),
+        out=_cross_out,
     ),
     Function(
         "cross",
         ("Tensor input, Tensor other, int? dim=None", _old_cross),
         doc="The vector product along dim.",
         samples=(Sample("cross(x, y, dim=1)", np.cross, x=WIDE, y=WIDE_2),),
-        out=Out(EXACT, operator="linalg_cross", overlap="any", prepare=_find_dim),
+        out=lambda *values: _cross_out(*values, prepare=_find_dim),
     ),
     LinalgFunction(
         "vecdot",

@@ -148,7 +148,7 @@ CUMPROD: Typed = Typed(
     lambda x, dim, dtype: _multiply_up(x, dim),
     "input",
     "dim dtype",
-    jvp=_cumprod_jvp,
+    jvp=lambda xp, inputs, attrs, tangents, out: xp.cast(_cumprod_jvp(xp, inputs, attrs, tangents, out), out.dtype),
     input=Rule(
         _cumprod_rule,
         # a product is linear in each factor: its derivative is its value for the factor 1 minus its value for the factor 0

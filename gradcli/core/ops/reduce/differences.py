@@ -51,9 +51,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n == 0 and len(parts) == 1:  # of one tensor PyTorch looks at dim when it subtracts
         return _copied(input)
     given, dim = dim, wrap_dim(dim, input.array.ndim)
-    if any(p.array.ndim != input.array.ndim for p in parts):
-        raise shape_error("diff expects prepend or append to be the same dimension as input")
     for part in parts:
+        if part.array.ndim != input.array.ndim:
+            raise shape_error("diff expects prepend or append to be the same dimension as input")
         for d, (n_input, n_part) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
             if d != dim and n_input != n_part:
                 raise shape_error(
@@ -289,10 +289,17 @@ def _diff_out(input: Tensor, n: int, dim: int, prepend: Tensor | None, append: T
     if n:
         # what is subtracted are parts of the tensor, or of a new one; of parts with gaps PyTorch does not see that memory is shared
         shape = input.array.shape
+        if prepend is None and append is None and shape and n >= shape[dim % len(shape)]:
+            return Out(operator="sub", late=True)  # nothing is left, which shares no memory
         whole = prepend is None and append is None and n == 1 and all(size == 1 for size in shape[: dim % max(len(shape), 1)])
         check = None if whole else lambda out, _: check_unread(out, (input,))
         return Out(operator="sub", late=True, memory="first", overlap="any" if whole else "", check=check)
-    return Out("expected scalar_type {result} but found {out}", autograd="composed", counted=True)
+
+    def check_resized(out: Tensor, result: Tensor) -> None:
+        if out.array.shape != result.array.shape:  # PyTorch copies the tensor into `out` once that has its shape
+            check_unread(out, (input,))
+
+    return Out("expected scalar_type {result} but found {out}", autograd="composed", counted=True, check=check_resized)
 
 
 FUNCTIONS = (

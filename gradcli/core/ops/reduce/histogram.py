@@ -87,7 +87,8 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     least, most = edges[0], edges[-1]
     inside = x[(x >= least) & (x <= most)]
     # a range that rounds to nothing gives 0 / 0
-    place = np.clip(((inside - least) * x.dtype.type(bins) / (most - least)).astype(np.int64), 0, bins - 1)
+    r: Any = dtypes.round_bfloat16 if input.dtype is dtypes.bfloat16 else np.asarray
+    place = np.clip(r(r(r(inside - least) * r(np.asarray(bins, x.dtype))) / r(most - least)).astype(np.int64), 0, bins - 1)
     return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
 
 
@@ -156,7 +157,7 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
 
 
 _POINTS = not_differentiable("_histogramdd_from_bin_cts", lambda *tensors: tensors[0], "input weight")
-_POINTS_IN_BINS = not_differentiable("_histogramdd_from_bin_tensors", lambda *tensors: tensors[0], "input weight")
+_POINTS_IN_BINS = not_differentiable("_histogramdd_from_bin_tensors", lambda *tensors: tensors[0], "input bins weight")
 _POINT_EDGES = not_differentiable("_histogramdd_bin_edges", lambda *tensors: tensors[0], "input weight")
 
 
@@ -241,7 +242,8 @@ def _histogramdd_in_bins(input: Tensor, bins: Sequence[Tensor], _: Any, weight: 
             raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
         if (np.diff(one.array) < 0).any():
             raise shape_error("torch.histogramdd of edges that do not increase is not supported by gradcli")
-    hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, weight)
+    sought = next((one for one in bins if one.requires_grad), None)
+    hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, sought, weight)
     return named("histogramdd", "hist", "bin_edges")((hist, tuple(bins)))
 
 

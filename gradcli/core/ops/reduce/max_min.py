@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
@@ -194,6 +195,25 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
 
 
+def _resizing_input(compute: Callable[..., Any]) -> Callable[[list[Any], Any], None]:
+    """Give `out` its shape where it is the input too, which PyTorch then reduces in that shape."""
+
+    def resize(values: list[Any], outs: Any) -> None:
+        if all(out is not values[0] for out in outs):
+            return
+        for out, part in zip(outs, compute(*values), strict=True):
+            if out.dtype is not part.dtype:
+                return  # an error follows
+            in_place.resize_out(out, part)
+
+    return resize
+
+
+def _aminmax_out(input: Tensor, dim: int | None, keepdim: bool) -> Out:
+    checked = input.array.ndim > 0 and dim is not None
+    return Out(EXACT, inspect=_resizing_input(aminmax), memory="resized" if checked else "unchecked", overlap="partial")
+
+
 def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         refuse_complex(name, input.dtype)
@@ -251,7 +271,9 @@ def _max_or_min(
     def out_rule(input: Tensor, other: Any = None, *_: Any) -> Out:
         if other is None:
             return Out(lower=_UNCASTABLE, first=True, memory="resized", overlap="", inspect=of_nothing_into)
-        return Out(operator=f"{name}imum") if type(other) is Tensor else Out(EXACT, memory="resized", overlap="")
+        if type(other) is Tensor:
+            return Out(operator=f"{name}imum")
+        return Out(EXACT, memory="resized", overlap="partial", inspect=_resizing_input(of_dim))
 
     return Function(
         name,
@@ -300,7 +322,7 @@ FUNCTIONS = (
         doc="The smallest and the largest elements, as a pair (min, max).",
         ops=(AMINMAX,),
         samples=(Sample("aminmax(x).max", np.max, x=_M), Sample("x.aminmax(dim=0).min", lambda x: np.min(x, 0), x=_M)),
-        out=Out(EXACT),
+        out=_aminmax_out,
     ),
     Function(
         "argmax",

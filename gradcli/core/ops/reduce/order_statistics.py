@@ -277,7 +277,8 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
 
 def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
     rank = input.array.ndim
-    compared = with_dimension(lambda own, rank, at: own >= at, rank, dim, keepdim) if rank else None
+    # without elements PyTorch resizes by other code
+    compared = with_dimension(lambda own, rank, at: own >= at, rank, dim, keepdim) if rank and input.array.size else None
     text = "expected scalar type '{result}' but got '{out}' for {field} output"
     return Out(text, first=True, compared=compared, silent=not rank, memory="resized", overlap="any")
 

@@ -8,18 +8,48 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.reduce.common import Typed, into_given_dtype, restored, sum_dtype
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
+#: elements that four registers of the processor hold in half precision
+_LANES = 64
+#: of more factors the product is rounded once, at the end
+_LONGEST = 1 << 16
 
-def _multiply_up(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+
+def _multiply_up(x: Array, dtype: DType, dim: int | None = None, keepdim: bool = False) -> Array:
     product: Any = np.multiply.reduce
-    wide = np.float32 if x.dtype == np.float16 else x.dtype
-    return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=wide), x.dtype)
+    if dtype.itemsize > 2 or dtype.rank < dtypes.float16.rank or x.size > _LONGEST or not x.size:
+        wide = np.float32 if x.dtype == np.float16 else x.dtype
+        return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=wide), x.dtype)
+    if dim is None:
+        order = memory_format.inner_first(x)[::-1]
+        dense = memory_format.is_dense(x.shape, memory_format.element_strides(x))
+        return _in_half(x.transpose(order).reshape(-1), dtype, dense).reshape((1,) * x.ndim if keepdim else ())
+    made = _in_half(np.moveaxis(x, dim, 0), dtype, x.strides[dim] == x.itemsize)
+    return np.expand_dims(made, dim) if keepdim else made
+
+
+def _in_half(factors: Array, dtype: DType, neighbours: bool) -> Array:
+    """The product along the first dimension, rounded after each factor; of factors side by side in memory many at a time."""
+    rounded: Any = dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray
+    made, count = np.ones(factors.shape[1:], factors.dtype), len(factors) // _LANES if neighbours else 0
+    if count:
+        lanes = factors[: count * _LANES].reshape(count, 4, _LANES // 4, *factors.shape[1:])
+        whole = lanes[0]
+        for more in lanes[1:]:
+            whole = rounded(whole * more)
+        for lane in rounded(rounded(whole[0] * whole[1]) * rounded(whole[2] * whole[3])):
+            made = rounded(made * lane)
+    for factor in factors[count * _LANES :]:
+        made = rounded(made * factor)
+    return np.asarray(made)
 
 
 def _others(x: Array, dim: int) -> Array:
@@ -77,11 +107,29 @@ def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: 
     return _product_rule(xp, grad, input, out, wrap_dim(dim, len(shape)))
 
 
+def _tangent(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
+    """The derivatives by the elements, in the dtype of the product, times their tangents, in the dtype of those.
+
+    Sums of complex terms are taken of the conjugates, which shows in the signs of zeros.
+    """
+    dtype = attrs[-1]
+    x = inputs[0] if inputs[0].dtype is dtype else xp.cast(inputs[0], dtype)
+    where: tuple[Any, ...] = ()
+    if len(attrs) == 1:
+        slopes = _prod_all_rule(xp, xp.ones_like(out), x, out, dtype, dtype)
+    else:
+        dim, keepdim, _ = attrs
+        slopes = _prod_dim_rule(xp, xp.ones_like(out), x, out, dim, keepdim, dtype, dtype)
+        where = (dim,), keepdim
+    return conjugated(xp, xp.sum(conjugated(xp, slopes * tangents[0]), *where))
+
+
 PROD = Typed(
     "ProdBackward0",
-    lambda x, dtype: _multiply_up(x),
+    _multiply_up,
     "input",
     "dtype",
+    jvp=_tangent,
     input=Rule(
         _prod_all_rule,
         "grad * (out / input if input.all() else where(eye(input.numel()) == 1, 1, input.flatten()).prod(1).reshape(input.shape))",
@@ -91,9 +139,10 @@ PROD = Typed(
 )
 PROD_DIM = Typed(
     "ProdBackward1",
-    lambda x, dim, keepdim, dtype: _multiply_up(x, wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
+    lambda x, dim, keepdim, dtype: _multiply_up(x, dtype, wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
     "input",
     "dim keepdim dtype",
+    jvp=_tangent,
     input=Rule(
         _prod_dim_rule,
         "(grad if keepdim else grad.unsqueeze(dim)) * ((out if keepdim else out.unsqueeze(dim)) / input if input.all() else "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import Number, wrap_dim
 from gradcli.core.ops.reduce.norms import VECTOR_NORM, check_identity, norm_forward, norm_gradient
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
@@ -26,12 +28,13 @@ def _others(rank: int, dim: int) -> tuple[int, ...]:
     return tuple(d for d in range(rank) if d != dim % rank)
 
 
-def _renormed(x: Array, p: float, dim: int, maxnorm: float) -> Array:
+def _renormed(x: Array, p: float, dim: int, maxnorm: float, rounded: Any = np.asarray) -> Array:
+    """The scaled slices; in half precision the factor is `rounded`, and so is the product."""
     wide = half_to_single(x)
     kind = wide.dtype.type
     norm = norm_forward(wide, p, _others(x.ndim, dim), True)
     factor = np.where(norm > kind(maxnorm), kind(maxnorm) / (norm + kind(_TINY)), kind(1))
-    return np.asarray(wide * factor).astype(x.dtype)
+    return np.asarray(x * rounded(factor.astype(x.dtype)))
 
 
 def _renorm_rule(xp: Any, grad: Any, input: Any, p: float, dim: int, maxnorm: float, input_dtype: Any) -> Any:
@@ -74,6 +77,9 @@ RENORM = Op(
 )
 
 
+_RENORM_BFLOAT = in_half_precision(RENORM, partial(_renormed, rounded=dtypes.round_bfloat16), "contiguous")
+
+
 def _check_renorm(values: Sequence[Any], out: Tensor | None = None) -> None:
     input, p, _, maxnorm = values
     if type(p) is complex:
@@ -97,7 +103,8 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
         text = f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
         raise runtime_error(text, Code.NO_KERNEL)
     check_identity(input, float(p), tuple(sorted(_others(rank, dim))))
-    return RENORM(input, p, dim, maxnorm)  # type: ignore[no-any-return]
+    record = _RENORM_BFLOAT if input.dtype is dtypes.bfloat16 else RENORM
+    return record(input, p, dim, maxnorm)  # type: ignore[no-any-return]
 
 
 _ROWS = [[1.0, 2.0, 0.5], [0.1, -0.2, 0.3]]

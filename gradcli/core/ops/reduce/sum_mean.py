@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, no_graph
@@ -31,6 +33,7 @@ from gradcli.core.ops.reduce.common import (
     spread,
     sum_dtype,
 )
+from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -162,7 +165,16 @@ def mean_all(input: Tensor, dtype: DType | None = None) -> Tensor:
     return MEAN(input, mean_dtype(input, dtype))  # type: ignore[no-any-return]
 
 
-NANSUM = Typed(
+class _NanSum(Typed):
+    """A sum that takes nan as 0, before it becomes an integer."""
+
+    __slots__ = ()
+
+    def cast(self, x: Array, dtype: DType) -> Array:
+        return super().cast(x if dtype.is_differentiable else np.where(np.isnan(x), 0, x), dtype)
+
+
+NANSUM = _NanSum(
     "NansumBackward0",
     lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), wrap_dims(dim, x.ndim), keepdim),
     "input",
@@ -189,15 +201,19 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
     return NANSUM(input, dim, keepdim, wanted)  # type: ignore[no-any-return]
 
 
-def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
-    """The mean of the elements that are not nan, over dimensions; None is all of them."""
-    if not input.dtype.is_differentiable:
-        raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+def _check_nan_dtype(dtype: DType | None) -> None:
     if dtype is not None and not dtype.is_differentiable:
         raise runtime_error(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
             f"Got: {dtype.torch_name}"
         )
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The mean of the elements that are not nan, over dimensions; None is all of them."""
+    if not input.dtype.is_differentiable:
+        raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+    _check_nan_dtype(dtype)
     axes = wrap_dims(dim, input.array.ndim)
     counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
     return div(nansum(input, dim, keepdim, dtype), counted)
@@ -216,13 +232,13 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
     return traced.sum_to(input, tuple(size)) if size else sum_all(input)
 
 
-def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
+def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool, rounded: Any = np.asarray) -> Array:
+    """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite; each step `rounded`."""
     if x.size == 0 or not dims:
         return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x + x.dtype.type(0)
     top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
-    logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
+    logarithm = rounded(elementary.log(rounded(add_up(rounded(elementary.exp(rounded(x - top))), dims, keepdim))))
     return np.asarray(logarithm + (top if keepdim else top.reshape(logarithm.shape)))
 
 
@@ -244,6 +260,11 @@ LOGSUMEXP = Op(
 )
 
 
+_LOGSUMEXP_BFLOAT = in_half_precision(
+    LOGSUMEXP, lambda x, dim, keepdim: _safe_log_sum(x, wrap_dims(dim, x.ndim), keepdim, dtypes.round_bfloat16), "contiguous"
+)
+
+
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along dimensions, without overflow."""
     if not input.dtype.is_differentiable:
@@ -252,7 +273,8 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     rank = input.array.ndim
     if rank and not dim and not keepdim and input.array.size:
         raise shape_error(f"output with shape [] doesn't match the broadcast shape {[1] * rank}")
-    return LOGSUMEXP(input, dim, keepdim)  # type: ignore[no-any-return]
+    record = _LOGSUMEXP_BFLOAT if input.dtype is dtypes.bfloat16 else LOGSUMEXP
+    return record(input, dim, keepdim)  # type: ignore[no-any-return]
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
@@ -291,10 +313,12 @@ def _check_sum(values: list[Any], out: Tensor) -> None:
             raise not_implemented("nansum_cpu", dtype)
 
 
-def _check_mean(values: list[Any], out: Tensor) -> None:
+def _check_mean(given: DType | None, values: list[Any], out: Tensor) -> None:
+    """`nanmean` looks at the dtype that the call has `given`, then it is `nansum`."""
     input, dim, _, dtype = values
     if not input.dtype.is_differentiable:
         raise runtime_error("nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors.")
+    _check_nan_dtype(given)
     wrap_dims(dim, input.array.ndim)
     if dtype is not out.dtype and not dtype.is_differentiable:
         return  # an error follows
@@ -320,23 +344,22 @@ def _mean_out(input: Tensor, *options: Any) -> Out:
     dtype = options[-1]
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
-        if len(options) == 1 and out.dtype is dtypes.bool_:
-            raise runtime_error(lower.format(out="Bool"))
+        if len(options) == 1 and input.dtype.category > out.dtype.category:
+            raise runtime_error(f"mean.dtype_out(): input types can't be cast to the desired output type {out.dtype.torch_name}")
+        if len(options) > 1 and not dtype and input.dtype.is_complex and not out.dtype.is_differentiable:
+            warnings.imaginary_discarded()
         fits = out.dtype.is_differentiable and (len(options) > 1 or out.dtype.category >= input.dtype.category)
         if dtype is None and fits and input.dtype.is_differentiable:
             values[-1] = out.dtype
 
     lower = ""
-    if len(options) == 1:
-        lower = "mean.dtype_out(): input types can't be cast to the desired output type {out}"
-    elif not dtype and not input.dtype.is_complex:  # PyTorch adds up in an `out` of integers, and cannot divide it
+    if len(options) > 1 and not dtype:  # PyTorch adds up in an `out` of integers, and cannot divide it
         lower = f"result type {dtypes.get_default().torch_name} can't be cast to the desired output type {{out}}"
     return Out(EXACT if dtype else "", lower=lower, adds=True, inspect=take_dtype, shape=shape_of_real)
 
 
 #: how sums and means without nan take `out`: in its dtype, or in one that the call gives
 _MEAN: Any = {"operator": "nansum", "late": True, "own_dtype": True, "memory": "own", "writes": 2}
-_NANMEAN = Out(_GIVEN, **_MEAN, inspect=_check_mean)
 
 
 FUNCTIONS = (
@@ -383,7 +406,7 @@ FUNCTIONS = (
         ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
         doc="The mean of the elements that are not nan.",
         samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
-        out=_NANMEAN,
+        out=lambda input, dim, keepdim, dtype: Out(_GIVEN, **_MEAN, inspect=partial(_check_mean, dtype)),
     ),
     Function(
         "sum_to_size",

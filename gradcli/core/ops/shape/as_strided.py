@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, check_not_negative, strides_of
+from gradcli.core.ops.create.leaf import unset
 from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
@@ -39,15 +40,15 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     own = offset_in(memory, array)
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
-    itemsize = input.dtype.itemsize
+    itemsize, room = input.dtype.itemsize, memory.nbytes // array.itemsize  # the memory may be that of complex numbers
     if offset < 0:
         raise runtime_error(f"Tensor: invalid storage offset {offset}")
     if not in_place and 0 not in size and any(n < 0 < s for n, s in zip(size, stride, strict=True)):
         raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    if needed > memory.size and 0 not in size:
+    if needed > room and 0 not in size:
         raise shape_error(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
-            f"storage size of {needed * itemsize} are out of bounds for storage of size {memory.size * itemsize}",
+            f"storage size of {needed * itemsize} are out of bounds for storage of size {room * itemsize}",
         )
     check_not_negative(size)
     if max(stride, default=0) * itemsize >= 1 << 63:
@@ -155,7 +156,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
 
 
 def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Tensor | None = None) -> Tensor:
-    """Another shape for the tensor itself, filled from its memory and then with 0, row by row or with the strides of a format.
+    """Another shape for the tensor itself, filled from its memory and then as one that is not set, row by row or with a format's strides.
 
     A format that preserves is that of the `template`. Raises RuntimeError for a tensor that requires grad, and for other formats.
     """
@@ -176,7 +177,9 @@ def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Te
             raise runtime_error("Unsupported memory formatPreserve")
         if memory_format.suggests_channels_last(template.array):
             strides = memory_format.channels_last_strides(size)
+    before = owner(input.array).size
     input.array = strided.resized(input.array, tuple(size), strides)
+    unset(owner(input.array).reshape(-1)[before:], input.dtype)
     if not same:
         write_checks.bump(input)
     return input

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_not_negative, check_rank, check_size, common_shape
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -20,13 +20,8 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 def _expand_array(a: Array, size: Any) -> Array:
     check_rank(len(size))
-    lead = len(size) - a.ndim
-    strides = tuple(s if n == m else 0 for s, n, m in zip(a.strides, a.shape, size[lead:], strict=True))
-    for i in range(lead - 1, -1, -1):
-        step = size[i + 1] * strides[0] if strides else 0
-        strides = (step if size[i] == 1 else 0, *strides)
     # as writeable as the input: a write into repeated elements is refused when it happens
-    return np.lib.stride_tricks.as_strided(a, size, strides, writeable=a.flags.writeable)
+    return memory_format.expanded(a, size, a.flags.writeable)
 
 
 EXPAND: Op = Op(

@@ -111,6 +111,9 @@ def _unfold(a: Array, dimension: int, size: int, step: int) -> Array:
 def _unfold_back(grad: Array, dimension: int, size: int, step: int, shape: Any) -> Array:
     made = np.zeros(shape, grad.dtype)
     windows = _unfold(made, dimension, size, step)
+    if step >= size:
+        windows[...] = grad
+        return made
     # windows may overlap, so that the gradients are added for one position in the window at a time
     for k in range(size):
         windows[..., k] += grad[..., k]
