@@ -54,7 +54,7 @@ def _default_type_name(value: object) -> str:
         return "torch.Size"
     if isinstance(value, DType):
         return "torch.dtype"
-    return type(value).__name__
+    return str(getattr(type(value), "SCRIPT_NAME", type(value).__name__))
 
 
 def _no_dtype(value: object) -> DType | None:
