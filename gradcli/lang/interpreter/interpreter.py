@@ -19,7 +19,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program, compile_walk
-from gradcli.lang.names import builtins
+from gradcli.lang.names import iteration
 from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
@@ -87,8 +87,8 @@ def _provide_language() -> None:
     signature.language.as_dtype = _as_dtype
     signature.language.as_array = _as_array
     signature.language.as_number = _as_number
-    signature.language.as_sequence = builtins.as_sequence
-    signature.language.length = builtins.length
+    signature.language.as_sequence = iteration.as_sequence
+    signature.language.length = iteration.length
     signature.language.item = subscripts.getitem
     signature.language.iterate = iterate
     signature.language.collect = collect
