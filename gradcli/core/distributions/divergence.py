@@ -12,14 +12,7 @@ from gradcli.core.distributions import cross_divergence, matrix_divergence
 from gradcli.core.distributions.composed_transforms import ComposeTransform
 from gradcli.core.distributions.continuous import Cauchy, Laplace, Normal, Uniform
 from gradcli.core.distributions.cross_divergence import EULER
-from gradcli.core.distributions.discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    ContinuousBernoulli,
-    Geometric,
-    OneHotCategorical,
-)
+from gradcli.core.distributions.discrete import Bernoulli, Binomial, Categorical, ContinuousBernoulli, Geometric, OneHotCategorical
 from gradcli.core.distributions.distribution import ExponentialFamily
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
 from gradcli.core.distributions.matrices import Wishart

@@ -15,9 +15,7 @@ from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.discrete import Categorical
 from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import f, sum_last
-from gradcli.core.distributions.transforms import (
-    Transform,
-)
+from gradcli.core.distributions.transforms import Transform
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor

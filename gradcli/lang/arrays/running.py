@@ -47,6 +47,11 @@ def converted_error(error: Exception) -> ProgramError:
     return of_python(error, str(error))
 
 
+def count_of(shape: Any) -> int:
+    """How many elements a shape has, or one length; 0 where a length is negative."""
+    return math.prod(max(n, 0) for n in (shape if isinstance(shape, tuple) else (shape,)))
+
+
 def check_size(count: float, item_size: int = 8) -> None:
     """Refuse an array of `count` elements before numpy makes it. Raises LimitError."""
     limits.check_elements(int(count), item_size)

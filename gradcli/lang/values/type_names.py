@@ -15,15 +15,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.user_classes import BoundUserMethod, UserClass
-from gradcli.lang.values.value_classes import (
-    FUNCTIONS,
-    BoundMethod,
-    Builtin,
-    ExceptionType,
-    IteratorValue,
-    Namespace,
-    TypeValue,
-)
+from gradcli.lang.values.value_classes import FUNCTIONS, BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, TypeValue
 
 #: by class, the name of the type where it is not the name of the class
 _PATHS: dict[type, str] = {
