@@ -194,26 +194,20 @@ def _iter(iterable: Value, /, *sentinel: Value) -> Value:
 def _next(iterator: Value, default: Value = MISSING, /) -> Value:
     if type(iterator) is IteratorValue:
         return generators.advance(iterator, default)
-    elif special(iterator, "__next__") is not None:
-        return _next_of_instance(iterator, default)
-    elif attributes.hidden_method(iterator, "__next__") is not None:
-        item = next(iterate(iterator), default)
-    else:
+    advance = special(iterator, "__next__")
+    if advance is not None:
+        try:
+            return advance()
+        except ProgramError as error:
+            if default is MISSING or error.type_name != "StopIteration":
+                raise
+            return default
+    if attributes.hidden_method(iterator, "__next__") is None:
         raise type_error("'{}' object is not an iterator", iterator)
+    item = next(iterate(iterator), default)
     if item is MISSING:
         raise ProgramError("StopIteration", "", args=())
     return item
-
-
-def _next_of_instance(iterator: Value, default: Value) -> Value:
-    advance = special(iterator, "__next__")
-    assert advance is not None
-    try:
-        return advance()
-    except ProgramError as error:
-        if default is MISSING or error.type_name != "StopIteration":
-            raise
-        return default
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
