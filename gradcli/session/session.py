@@ -46,7 +46,7 @@ Warn = Callable[[str, str, "Span | None"], None]
 
 
 def _drawing(outside: Outside | None) -> Outside | None:
-    """The same, with figures handed on as plain results."""
+    """What a session has outside, with figures handed on as plain results."""
     if outside is None or outside.draw is None:
         return outside
     draw = outside.draw

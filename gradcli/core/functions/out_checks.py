@@ -122,7 +122,7 @@ class OutChecks:
                 raise read_while_written()
 
     def check_reads(self, out: Tensor) -> None:
-        """Refuse an operand that lies otherwise in the memory of `out`, of a function that takes element by element."""
+        """Refuse an `out` of an elementwise function whose memory an operand shares at other places."""
         for i, operand in enumerate(self.operands):
             if self.overlap_of(i) == "partial":
                 check_order(out, operand)

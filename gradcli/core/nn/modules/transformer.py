@@ -121,7 +121,7 @@ class TransformerEncoderLayer(Layer, place="transformer"):
 
 
 class TransformerDecoderLayer(Layer, place="transformer"):
-    """The same with an attention to a memory, which is an encoder's output, in between."""
+    """Attention of a sequence to itself, then to the output of an encoder, and a net of two linear maps."""
 
     ATTENTIONS = ("self_attn", "multihead_attn")
 
