@@ -11,7 +11,6 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.arrays.conversion import ARRAY_COPY, operand
-from gradcli.lang.arrays.operators import check_product
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
 from gradcli.lang.arrays.running import check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import wrap
@@ -36,10 +35,6 @@ def _product(converted: Mapping[str, Any]) -> None:
     rows, columns = a.size // inner, b.size // max(1, b.shape[-2] if b.ndim > 1 else b.shape[0])
     check_size(rows * columns)
     check_work(rows * columns * inner)
-
-
-def _matmul(converted: Mapping[str, Any]) -> None:
-    check_product(*_pair(converted))
 
 
 def _outer(converted: Mapping[str, Any]) -> None:

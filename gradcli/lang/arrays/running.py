@@ -14,7 +14,6 @@ from gradcli.core.calling import warnings as program_warnings
 from gradcli.core.kernels import blocks
 from gradcli.errors import ProgramError, of_python
 
-Array = np.ndarray[Any, Any]
 #: what numpy computes with: arrays, scalars, Python's numbers
 Operand = Any
 

@@ -24,7 +24,6 @@ from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
-from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import collect, iterate
@@ -222,10 +221,6 @@ class Interpreter:
     def forget_files(self) -> None:
         """From now on programs save and load no files."""
         self._outside.files = None
-
-    def call(self, function: Value, *args: Value) -> Value:
-        """Call a function value from outside a program."""
-        return self.within(lambda: call(function, args, None))
 
     def text(self, value: Value) -> str:
         """`repr(value)`, with this interpreter's numbers for addresses."""
