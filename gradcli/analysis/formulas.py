@@ -318,14 +318,3 @@ def _at(term: Term, level: int) -> str:
     """The text of a term, in parentheses where its operator binds looser than `level`."""
     found, own = _text(term)
     return found if own >= level else f"({found})"
-
-
-def joined(terms: list[Term]) -> Term:
-    """The sum of the terms."""
-    total = terms[0]
-    for term in terms[1:]:
-        if isinstance(term, Operation) and term.op == "neg":
-            total = Operation("-", (total, term.operands[0]))
-        else:
-            total = Operation("+", (total, term))
-    return total

@@ -110,7 +110,7 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: Any) -> NoReturn:
-        """As that of a command."""
+        """Write the help text, as `Command` does."""
         _write_help(super().get_help(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

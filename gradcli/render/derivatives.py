@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.render import csv_text, json_text
-from gradcli.render.drawing.folding import shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
-from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, shape
+from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, row_cells
 from gradcli.results.derivatives import Block, Derivatives, Row
 
 
@@ -20,11 +19,8 @@ def table(found: Derivatives, look: Look = PLAIN) -> str:
     blocks = {(block.row, block.column): block.value for block in found.blocks}
     rows: list[list[Cell]] = []
     for row in (found.output, *found.variables):
-        cells: list[Cell] = [row.name, shortened(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
-        for column in names:
-            place = (row.name, column) if column else ("out", row.name)
-            cells.append(blocks.get(place, ""))
-        rows.append(cells)
+        places = [(row.name, column) if column else ("out", row.name) for column in names]
+        rows.append([*row_cells(row), *(blocks.get(place, "") for place in places)])
     return layout(columns, rows, look)
 
 

@@ -39,9 +39,9 @@ def _entry(entry: Entry, look: Look) -> Iterator[RenderableType]:
     for signature in entry.signatures:
         yield styled(fold(signature, columns, 4), "heading", look)
     yield styled(fold_prose(f"  {entry.doc}", columns), "", look)
-    yield _labelled(_facts(entry), 2, look)
+    yield _labelled(_facts(entry), look)
     for grad_fn in entry.grad_fns:
-        yield _labelled([("grad_fn", grad_fn, "grad_fn")], 2, look)
+        yield _labelled([("grad_fn", grad_fn, "grad_fn")], look)
         if rules := [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]:
             yield derivatives([(rule.argument, rule.formula, rule.note) for rule in rules], 4, look)
         else:
@@ -49,10 +49,10 @@ def _entry(entry: Entry, look: Look) -> Iterator[RenderableType]:
     yield from example(entry.example, look)
 
 
-def _labelled(facts: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:
+def _labelled(facts: Sequence[tuple[str, str, str]], look: Look) -> RenderableType:
     """Labels and texts beside them. A fact is a label, a text and the role of the text."""
-    room = (look.columns or UNBOUNDED) - indent - _LABEL - GAP
-    return fields([(label, styled(fold(text, room, 0), role, look)) for label, text, role in facts], indent, _LABEL, look)
+    room = (look.columns or UNBOUNDED) - 2 - _LABEL - GAP
+    return fields([(label, styled(fold(text, room, 0), role, look)) for label, text, role in facts], 2, _LABEL, look)
 
 
 def derivatives(rules: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:

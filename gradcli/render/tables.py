@@ -264,7 +264,7 @@ def gradient_table(table: GradientTable, look: Look = PLAIN) -> str:
     """The table of `grad`: a row for the output, each intermediate value and each variable."""
     count = table.vectors
     gradients = [GRADIENT] if count == 1 else [Column(f"gradient {i + 1}", "gradient") for i in range(count)]
-    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *gradients], [_cells(row) for row in table.rows], look) + over(table.over)
+    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *gradients], [row_cells(row) for row in table.rows], look) + over(table.over)
 
 
 def over(rows: RowCount | None) -> str:
@@ -288,7 +288,8 @@ def cell(value: Value) -> str:
     return escape_lines(value.cell() if isinstance(value, TensorValue) else value.text)
 
 
-def _cells(row: Row) -> list[Cell]:
+def row_cells(row: Row) -> list[Cell]:
+    """The row of an output or a variable."""
     return [row.name, shortened(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradcli.errors import Code, ProgramError, UsageError
@@ -15,6 +16,7 @@ from gradcli.source import Source
 
 if TYPE_CHECKING:
     from gradcli.repl.loop import Prompt
+    from gradcli.results.derivatives import Derivatives
     from gradcli.results.explanations import Explanation
 
 #: suffixes of `:graph NAME -o FILE`
@@ -67,21 +69,20 @@ def _drawn(told: Explanation, kind: str) -> str:
 
 def jacobian(prompt: Prompt, argument: str) -> None:
     """`:jacobian EXPR`."""
-    from gradcli.render import derivatives as render
-
-    with prompt.names.untouched():
-        _need_variables(prompt, argument)
-        found = prompt.session.jacobian(_source(argument))
-    prompt.screen.show(render.table(found, prompt.screen.look()))
+    _show_derivatives(prompt, argument, prompt.session.jacobian)
 
 
 def hessian(prompt: Prompt, argument: str) -> None:
     """`:hessian EXPR`."""
+    _show_derivatives(prompt, argument, prompt.session.hessian)
+
+
+def _show_derivatives(prompt: Prompt, argument: str, derive: Callable[[Source], Derivatives]) -> None:
     from gradcli.render import derivatives as render
 
     with prompt.names.untouched():
         _need_variables(prompt, argument)
-        found = prompt.session.hessian(_source(argument))
+        found = derive(_source(argument))
     prompt.screen.show(render.table(found, prompt.screen.look()))
 
 

@@ -50,9 +50,7 @@ class ByRows:
 
     @in_force
     def examine(self) -> None:
-        """Refuse an expression that is no sum and no mean over rows, by the first of them. Raises ProgramError, and what evaluating
-        raises.
-        """
+        """From the first rows, refuse an expression that is no sum and no mean over rows: ProgramError, and what evaluating raises."""
         self._sum.examine()
 
     @in_force

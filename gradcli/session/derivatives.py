@@ -7,15 +7,15 @@ zeros, as in PyTorch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from gradcli import limits
 from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.errors import Code, GradcliError, runtime_error
-from gradcli.results.derivatives import Block, Derivatives, Gradients, Row
-from gradcli.session.gradients import gradients, locate_error
+from gradcli.results.derivatives import Block, Derivatives, Row
+from gradcli.session.gradients import locate_error
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
@@ -40,22 +40,35 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
     return slopes, [jacobian(slope, variables, clock) for slope in slopes]
 
 
-def jacobian_result(source: Source, out: Tensor, variables: Mapping[str, Tensor], blocks: Sequence[Tensor]) -> Derivatives:
-    """The result of `jacobian` as plain data."""
+def jacobian_result(source: Source, span: Span, out: Tensor, variables: Mapping[str, Tensor]) -> Derivatives:
+    """All first derivatives of `out`, the value of `source`, as plain data. Raises what the backward passes raise."""
+    with _located(out, span):
+        blocks = jacobian(out, list(variables.values()), limits.Clock())
     named = tuple(Block("out", name, tensor_value(block)) for name, block in zip(variables, blocks, strict=True))
     return Derivatives("jacobian", _output(source, out, None), _leaves(variables, None), named)
 
 
-def hessian_result(
-    source: Source, out: Tensor, variables: Mapping[str, Tensor], slopes: Sequence[Tensor] | None, blocks: Sequence[Sequence[Tensor]]
-) -> Derivatives:
-    """The result of `hessian` as plain data; `slopes` is None when the gradient is not wanted."""
+def hessian_result(source: Source, span: Span, out: Tensor, variables: Mapping[str, Tensor], with_gradient: bool = False) -> Derivatives:
+    """All second derivatives of `out` as plain data, with value and gradient where these are wanted. Raises what the walks raise."""
+    with _located(out, span):
+        found, blocks = hessian(out, list(variables.values()), limits.Clock())
+    slopes = found if with_gradient else None
     named = tuple(
         Block(row, column, tensor_value(block))
         for row, of_row in zip(variables, blocks, strict=True)
         for column, block in zip(variables, of_row, strict=True)
     )
     return Derivatives("hessian", _output(source, out, slopes), _leaves(variables, slopes), named)
+
+
+@contextmanager
+def _located(out: Tensor, span: Span) -> Iterator[None]:
+    """A block whose errors say where the expression failed."""
+    try:
+        yield
+    except GradcliError as error:
+        locate_error(error, out, span)
+        raise
 
 
 def _output(source: Source, out: Tensor, slopes: Sequence[Tensor] | None) -> Row:
@@ -70,35 +83,3 @@ def _leaves(variables: Mapping[str, Tensor], slopes: Sequence[Tensor] | None) ->
         Row(name, "leaf", "AccumulateGrad", tensor_value(variable), of_one)
         for (name, variable), of_one in zip(variables.items(), gradients, strict=True)
     )
-
-
-# --- several of one value ---
-
-
-class Wanted(NamedTuple):
-    """Which derivatives of a value are wanted."""
-
-    gradient: bool
-    jacobian: bool
-    hessian: bool
-
-
-def derived(
-    source: Source, span: Span, out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], wanted: Wanted
-) -> tuple[Gradients | None, Derivatives | None, Derivatives | None]:
-    """Several kinds of derivatives of `out`, the value of `source`, so that random numbers are drawn once.
-
-    The gradient is the last, as its walk frees the graph. Raises what the backward passes raise.
-    """
-    leaves = list(variables.values())
-    first = second = None
-    try:
-        if wanted.jacobian:
-            first = jacobian_result(source, out, variables, jacobian(out, leaves, limits.Clock()))
-        if wanted.hessian:
-            _, squares = hessian(out, leaves, limits.Clock())
-            second = hessian_result(source, out, variables, None, squares)
-    except GradcliError as error:
-        locate_error(error, out, span)
-        raise
-    return gradients(out, weights, variables, span) if wanted.gradient else None, first, second

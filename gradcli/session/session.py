@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gradcli import data, limits
+from gradcli import data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary.session_state import SessionState, in_force
-from gradcli.errors import GradcliError, LanguageError, ProgramError
+from gradcli.errors import LanguageError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Program
@@ -23,7 +23,7 @@ from gradcli.limits import Limits
 from gradcli.results.values import Evaluation, TensorValue, Value
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
-from gradcli.session.gradients import arrived, gradient_table, gradients, locate_error
+from gradcli.session.gradients import arrived, gradient_table, gradients
 from gradcli.session.input_values import Files, Numbers
 from gradcli.session.repairing import repairing
 from gradcli.session.result_values import result_value, tensor_value
@@ -46,7 +46,7 @@ Warn = Callable[[str, str, "Span | None"], None]
 
 
 def _drawing(outside: Outside | None) -> Outside | None:
-    """The same, with figures handed on as plain results."""
+    """What a session has outside, with figures handed on as plain results."""
     if outside is None or outside.draw is None:
         return outside
     draw = outside.draw
@@ -226,13 +226,7 @@ class Session:
         from gradcli.session import derivatives
 
         out, span = self._names.tensor(source)
-        variables = self._names.chosen(names)
-        try:
-            blocks = derivatives.jacobian(out, list(variables.values()), limits.Clock())
-        except GradcliError as error:
-            locate_error(error, out, span)
-            raise
-        return derivatives.jacobian_result(source, out, variables, blocks)
+        return derivatives.jacobian_result(source, span, out, self._names.chosen(names))
 
     @in_force
     @repairing()
@@ -241,13 +235,7 @@ class Session:
         from gradcli.session import derivatives
 
         out, span = self._names.tensor(source)
-        variables = self._names.chosen(names)
-        try:
-            slopes, blocks = derivatives.hessian(out, list(variables.values()), limits.Clock())
-        except GradcliError as error:
-            locate_error(error, out, span)
-            raise
-        return derivatives.hessian_result(source, out, variables, slopes if with_gradient else None, blocks)
+        return derivatives.hessian_result(source, span, out, self._names.chosen(names), with_gradient)
 
     @in_force
     def several(
@@ -283,12 +271,14 @@ class Session:
             given = self._names.evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
             weights = input_values.weights(given, out, None)
         variables = self._names.chosen(names)
-        if not (jacobian or hessian):
-            return found, grad_fn, gradients(out, weights, variables, span), None, None
-        from gradcli.session import derivatives
+        first = second = None
+        if jacobian or hessian:
+            from gradcli.session import derivatives
 
-        wanted = derivatives.Wanted(gradient, jacobian, hessian)
-        return found, grad_fn, *derivatives.derived(source, span, out, weights, variables, wanted)
+            first = derivatives.jacobian_result(source, span, out, variables) if jacobian else None
+            second = derivatives.hessian_result(source, span, out, variables) if hessian else None
+        # last, as this walk frees the graph
+        return found, grad_fn, gradients(out, weights, variables, span) if gradient else None, first, second
 
     @in_force
     @repairing()

@@ -148,7 +148,7 @@ def missing_attributes(slip: Slip) -> Iterable[Repair]:
             yield from (
                 slip.changed(node, f"{shown}.{node.name}") for place, shown in places.items() if node.name in library.members(place)
             )
-        elif node.name in FUNCTIONS and owner not in ("torch",):
+        elif node.name in FUNCTIONS and owner != "torch":
             called = next((one for one in slip.every if isinstance(one, nodes.Call) and one.function is node), None)
             if owner in ("F", "nn", "np", "math") or owner.startswith("torch."):
                 yield slip.changed(node, f"torch.{node.name}")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.tensor.tensor import wrap
 from gradcli.errors import ProgramError
 

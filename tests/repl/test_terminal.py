@@ -272,7 +272,10 @@ finally:
 
 
 def test_the_prompt_starts_with_few_calls(terminal: Start) -> None:
-    """At most 2.2 times as many as importing numpy and prompt_toolkit takes, with an answer to 1+1."""
+    """At most 2.2 times as many as importing numpy and prompt_toolkit takes, with an answer to 1+1.
+
+    From Python 3.13 on `typing` makes fewer calls, most of which numpy's import needed.
+    """
     imports = COUNTED.format(program="import numpy, prompt_toolkit")
     done = subprocess.run([sys.executable, "-c", imports], capture_output=True, text=True, check=True)
     one = terminal(python=("-c", COUNTED.format(program="from gradcli.cli.app import run; run([])")))
@@ -283,4 +286,4 @@ def test_the_prompt_starts_with_few_calls(terminal: Start) -> None:
     one.send(CTRL_D)
     assert one.ended() == 0
     calls = [int(text.rpartition("calls: ")[2]) for text in (done.stdout, one.raw)]
-    assert calls[1] < 2.2 * calls[0], calls
+    assert calls[1] < (2.2 if sys.version_info < (3, 13) else 2.5) * calls[0], calls

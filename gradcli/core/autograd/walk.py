@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy import ndarray
 
-from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
-from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
@@ -35,7 +33,7 @@ from gradcli.core.tensor.node import (
 )
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, runtime_error
 
 #: gradients that a caller wants to see: node -> list per output, filled as the walk goes
 Capture = dict[Node, list[Any]]
@@ -191,7 +189,7 @@ class Walk:
         grads: list[Any] = [value] if node.outputs is None else ([None] * len(node.outputs) if value is None else value)
         del value  # so that only the caller has a reference, and may reuse the array
         if node.hooks is not None or node.retained is not None:
-            self._hooks(node, grads)
+            _hook_calls().call_tensor_hooks(self, node, grads)
         if self.capture is not None:
             self.capture[node] = [g.array if type(g) is Tensor else g for g in grads]
         if self.targets is not None:
@@ -211,12 +209,12 @@ class Walk:
         if node.hooks is None:
             accumulate(variable, grads.pop(), self.traced)
         else:
-            self._node_hooks(node, BEFORE, grads, ())
+            _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
             accumulate(variable, grads[0], self.traced)
         if variable.meta is not None:
             call_after_accumulation(variable)
         if node.hooks is not None:
-            self._node_hooks(node, AFTER, [], grads)
+            _hook_calls().call_node_hooks(self, node, AFTER, [], grads)
 
     def _run_fast(self, order: list[Node]) -> None:
         """Visit all nodes of a walk that records nothing, has no targets and no capture, and runs without anomaly detection.
@@ -315,7 +313,7 @@ class Walk:
             if True not in wanted:
                 return
         if node.hooks is not None:
-            self._node_hooks(node, BEFORE, grads, ())
+            _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
         results: list[Any]
         if grads[0] is not None or any(g is not None for g in grads):
             state.origin = node.origin
@@ -334,7 +332,7 @@ class Walk:
             node.release()
         if node.hooks is not None:
             listed = [self._given(results[i], edges[i], node) for i in node.listed]
-            self._node_hooks(node, AFTER, listed, grads)
+            _hook_calls().call_node_hooks(self, node, AFTER, listed, grads)
             for i, result in zip(node.listed, listed, strict=True):
                 results[i] = result
         del grads
@@ -364,63 +362,6 @@ class Walk:
                 waiting[nxt] -= 1
                 if not waiting[nxt] and nxt in buffers:
                     self._sink(nxt)
-
-    def _hooks(self, node: Node, grads: list[Any]) -> None:
-        """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
-        state.origin = self.origin  # hooks count as called by backward, not by the step of the node
-        for number, _, hook in list(node.hooks or ()):
-            if number < 0:
-                continue
-            value = grads[number]
-            if value is not None and not self.traced and type(value) is not np.ndarray:
-                value = grads[number] = np.array(value)  # a hook may write to it
-            tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
-            with recording(self.recorded):
-                changed = hook(tensor)
-            if changed is not None:
-                _check_replacement(hook, tensor, changed)
-                grads[number] = changed if self.traced else changed.array
-        for number, tensor in (node.retained or {}).items():
-            value = grads[number]
-            if value is not None:
-                known = tensor.grad
-                if self.traced:
-                    with recording(self.recorded):
-                        tensor.grad = CONTIGUOUS(value) if known is None else known + value
-                else:  # never in place: the gradient travels on
-                    first = CONTIGUOUS.forward(value) if known is None else known.array + value
-                    tensor.grad = Tensor(first, tensor.dtype)
-
-    def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
-        """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""
-        state.origin = self.origin
-        for number, _, hook in list(node.hooks or ()):
-            if number != which:
-                continue
-            own = tuple([self._shown(value) for value in changing])
-            with recording(self.recorded):
-                changed = hook(own) if which is BEFORE else hook(own, tuple([self._shown(value) for value in fixed]))
-            if changed is None:
-                continue
-            if not isinstance(changed, tuple):
-                raise type_error("expected tuple, but hook returned '{}'", changed)
-            if len(changed) != len(own):
-                name = getattr(hook, "name", "function")
-                text = f"hook '{name}' has returned an incorrect number of values (got {len(changed)}, but expected {len(own)})"
-                raise runtime_error(text)
-            for i, (value, before) in enumerate(zip(changed, own, strict=True)):
-                if value is not None:
-                    if before is None:
-                        raise runtime_error("can't replace a None gradient with a non-None value")
-                    _check_replacement(hook, before, value)
-                changing[i] = value if value is None or self.traced else value.array
-
-    def _shown(self, value: Any) -> Tensor | None:
-        """A gradient as a tensor, for a hook."""
-        if value is None or type(value) is Tensor:
-            return value
-        array = np.asarray(value)
-        return Tensor(array, dtypes.of(array.dtype))
 
 
 def _sum(known: Any, value: Any) -> Any:
@@ -467,23 +408,17 @@ def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source
         raise misfit_error(source.name(), str([source.edges[i] for i in source.listed].index(to)), *shapes)
 
 
-def _check_replacement(hook: Any, tensor: Tensor, changed: Any) -> None:
-    """Raise an error unless `changed`, which `hook` returned, is a tensor of the shape and dtype of the gradient that it replaces."""
-    if type(changed) is not Tensor:
-        raise type_error("expected Variable, but hook returned '{}'", changed)
-    name = getattr(hook, "name", "function")
-    if changed.dtype is not tensor.dtype:
-        raise runtime_error(
-            f"hook '{name}' has changed the type of value (was torch.{tensor.dtype.torch_name}Tensor got "
-            f"torch.{changed.dtype.torch_name}Tensor)",
-        )
-    if changed.array.shape != tensor.array.shape:
-        raise shape_error(f"hook '{name}' has changed the size of value")
-
-
 @cache
 def _anomaly() -> Any:
     """The module of anomaly detection, loaded on first use."""
     from gradcli.core.autograd import anomaly
 
     return anomaly
+
+
+@cache
+def _hook_calls() -> Any:
+    """The module that calls hooks, loaded on first use."""
+    from gradcli.core.autograd import hook_calls
+
+    return hook_calls

@@ -54,27 +54,7 @@ def _default_type_name(value: object) -> str:
         return "torch.Size"
     if isinstance(value, DType):
         return "torch.dtype"
-    return type(value).__name__
-
-
-def _no_dtype(value: object) -> DType | None:
-    return None
-
-
-def _no_array(value: object) -> np.ndarray[Any, Any] | None:
-    return None
-
-
-def _no_number(value: object) -> float | None:
-    return None
-
-
-def _no_sequence(value: object) -> list[Any] | None:
-    return None
-
-
-def _host_item(value: Any, key: Any) -> Any:
-    return value[key]
+    return str(getattr(type(value), "SCRIPT_NAME", type(value).__name__))
 
 
 class Language:
@@ -105,15 +85,15 @@ class Language:
         self.type_repr: Callable[[object], str] = lambda value: repr(type(value))
         #: module and qualified name of a function or a class of the program; None for other values
         self.qualified_name: Callable[[object], str | None] = lambda value: None
-        self.as_dtype: Callable[[object], DType | None] = _no_dtype
+        self.as_dtype: Callable[[object], DType | None] = lambda value: None
         #: the array in a value of type `numpy.ndarray`; None for other values
-        self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array
+        self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = lambda value: None
         #: the Python number that one of numpy's scalars is equal to; None for other values
-        self.as_number: Callable[[object], float | None] = _no_number
+        self.as_number: Callable[[object], float | None] = lambda value: None
         #: the items of what has a length and subscripts by place, such as a deque; None for what Python's sequences are, and for others
-        self.as_sequence: Callable[[object], list[Any] | None] = _no_sequence
+        self.as_sequence: Callable[[object], list[Any] | None] = lambda value: None
         self.length: Callable[[Any], int] = len
-        self.item: Callable[[Any, Any], Any] = _host_item
+        self.item: Callable[[Any, Any], Any] = operator.getitem
         self.iterate: Callable[[Any], Iterator[Any]] = iter
         #: the items of any value in a new list, within the bounds
         self.collect: Callable[[Any], list[Any]] = list

@@ -9,17 +9,7 @@ import numpy as np
 
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
-from gradcli.core.distributions.functions import (
-    between_0_and_1,
-    cast,
-    expand,
-    f,
-    f_nn,
-    log_odds,
-    row_logits,
-    smallest,
-    together,
-)
+from gradcli.core.distributions.functions import between_0_and_1, cast, expand, f, f_nn, log_odds, row_logits, smallest, together
 from gradcli.core.distributions.positive import Gamma
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes

@@ -9,16 +9,10 @@ from typing import Any
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.distributions import cross_divergence, matrix_divergence
+from gradcli.core.distributions.composed_transforms import ComposeTransform
 from gradcli.core.distributions.continuous import Cauchy, Laplace, Normal, Uniform
 from gradcli.core.distributions.cross_divergence import EULER
-from gradcli.core.distributions.discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    ContinuousBernoulli,
-    Geometric,
-    OneHotCategorical,
-)
+from gradcli.core.distributions.discrete import Bernoulli, Binomial, Categorical, ContinuousBernoulli, Geometric, OneHotCategorical
 from gradcli.core.distributions.distribution import ExponentialFamily
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
 from gradcli.core.distributions.matrices import Wishart
@@ -26,7 +20,7 @@ from gradcli.core.distributions.multivariate import LowRankMultivariateNormal, M
 from gradcli.core.distributions.positive import Beta, Dirichlet, Exponential, Gamma, Poisson
 from gradcli.core.distributions.transformed import Independent, TransformedDistribution
 from gradcli.core.distributions.transformed_families import Gumbel, HalfNormal, Pareto
-from gradcli.core.distributions.transforms import AffineTransform, ComposeTransform, Inverse, PowerTransform, Transform
+from gradcli.core.distributions.transforms import AffineTransform, Inverse, PowerTransform, Transform
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

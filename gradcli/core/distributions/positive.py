@@ -85,8 +85,12 @@ class FisherSnedecor(Distribution):
     PARAMETERS = {"df1": constraints.positive, "df2": constraints.positive}
     SUPPORT = constraints.positive
     has_rsample = True
-    mean = property(lambda self: (lambda d: d / (d - 2))(nan_where(self.df2 <= 2, self.df2)))
     mode = property(lambda self: nan_where(self.df1 <= 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)))
+
+    @property
+    def mean(self) -> Tensor:
+        d2 = nan_where(self.df2 <= 2, self.df2)
+        return d2 / (d2 - 2)
 
     @property
     def variance(self) -> Tensor:

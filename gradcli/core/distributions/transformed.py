@@ -10,14 +10,12 @@ import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
+from gradcli.core.distributions.composed_transforms import ComposeTransform
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.discrete import Categorical
 from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import f, sum_last
-from gradcli.core.distributions.transforms import (
-    ComposeTransform,
-    Transform,
-)
+from gradcli.core.distributions.transforms import Transform
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor

@@ -8,13 +8,12 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import ScriptType, script_type, sequence_of
-from gradcli.core.calling.type_errors import no_attribute, type_error
+from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Shape = tuple[int, ...]
@@ -330,128 +329,6 @@ class LowerCholeskyTransform(Transform):
 
     def backward(self, y: Any) -> Tensor:
         return f.tril(y, -1) + f.diag_embed(f.log(f.diagonal(y, 0, -2, -1)))
-
-
-class IndependentTransform(Transform):
-    """Another transform with dimensions of the batch as dimensions of its events."""
-
-    ARGUMENTS = {"base_transform": REQUIRED, "reinterpreted_batch_ndims": REQUIRED, "cache_size": 0}
-    base_transform: Transform
-    reinterpreted_batch_ndims: int
-
-    def keep(self, given: dict[str, Any]) -> None:
-        if not isinstance(given["base_transform"], Transform):
-            raise no_attribute(given["base_transform"], "with_cache")
-        super().keep(given)
-
-    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
-    codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
-    bijective = property(lambda self: self.base_transform.bijective)
-    sign = property(lambda self: self.base_transform.sign)
-
-    def forward(self, x: Any) -> Tensor:
-        return self.base_transform.forward(x)
-
-    def backward(self, y: Any) -> Tensor:
-        return self.base_transform.backward(y)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
-
-    def forward_shape(self, shape: Shape) -> Shape:
-        return self.base_transform.forward_shape(shape)
-
-    def inverse_shape(self, shape: Shape) -> Shape:
-        return self.base_transform.inverse_shape(shape)
-
-    def __repr__(self) -> str:
-        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
-
-
-def _widest(parts: list[Transform], forward: bool) -> int:
-    """The dimensions of events at the end, or at the beginning, of a chain in which each part keeps or changes them."""
-    order = parts if forward else parts[::-1]
-    dims = (order[-1].codomain if forward else order[-1].domain).event_dim
-    reached = (order[0].domain if forward else order[0].codomain).event_dim
-    for part in order:
-        into, out = (part.domain, part.codomain) if forward else (part.codomain, part.domain)
-        reached = max(reached, into.event_dim) + out.event_dim - into.event_dim
-    return max(dims, reached)
-
-
-class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
-
-    ARGUMENTS = {"parts": REQUIRED, "cache_size": 0}
-    parts: list[Transform]
-
-    def keep(self, given: dict[str, Any]) -> None:
-        given["parts"] = list(sequence_of(given["parts"]))
-        for part in given["parts"]:
-            if not isinstance(part, Transform):
-                raise no_attribute(part, "with_cache")
-        super().keep(given)
-
-    bijective = property(lambda self: all(part.bijective for part in self.parts))
-    inv = property(lambda self: ComposeTransform([part.inv for part in self.parts[::-1]]))
-
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        """The first domain, with as many dimensions as the parts need."""
-        if not self.parts:
-            return constraints.real
-        first = self.parts[0].domain
-        return constraints.independent(first, more) if (more := _widest(self.parts, False) - first.event_dim) else first
-
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        """The last codomain, with as many dimensions as the parts need."""
-        if not self.parts:
-            return constraints.real
-        last = self.parts[-1].codomain
-        return constraints.independent(last, more) if (more := _widest(self.parts, True) - last.event_dim) else last
-
-    @property
-    def sign(self) -> Any:
-        return math.prod((part.sign for part in self.parts), start=1)
-
-    def forward(self, x: Any) -> Tensor:
-        for part in self.parts:
-            x = part.forward(x)
-        return x
-
-    def backward(self, y: Any) -> Tensor:
-        for part in self.parts[::-1]:
-            y = part.backward(y)
-        return y
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        if not self.parts:
-            return f.zeros_like(x)
-        values = [x]
-        for part in self.parts[:-1]:
-            values.append(part.forward(values[-1]))
-        values.append(y)
-        dims, total = self.domain.event_dim, None
-        for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
-            term = sum_last(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim)
-            total = term if total is None else total + term
-            dims += part.codomain.event_dim - part.domain.event_dim
-        assert total is not None
-        return total
-
-    def forward_shape(self, shape: Shape) -> Shape:
-        for part in self.parts:
-            shape = part.forward_shape(shape)
-        return shape
-
-    def inverse_shape(self, shape: Shape) -> Shape:
-        for part in self.parts[::-1]:
-            shape = part.inverse_shape(shape)
-        return shape
-
-    def __repr__(self) -> str:
-        return "ComposeTransform(\n    " + ",\n    ".join(formatted(part) for part in self.parts) + "\n)"
 
 
 #: transforms of numbers whose derivative is positive

@@ -69,6 +69,9 @@ class Function:
         "_method_parser",
     )
 
+    #: what argument errors put before the name, as in `linalg_inv`
+    PREFIX = ""
+
     def __init__(
         self,
         name: str,
@@ -134,7 +137,7 @@ class Function:
     def parser(self) -> Parser:
         """The overloads of the function, parsed on first use."""
         if self._parser is None:
-            self._parser = Parser(self.parsed_as or self.name, self._signatures())
+            self._parser = Parser(self.parsed_as or f"{self.PREFIX}{self.name}", self._signatures())
         return self._parser
 
     def _signatures(self) -> list[Signature]:

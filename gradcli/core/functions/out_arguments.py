@@ -216,7 +216,7 @@ class _Call(OutChecks):
                 self.check_memory("resized", out)
 
     def is_elementwise(self, error: ProgramError) -> bool:
-        """Whether the function that raised this error takes element by element."""
+        """Whether an elementwise function raised this error."""
         return self.elementwise or (error.code is Code.NUMBER_TOO_LARGE and self.overlap == "partial")
 
     def has_shape(self, error: ProgramError) -> bool:

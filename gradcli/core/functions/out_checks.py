@@ -81,15 +81,15 @@ class OutChecks:
 
     def check_memory(self, moment: str, out: Tensor | None = None) -> None:
         """If this is the moment for it, raise RuntimeError where elements of an `out` share memory, or some with an operand."""
-        if self.memory != moment and (self.memory, moment) != ("own", "resized"):
+        own = self.memory == "own"
+        if moment != ("resized" if own else self.memory):
             return
         for tensor in self.outs if out is None else (out,):
             check_memory(tensor)
-            if self.overlap and self.memory == moment:
-                for i, operand in enumerate(self.operands):
-                    if self.in_place and i == 0 and tensor.array.shape != operand.array.shape:
-                        continue  # which PyTorch copies into `out` once that has its shape
-                    check_overlap(tensor, operand, self.overlap_of(i) == "any" and not (self.in_place and i == 0))
+            for i, operand in enumerate(self.operands if self.overlap and not own else ()):
+                written = self.in_place and i == 0
+                if not written or tensor.array.shape == operand.array.shape:  # else PyTorch copies it into `out` once that has its shape
+                    check_overlap(tensor, operand, self.overlap_of(i) == "any" and not written)
             if self.elementwise and any(t is tensor for t in self.operands):
                 self.check_shape(tensor)
 
@@ -116,14 +116,13 @@ class OutChecks:
             a, b = out.array, operand.array
             if operand is out and a.shape != result.array.shape:
                 raise read_while_written()
-            if not np.may_share_memory(a, b) or not np.shares_memory(a, b):
-                continue
             same = a.shape == b.shape and a.strides == b.strides and self.overlap_of(i) != "any" and not self.rule.adds
-            if a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator):
+            changed = a.shape != result.array.shape or ((unchecked or library) and not same) or (library and "_inv_" in self.operator)
+            if changed and np.shares_memory(a, b):
                 raise read_while_written()
 
     def check_reads(self, out: Tensor) -> None:
-        """Refuse an operand that lies otherwise in the memory of `out`, of a function that takes element by element."""
+        """Refuse an `out` of an elementwise function whose memory an operand shares at other places."""
         for i, operand in enumerate(self.operands):
             if self.overlap_of(i) == "partial":
                 check_order(out, operand)
@@ -158,10 +157,10 @@ class OutChecks:
                 raise result_dtype_error(dtype.torch_name, out.dtype)
             text = lower or text
         if text:
-            names = {"result": dtype.torch_name, "out": out.dtype.torch_name, "result_c": dtype.c_name, "out_c": out.dtype.c_name}
-            names |= {"result_type": _type_name(dtype), "out_type": _type_name(out.dtype)}
-            names["operand"] = self.operands[0].dtype.torch_name if self.operands else ""
-            raise ProgramError(self.rule.error, text.format(name=self.name, field=field, **names))
+            names = {"name": self.name, "field": field, "operand": self.operands[0].dtype.torch_name if self.operands else ""}
+            for which, one in (("result", dtype), ("out", out.dtype)):
+                names |= {which: one.torch_name, f"{which}_c": one.c_name, f"{which}_type": _type_name(one)}
+            raise ProgramError(self.rule.error, text.format(**names))
 
 
 def _type_name(dtype: DType) -> str:

@@ -109,11 +109,6 @@ class Numeric:
         return memory_format.laid_out(np.flip(x, axis), memory_format.preserved(x))
 
     @staticmethod
-    def transpose(x: Array, axes: Sequence[int]) -> Array:
-        """Axes in another order."""
-        return x.transpose(axes)
-
-    @staticmethod
     def mT(x: Array) -> Array:
         """The last two axes swapped."""
         return x.swapaxes(-1, -2)
@@ -122,11 +117,6 @@ class Numeric:
     def zeros(shape: Shape, dtype: DType) -> Array:
         """Zeros."""
         return np.zeros(shape, dtype.np)
-
-    @staticmethod
-    def ones(shape: Shape, dtype: DType) -> Array:
-        """Ones."""
-        return np.ones(shape, dtype.np)
 
     @staticmethod
     def zeros_like(x: Any) -> Array:
@@ -224,11 +214,6 @@ class Traced:
         return provided.function("reshape")(x, tuple(shape) if not isinstance(shape, int) else (shape,))
 
     @staticmethod
-    def transpose(x: Tensor, axes: Sequence[int]) -> Any:
-        """Axes in another order."""
-        return provided.function("permute")(x, tuple(axes))
-
-    @staticmethod
     def mT(x: Tensor) -> Any:
         """The last two axes swapped."""
         return provided.function("transpose")(x, -1, -2)
@@ -251,19 +236,9 @@ class Traced:
         return provided.function("flip")(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
     @staticmethod
-    def roll(x: Tensor, shift: int | Sequence[int], axis: Axes = None) -> Any:
-        """Rolled along axes."""
-        return provided.function("roll")(x, shift) if axis is None else provided.function("roll")(x, shift, axis)
-
-    @staticmethod
     def zeros(shape: Shape, dtype: DType) -> Tensor:
         """Zeros."""
         return Tensor(np.zeros(shape, dtype.np), dtype)
-
-    @staticmethod
-    def ones(shape: Shape, dtype: DType) -> Tensor:
-        """Ones."""
-        return Tensor(np.ones(shape, dtype.np), dtype)
 
     zeros_like = staticmethod(zeros_like)
     ones_like = staticmethod(ones_like)

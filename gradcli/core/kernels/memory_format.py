@@ -299,7 +299,7 @@ def like_operands(result: Array, operands: Sequence[Array]) -> Array:
 
 
 def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    """The comparison of two arrays or numbers, laid out as PyTorch's, which decides how a gradient chosen by it lies.
+    """Compare two arrays or numbers; the result has PyTorch's layout, which a gradient that is chosen by it takes.
 
     A number is compared in the dtype of the array.
     """

@@ -82,10 +82,10 @@ def totals(arrays: Sequence[Array]) -> Array:
 
 
 def in_order(x: Array, axis: int = 0) -> Any:
-    """Sum along an axis that is not the last one, entry after entry, as an accumulation ends; -0 stays -0.
+    """Sum along an axis that is not the last one, one entry after the other; a sum of -0 is -0.
 
-    numpy reduces such an axis of a contiguous array in this order unless what it runs over innermost has one element, and does so much
-    faster than it accumulates.
+    numpy reduces such an axis of a contiguous array in this order, unless its innermost loop has one element, and much faster than it
+    accumulates.
     """
     if x.flags.c_contiguous and x.shape[axis] and math.prod(x.shape[axis + 1 :]) > 1:
         return _reduce(x, axis=axis, initial=-0.0)

@@ -1,1 +1,1 @@
-"""torch.nn: parameters, modules, initialisation and gradient clipping."""
+"""torch.nn: parameters, modules as trees with hooks and state, initial values; the layers are in `modules`."""

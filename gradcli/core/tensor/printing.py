@@ -19,7 +19,9 @@ _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
 _DEFAULT_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by
 _EVIDENT = frozenset(("int64", "bool"))
-#: The most characters of a text when the caller gives no bound; the default of the limit `string`.
+#: what the text of a tensor begins with
+_PREFIX = "tensor("
+#: The most characters of a text: the default of the limit `string`.
 _MAX_CHARS = 64 * 2**20
 #: The largest precision that Python's number formatting takes.
 _C_INT_MAX = 2**31 - 1
@@ -111,21 +113,16 @@ def tensor_text(
     default_dtype: str = "float32",
     requires_grad: bool = False,
     grad_fn: str | None = None,
-    prefix: str = "tensor(",
     is_parameter: bool = False,
-    indent: int = 0,
-    max_chars: float = _MAX_CHARS,
     tangent: str | None = None,
 ) -> str:
     """What `repr` of the tensor is in PyTorch.
 
     `dtype_name` is the name without `torch.`; bfloat16 comes as a float32 array. `default_dtype` is the name of the default
-    floating point dtype. `grad_fn` is the node's name and stands in place of `requires_grad=True`. `indent` is the column
-    at which the text will begin. Raises LimitError ("string") before a text of over `max_chars` characters is made, and
-    ProgramError where the options are such that PyTorch fails too.
+    floating point dtype. `grad_fn` is the node's name and stands in place of `requires_grad=True`. Raises LimitError
+    ("string") before a text of over `_MAX_CHARS` characters is made, and ProgramError where the options are such that PyTorch fails too.
     """
-    column = indent + len(prefix)
-    text = prefix + values_text(array, dtype_name, options=options, indent=column, max_chars=max_chars)
+    text = _PREFIX + values_text(array, dtype_name, options=options, indent=len(_PREFIX))
     suffixes = []
     default_complex = _DEFAULT_COMPLEX.get(default_dtype)
     if array.size == 0:
@@ -146,27 +143,27 @@ def tensor_text(
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
     if suffixes:
-        text = _with_suffixes(text, suffixes, indent, column, options.linewidth)
+        text = _with_suffixes(text, suffixes, options.linewidth)
     return f"Parameter containing:\n{text})" if is_parameter else text + ")"
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int, column: int, linewidth: float) -> str:
-    """`text` with the suffixes that fit behind its last line, each of the others on a line of its own at `column`."""
+def _with_suffixes(text: str, suffixes: list[str], linewidth: float) -> str:
+    """`text` with the suffixes that fit behind its last line, each of the others on a line of its own below the first number."""
     start = text.rfind("\n") + 1
     # PyTorch takes the last line to be two characters longer than it is, which leaves room for the closing parenthesis.
-    length = len(text) - start + 2 + (0 if start else indent)
+    length = len(text) - start + 2
     parts = [text]
     for suffix in suffixes:
         length += 2 + len(suffix)
         if length > linewidth:
-            length = column + len(suffix)
-            parts.append(",\n" + " " * column + suffix)
+            length = len(_PREFIX) + len(suffix)
+            parts.append(",\n" + " " * len(_PREFIX) + suffix)
         else:
             parts.append(", " + suffix)
     return "".join(parts)
 
 
-def values_text(array: Array, dtype_name: str, *, options: PrintOptions, indent: int = 0, max_chars: float = _MAX_CHARS) -> str:
+def values_text(array: Array, dtype_name: str, *, options: PrintOptions, indent: int = 0) -> str:
     """The part between `tensor(` and the suffixes: a number, or rows in brackets that begin at column `indent`.
 
     Raises what `tensor_text` raises.
@@ -177,17 +174,17 @@ def values_text(array: Array, dtype_name: str, *, options: PrintOptions, indent:
     if array.ndim and array.size > options.threshold:
         if not options.edgeitems:
             return "[...]"
-        array, heads = _visible(array, options.edgeitems, max_chars)
-    _check_length(array.size * 3, max_chars)
+        array, heads = _visible(array, options.edgeitems)
+    _check_length(array.size * 3)
     values = array.ravel().tolist()
     if dtype_name in _FLOATING:
-        texts, width = _float_texts(values, options, max_chars)
+        texts, width = _float_texts(values, options)
     elif array.dtype.kind == "c":
-        texts, width = _complex_texts(values, options, max_chars)
+        texts, width = _complex_texts(values, options)
     else:
         texts = list(map(str, values))
         width = max(map(len, texts), default=1)
-    _check_length(len(texts) * (width + 2), max_chars)
+    _check_length(len(texts) * (width + 2))
     if array.dtype.kind != "c":
         texts = [text.rjust(width) for text in texts]
     if not array.ndim:
@@ -195,12 +192,12 @@ def values_text(array: Array, dtype_name: str, *, options: PrintOptions, indent:
     return _nested(texts, array.shape, heads, _per_line(width, indent + array.ndim - 1, options.linewidth), indent)
 
 
-def _check_length(length: int, max_chars: float) -> None:
-    if length > max_chars:
-        raise LimitError("string", f"a string of {length:,} characters is over the limit of {max_chars:,.0f}")
+def _check_length(length: int) -> None:
+    if length > _MAX_CHARS:
+        raise LimitError("string", f"a string of {length:,} characters is over the limit of {_MAX_CHARS:,}")
 
 
-def _visible(array: Array, edge: int, max_chars: float) -> tuple[Array, list[int | None]]:
+def _visible(array: Array, edge: int) -> tuple[Array, list[int | None]]:
     """The elements that a summary shows, and for every axis how many of them stand before its `...`; None without one."""
     if array.ndim == 1:
         if len(array) <= 2 * edge:
@@ -212,7 +209,7 @@ def _visible(array: Array, edge: int, max_chars: float) -> tuple[Array, list[int
         raise runtime_error("stack expects a non-empty TensorList")
     heads: list[int | None] = [edge if size > 2 * edge else None for size in array.shape]
     # Axes that are long together need not be long each: a broadcast of shape (6, 6, 6, ...) shows all it has.
-    _check_length(3 * math.prod(size if head is None else 2 * edge for size, head in zip(array.shape, heads, strict=True)), max_chars)
+    _check_length(3 * math.prod(size if head is None else 2 * edge for size, head in zip(array.shape, heads, strict=True)))
     # One gather: slicing axis after axis would copy whole slices of long inner axes.
     indices = [
         np.arange(size) if head is None else np.concatenate((np.arange(head), np.arange(size - head, size)))
@@ -221,7 +218,7 @@ def _visible(array: Array, edge: int, max_chars: float) -> tuple[Array, list[int
     return array[np.ix_(*indices)], heads
 
 
-def _float_texts(values: list[float], options: PrintOptions, max_chars: float) -> tuple[list[str], int]:
+def _float_texts(values: list[float], options: PrintOptions) -> tuple[list[str], int]:
     """The numbers in their common form, not padded yet, and the width to pad them to.
 
     Zeros, nan and infinities have no say in form and width, so they may stick out (`[-0.0000, 1.5000]`).
@@ -240,7 +237,7 @@ def _float_texts(values: list[float], options: PrintOptions, max_chars: float) -
     else:
         letter = "e" if scientific else "f"
         digits = _digits(options.precision, letter)
-        _check_length(len(values) * (digits + 3), max_chars)
+        _check_length(len(values) * (digits + 3))
         form = f"%.{digits}{letter}"
         texts = [form % v for v in values]
     if len(finite) == len(values):
@@ -248,10 +245,10 @@ def _float_texts(values: list[float], options: PrintOptions, max_chars: float) -
     return texts, max(len(text) for text, v in zip(texts, values, strict=True) if v and v - v == 0.0)
 
 
-def _complex_texts(values: list[complex], options: PrintOptions, max_chars: float) -> tuple[list[str], int]:
+def _complex_texts(values: list[complex], options: PrintOptions) -> tuple[list[str], int]:
     """The numbers, padded, and the width that PyTorch takes them to have; real and imaginary parts have a form each."""
-    reals, real_width = _float_texts([v.real for v in values], options, max_chars)
-    imags, imag_width = _float_texts([v.imag for v in values], options, max_chars)
+    reals, real_width = _float_texts([v.real for v in values], options)
+    imags, imag_width = _float_texts([v.imag for v in values], options)
     texts = [real.rjust(real_width) + (imag if imag[0] in "+-" else f"+{imag}") + "j" for real, imag in zip(reals, imags, strict=True)]
     return texts, real_width + imag_width + 1
 

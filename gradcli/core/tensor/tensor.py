@@ -193,10 +193,6 @@ class Tensor:
         """The number of dimensions."""
         return self.array.ndim
 
-    def numel(self) -> int:
-        """The number of elements."""
-        return self.array.size
-
     def item(self) -> Any:
         """The only element as a Python number, which may be complex. Raises RuntimeError for another number of elements."""
         if self.array.size != 1:

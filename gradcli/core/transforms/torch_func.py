@@ -112,7 +112,7 @@ class Level:
     def leave(self, value: Any) -> Any:
         """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached.
 
-        A stand-in is the input again.
+        For a stand-in of an input the input itself is given.
         """
         return map_leaves(self._left, value)
 

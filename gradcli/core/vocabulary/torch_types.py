@@ -75,7 +75,7 @@ class Device(Scripted):
         return int(number) if number else None
 
     def enter(self) -> None:
-        """As a block it is where new tensors are made."""
+        """Begin a block in which new tensors are made on this device."""
         check_device(self)
 
     def exit(self) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.arrays.conversion import ARRAY_COPY, operand
-from gradcli.lang.arrays.operators import check_product
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
 from gradcli.lang.arrays.running import check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import wrap
@@ -36,10 +35,6 @@ def _product(converted: Mapping[str, Any]) -> None:
     rows, columns = a.size // inner, b.size // max(1, b.shape[-2] if b.ndim > 1 else b.shape[0])
     check_size(rows * columns)
     check_work(rows * columns * inner)
-
-
-def _matmul(converted: Mapping[str, Any]) -> None:
-    check_product(*_pair(converted))
 
 
 def _outer(converted: Mapping[str, Any]) -> None:
@@ -107,6 +102,17 @@ def _derivative(p: Any, m: int = 1) -> Any:
     return np.polyder(p, min(m, np.size(p) + 1))
 
 
+def _real(array: Any) -> Any:
+    """The real parts, if these are all there is: from numpy 2.5 on eigenvalues of real matrices are complex in any case."""
+    return array if array.dtype.kind != "c" or array.imag.any() else array.real.copy()
+
+
+def _eig(a: Any) -> Any:
+    found = np.linalg.eig(a)
+    values = _real(found.eigenvalues)
+    return found if values is found.eigenvalues else found._replace(eigenvalues=values, eigenvectors=found.eigenvectors.real.copy())
+
+
 _PRODUCTS: Rows = (
     ("dot", np.dot, "array a, array b, target out=", _product),
     ("vdot", np.vdot, "array a, array b", moderate),
@@ -129,9 +135,9 @@ _LINALG: Rows = (
     ("cholesky", np.linalg.cholesky, "array a", _matrix),
     ("cond", np.linalg.cond, "array a, number p=", lambda given: _norm({"x": given["a"]})),
     ("det", np.linalg.det, "array a", _matrix),
-    ("eig", np.linalg.eig, "array a", _matrix),
+    ("eig", _eig, "array a", _matrix),
     ("eigh", np.linalg.eigh, "array a, str UPLO=", _matrix),
-    ("eigvals", np.linalg.eigvals, "array a", _matrix),
+    ("eigvals", lambda a: _real(np.linalg.eigvals(a)), "array a", _matrix),
     ("eigvalsh", np.linalg.eigvalsh, "array a, str UPLO=", _matrix),
     ("inv", np.linalg.inv, "array a", _matrix),
     ("lstsq", np.linalg.lstsq, "array a, array b, number rcond=", _system),

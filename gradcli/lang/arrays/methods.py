@@ -13,7 +13,7 @@ from gradcli.core.kernels import Array
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import dtypes, indexing, operators, printing
 from gradcli.lang.arrays.conversion import as_decimals, as_index, as_shape, operand
-from gradcli.lang.arrays.parameters import Declared, moderate, sizes
+from gradcli.lang.arrays.parameters import Declared, moderate, repeats, sizes
 from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, NumpyDType, NumpyScalar, wrap
 from gradcli.lang.python.object_protocol import Value
@@ -31,12 +31,6 @@ def _named(name: str) -> Callable[..., Any]:
         return getattr(a, name)(*args, **kwargs)
 
     return call
-
-
-def _repeat(converted: Mapping[str, Any]) -> None:
-    repeats = np.asarray(converted["repeats"])
-    least = max(0, int(np.nan_to_num(repeats.max(initial=0)))) if repeats.dtype.kind in "iubf" else 0
-    check_size(np.size(converted["self"]) * least)
 
 
 def _dot(converted: Mapping[str, Any]) -> None:
@@ -83,7 +77,7 @@ _DECLARED: dict[str, tuple[str, Callable[[Mapping[str, Any]], None]]] = {
     "nonzero": ("", moderate),
     "prod": (_REDUCE, moderate),
     "ravel": ("str order=", moderate),
-    "repeat": ("array repeats, int axis=", _repeat),
+    "repeat": ("array repeats, int axis=", repeats),
     "round": ("decimals decimals=, target out=", moderate),
     "searchsorted": ("array v, str side=, array sorter=", _sorting),
     "squeeze": ("axis axis=", moderate),

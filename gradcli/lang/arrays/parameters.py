@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling.routines import check_arguments
 from gradcli.lang.arrays import conversion
 from gradcli.lang.arrays.running import HOST_ERRORS, check_size, converted_error, run, type_error
@@ -131,3 +133,10 @@ def sizes(converted: Mapping[str, Any]) -> int:
 def moderate(converted: Mapping[str, Any]) -> None:
     """The check of functions whose result is no larger than their arguments."""
     check_size(sizes(converted))
+
+
+def repeats(converted: Mapping[str, Any]) -> None:
+    """The check of `repeat`, as a function of `a` or as a method."""
+    counts = np.asarray(converted["repeats"])
+    most = max(0, int(np.nan_to_num(counts.max(initial=0)))) if counts.dtype.kind in "iubf" else 0
+    check_size(np.size(converted.get("a", converted.get("self"))) * most)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.arrays import session
 from gradcli.lang.arrays.conversion import as_index, operand, plain
 from gradcli.lang.arrays.parameters import Declared
-from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, run, type_error
+from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, count_of, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, NumpyScalar, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import address
@@ -68,15 +67,11 @@ def _drawn(converted: Mapping[str, Any]) -> None:
     given = [one for key, one in converted.items() if key not in ("size", "dtype", "endpoint", "n")]
     many = max(1, broadcast_size([one for one in given if one is not None]))
     if size is not None:
-        many *= _count(size)
+        many *= count_of(size)
     if "cov" in converted:
         many = max(many, np.size(converted["cov"]))
         check_work(30 * np.size(converted["cov"]) ** 1.5)
     check_size(many)
-
-
-def _count(size: Any) -> int:
-    return math.prod(max(n, 0) for n in (size if isinstance(size, tuple) else (size,)))
 
 
 class NumpyRandom:
@@ -124,7 +119,7 @@ def _shaped(name: str) -> Callable[..., Value]:
 
     def draw(value: NumpyRandom, *sizes: Value) -> Value:
         shape = [as_index(one) for one in sizes]
-        check_size(_count(tuple(shape)))
+        check_size(count_of(tuple(shape)))
         return wrap(run(getattr(value.host, name), *shape))
 
     return draw
@@ -198,7 +193,7 @@ def _has_objects(items: Value) -> bool:
 def _chosen(converted: Mapping[str, Any]) -> None:
     a, size = converted["a"], converted.get("size")
     check_size(int(a) if np.ndim(a) == 0 else np.size(a))
-    check_size(np.size(a) * (1 if size is None else _count(size)) if np.ndim(a) > 1 else 1 if size is None else _count(size))
+    check_size(np.size(a) * (1 if size is None else count_of(size)) if np.ndim(a) > 1 else 1 if size is None else count_of(size))
 
 
 _COMMON: dict[str, Callable[..., Value]] = {

@@ -14,7 +14,6 @@ from gradcli.core.calling import warnings as program_warnings
 from gradcli.core.kernels import blocks
 from gradcli.errors import ProgramError, of_python
 
-Array = np.ndarray[Any, Any]
 #: what numpy computes with: arrays, scalars, Python's numbers
 Operand = Any
 
@@ -45,6 +44,11 @@ def converted_error(error: Exception) -> ProgramError:
     if name in _OWN_ERRORS:
         return ProgramError(name, str(error))
     return of_python(error, str(error))
+
+
+def count_of(shape: Any) -> int:
+    """How many elements a shape has, or one length; 0 where a length is negative."""
+    return math.prod(max(n, 0) for n in (shape if isinstance(shape, tuple) else (shape,)))
 
 
 def check_size(count: float, item_size: int = 8) -> None:

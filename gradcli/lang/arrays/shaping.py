@@ -12,29 +12,18 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays.conversion import operand
 from gradcli.lang.arrays.elementwise import Elementwise
-from gradcli.lang.arrays.parameters import Declared, moderate, sizes
-from gradcli.lang.arrays.running import broadcast_size, check_size, run, type_error
+from gradcli.lang.arrays.parameters import Declared, moderate, repeats, sizes
+from gradcli.lang.arrays.running import broadcast_size, check_size, count_of, run, type_error
 from gradcli.lang.arrays.values import wrap
 from gradcli.lang.python.object_protocol import Value
 
 
-def _count(shape: Any) -> int:
-    return math.prod(max(n, 0) for n in (shape if isinstance(shape, tuple) else (shape,)))
-
-
-def _repeat(converted: Mapping[str, Any]) -> None:
-    repeats = np.asarray(converted["repeats"])
-    size = np.size(converted["a"])
-    least = max(0, int(np.nan_to_num(repeats.max(initial=0)))) if repeats.dtype.kind in "iubf" else 0
-    check_size(size * least)
-
-
 def _tile(converted: Mapping[str, Any]) -> None:
-    check_size(np.size(converted["A"]) * _count(converted["reps"]))
+    check_size(np.size(converted["A"]) * count_of(converted["reps"]))
 
 
 def _broadcast_to(converted: Mapping[str, Any]) -> None:
-    check_size(_count(converted["shape"]), 1)
+    check_size(count_of(converted["shape"]), 1)
 
 
 def _pad(converted: Mapping[str, Any]) -> None:
@@ -52,7 +41,7 @@ def _take(converted: Mapping[str, Any]) -> None:
 
 
 def _resize(converted: Mapping[str, Any]) -> None:
-    check_size(_count(converted["new_shape"]))
+    check_size(count_of(converted["new_shape"]))
 
 
 def _along(converted: Mapping[str, Any]) -> None:
@@ -154,7 +143,7 @@ _WRAPPING: tuple[tuple[str, Callable[..., Any], str, Callable[[Mapping[str, Any]
     ("transpose", np.transpose, "array a, shape axes=", moderate),
     ("permute_dims", np.transpose, "array a, shape axes=", moderate),
     ("swapaxes", np.swapaxes, "array a, int axis1, int axis2", moderate),
-    ("repeat", np.repeat, "array a, array repeats, int axis=", _repeat),
+    ("repeat", np.repeat, "array a, array repeats, int axis=", repeats),
 )
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

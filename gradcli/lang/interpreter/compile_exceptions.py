@@ -182,14 +182,9 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     def run(frame: Frame) -> Any:
         manager = manager_run(frame)
         state.origin = place
-        if isinstance(manager, Instance):
-            value, left = _entered(manager, place)
+        value, left = _entered(manager, place)
+        if left is not None:
             return _until_left(left, put, value, body, frame)
-        if not hasattr(type(manager), "enter"):
-            raise type_error("'{}' object does not support the context manager protocol", manager)
-        value = manager.enter()
-        if hasattr(type(manager), "leave"):
-            return _until_left(manager.leave, put, value, body, frame)
         try:
             if put is not None:
                 put(frame, value)
@@ -215,25 +210,20 @@ def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Fra
     def run(frame: Frame) -> Leave:
         manager = manager_run(frame)
         state.origin = place
-        if isinstance(manager, Instance):
-            value, left = _entered(manager, place)
-        elif hasattr(type(manager), "leave"):
-            value = manager.enter()
-            left = manager.leave
-        elif hasattr(type(manager), "enter"):
-            value = manager.enter()
-            left = lambda error: bool(manager.exit())  # noqa: E731
-        else:
-            raise type_error("'{}' object does not support the context manager protocol", manager)
+        value, left = _entered(manager, place)
         if put is not None:
             put(frame, value)
-        return left
+        return left or (lambda error: bool(manager.exit()))
 
     return run
 
 
-def _entered(manager: Instance, place: Expr) -> tuple[Any, Leave]:
-    """What `__enter__` of an instance gives, and its `__exit__`. Raises TypeError where one of them is missing."""
+def _entered(manager: Any, place: Expr) -> tuple[Any, Leave | None]:
+    """Enter a manager: the value for `as`, and what leaves it, None for one that only has `exit()`. Raises TypeError for other values."""
+    if not isinstance(manager, Instance):
+        if not hasattr(type(manager), "enter"):
+            raise type_error("'{}' object does not support the context manager protocol", manager)
+        return manager.enter(), manager.leave if hasattr(type(manager), "leave") else None
     enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
     if enter is None or leave is None:
         missed = " (missed __exit__ method)" if enter is not None else ""

@@ -13,18 +13,7 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import (
-    ClassDef,
-    Comprehension,
-    Constant,
-    ExprStmt,
-    ForClause,
-    FunctionDef,
-    Lambda,
-    Parameter,
-    Return,
-    Stmt,
-)
+from gradcli.lang.syntax.nodes import ClassDef, Comprehension, Constant, ExprStmt, ForClause, FunctionDef, Lambda, Parameter, Return, Stmt
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate

@@ -19,12 +19,11 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program, compile_walk
-from gradcli.lang.names import builtins
+from gradcli.lang.names import iteration
 from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
-from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import collect, iterate
@@ -87,8 +86,8 @@ def _provide_language() -> None:
     signature.language.as_dtype = _as_dtype
     signature.language.as_array = _as_array
     signature.language.as_number = _as_number
-    signature.language.as_sequence = builtins.as_sequence
-    signature.language.length = builtins.length
+    signature.language.as_sequence = iteration.as_sequence
+    signature.language.length = iteration.length
     signature.language.item = subscripts.getitem
     signature.language.iterate = iterate
     signature.language.collect = collect
@@ -223,10 +222,6 @@ class Interpreter:
     def forget_files(self) -> None:
         """From now on programs save and load no files."""
         self._outside.files = None
-
-    def call(self, function: Value, *args: Value) -> Value:
-        """Call a function value from outside a program."""
-        return self.within(lambda: call(function, args, None))
 
     def text(self, value: Value) -> str:
         """`repr(value)`, with this interpreter's numbers for addresses."""

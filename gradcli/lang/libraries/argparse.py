@@ -154,7 +154,7 @@ class ArgumentParser(Scripted):
         return found
 
     def parse_known_args(self, args: Value = None, namespace: Value = None) -> tuple[Value, list[str]]:
-        """The same, and the texts that no argument takes."""
+        """As `parse_args`, but the texts that no argument takes are returned beside the values."""
         return self._parsed(args, namespace)
 
     def _parsed(self, args: Value, namespace: Value) -> tuple[Value, list[str]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Collection
 
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
@@ -29,8 +28,6 @@ _NOT_A_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting "
     "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
 )
-
-Copy = Callable[[Any], Any]
 
 
 class _Copies:

@@ -177,8 +177,3 @@ for _kind, _type in ((Storage, UNTYPEDSTORAGE), (TypedStorage, TYPEDSTORAGE)):
 
 #: called with the tensor first
 METHODS: dict[str, Any] = {"data_ptr": data_ptr, "untyped_storage": Storage, "storage": _typed}
-
-
-def is_storage(value: Value) -> bool:
-    """Whether a value is the memory of a tensor."""
-    return isinstance(value, Storage)

@@ -9,10 +9,9 @@ from gradcli.lang.python.object_protocol import Value
 
 
 class DictView:
-    """A view; `name` is its type's name in the language."""
+    """A view of a dictionary."""
 
     __slots__ = ("mapping",)
-    name = "dict_view"
     # views that are like sets compare by content, so they are unhashable, as sets are
     __hash__ = None  # type: ignore[assignment]
 
@@ -33,14 +32,14 @@ class KeysView(DictView):
     """`dict_keys`."""
 
     __slots__ = ()
-    name = "dict_keys"
+    SCRIPT_NAME = "dict_keys"
 
 
 class ValuesView(DictView):
     """`dict_values`."""
 
     __slots__ = ()
-    name = "dict_values"
+    SCRIPT_NAME = "dict_values"
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _source(self) -> Iterator[Value]:
@@ -51,7 +50,7 @@ class ItemsView(DictView):
     """`dict_items`."""
 
     __slots__ = ()
-    name = "dict_items"
+    SCRIPT_NAME = "dict_items"
 
     def _source(self) -> Iterator[Value]:
         return iter(self.mapping.items())

@@ -73,8 +73,3 @@ def check(pattern: Expr) -> None:
             bound.add(one.id)
         elif isinstance(one, TupleExpr | ListExpr) and sum(isinstance(item, Starred) for item in one.items) > 1:
             raise LanguageError("multiple starred expressions in sequence pattern", span=one.span)
-
-
-def names(pattern: Expr) -> Iterable[Name]:
-    """The names that a pattern binds."""
-    return (one for one, _ in walked(pattern) if isinstance(one, Name) and one.id != WILDCARD)

@@ -12,19 +12,10 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
-from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.user_classes import BoundUserMethod, UserClass
-from gradcli.lang.values.value_classes import (
-    FUNCTIONS,
-    BoundMethod,
-    Builtin,
-    ExceptionType,
-    IteratorValue,
-    Namespace,
-    TypeValue,
-)
+from gradcli.lang.values.value_classes import FUNCTIONS, BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, TypeValue
 
 #: by class, the name of the type where it is not the name of the class
 _PATHS: dict[type, str] = {
@@ -66,8 +57,6 @@ def path_of(value: Value) -> str:
         return str(value.kind)
     if isinstance(value, Node):
         return value.path
-    if isinstance(value, DictView):
-        return value.name
     if isinstance(value, NamedTuple):
         return value.type_name
     if isinstance(value, NamedResult):

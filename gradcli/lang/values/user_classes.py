@@ -64,10 +64,6 @@ class UserClass:
                 return one.fields[name]
         return MISSING
 
-    def derives(self, other: Value) -> bool:
-        """`issubclass(self, other)` for a class of the program."""
-        return other in self.mro
-
     def trait(self, name: str) -> Value:
         """The trait `name` of the first class of the mro that has it, or MISSING."""
         for one in self.mro:

@@ -54,7 +54,7 @@ class Builtin:
 def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Exception:
     """The program's TypeError, with Python's text, for arguments that a built-in function does not take.
 
-    If Python failed to bind the arguments, the traceback has one frame. Value other TypeError is a fault of gradcli and is returned
+    If Python failed to bind the arguments, the traceback has one frame. Any other TypeError is a fault of gradcli and is returned
     as it is.
     """
     trace = error.__traceback__

@@ -28,7 +28,7 @@ class _Expressions(TextWrapper):
 
 
 class _Operators(TextWrapper):
-    """The same, which cuts at operators too."""
+    """A wrapper that cuts at operators too."""
 
     wordsep_re = _SMALL_PIECES
 

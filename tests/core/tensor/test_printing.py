@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradcli.core.tensor import printing
 from gradcli.core.tensor.printing import PrintOptions, set_printoptions, tensor_text, values_text
 from gradcli.core.tensor.tensor import Size
 from gradcli.errors import LimitError, ProgramError
@@ -117,7 +118,7 @@ def test_indent_moves_continuation_lines() -> None:
     options = PrintOptions()
     assert values_text(matrix, "int64", options=options) == "[[1, 2],\n [3, 4]]"
     assert values_text(matrix, "int64", options=options, indent=4) == "[[1, 2],\n     [3, 4]]"
-    assert tensor_text(matrix, "int64", options=options, indent=4) == "tensor([[1, 2],\n            [3, 4]])"
+    assert tensor_text(matrix, "int64", options=options) == "tensor([[1, 2],\n        [3, 4]])"
     # The column at which the text begins counts when a line is filled.
     numbers = np.arange(9)
     assert values_text(numbers, "int64", options=PrintOptions(linewidth=30), indent=0) == "[0, 1, 2, 3, 4, 5, 6, 7, 8]"
@@ -151,13 +152,16 @@ def test_size_text() -> None:
     assert [repr(Size(s)) for s in ((), (3,), (2, 3))] == ["torch.Size([])", "torch.Size([3])", "torch.Size([2, 3])"]
 
 
-def test_length_is_bounded_before_the_text_is_made() -> None:
+def test_length_is_bounded_before_the_text_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = PrintOptions(threshold=math.inf)
     ones = np.ones(100, np.float32)
-    assert len(values_text(ones, "float32", options=PrintOptions(threshold=math.inf, linewidth=400), max_chars=400)) == 400
-    with pytest.raises(LimitError) as caught:
-        values_text(ones, "float32", options=whole, max_chars=399)
-    assert caught.value.limit == "string"
+    with monkeypatch.context() as bounded:
+        bounded.setattr(printing, "_MAX_CHARS", 400)
+        assert len(values_text(ones, "float32", options=PrintOptions(threshold=math.inf, linewidth=400))) == 400
+        bounded.setattr(printing, "_MAX_CHARS", 399)
+        with pytest.raises(LimitError) as caught:
+            values_text(ones, "float32", options=whole)
+        assert caught.value.limit == "string"
     with pytest.raises(LimitError):
         values_text(np.broadcast_to(np.float32(0), (10**6, 10**6)), "float32", options=whole)
     with pytest.raises(LimitError):

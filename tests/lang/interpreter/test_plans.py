@@ -460,6 +460,8 @@ MIDDLE = [
     "\nif i == 4:\n    y.backward(retain_graph=True)",
 ]
 
+END = "torch.set_grad_enabled(True)\ntorch.autograd.set_detect_anomaly(False)\n"
+
 
 def training_program(seed: int) -> str:
     """A loop that computes, walks back and updates in place, and in some rounds does something odd in between."""
@@ -478,8 +480,7 @@ def training_program(seed: int) -> str:
         when = rng.choice(["True", "i == 2", "i == 3", "i > 2", "i % 2"])
         odd = guarded(f"if {when}:\n" + indented(rng.choice(BETWEEN).replace("; ", "\n"), 4).rstrip("\n"))
         text = rng.choice([text + odd, text.replace("    try:", odd + "    try:", 1)])
-    end = "torch.set_grad_enabled(True)\ntorch.autograd.set_detect_anomaly(False)\n"
-    return SETUP + MODULE_SETUP + OWN + start + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + end
+    return SETUP + MODULE_SETUP + OWN + start + text + "".join(map(guarded, updates)) + guarded(state) + guarded("tree(y.grad_fn, 0)") + END
 
 
 #: parts of the body of a loop that is repeated as a whole, besides those that compute, walk back and update
@@ -543,7 +544,7 @@ def loop_program(seed: int) -> str:
         text += unindented("y = train(x, w, s, b, k, c, y)") * 2
     else:
         text = unindented(text) + rng.choice(["", unindented(text)])
-    return SETUP + MODULE_SETUP + OWN + "kept = []\ny = s * 1\n" + text + "".join(map(unindented, state.split("\n")))
+    return SETUP + MODULE_SETUP + OWN + "kept = []\ny = s * 1\n" + text + "".join(map(unindented, state.split("\n"))) + END
 
 
 NUMBERS = ["2", "0.5", "-3", "7", "1.5", "-0.25", "1", "0", "0.0", "-0.0", "1e30", "1e300", "-1e-30", "16777217", "1e999"]

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, uniform_parameter
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted

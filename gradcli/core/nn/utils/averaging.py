@@ -17,8 +17,8 @@ from gradcli.core.calling.script_types import script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
-from gradcli.core.nn.normalization import BatchNorm1d, InstanceNorm1d
-from gradcli.core.nn.transformer import copied
+from gradcli.core.nn.modules.normalization import BatchNorm1d, InstanceNorm1d
+from gradcli.core.nn.modules.transformer import copied
 from gradcli.core.optim.lr_scheduler import LRScheduler, each_group
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.script_types import script_type
-from gradcli.core.nn.containers import checked_module
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.containers import checked_module
 
 
 class DataParallel(Module):

@@ -7,8 +7,8 @@ from typing import Any
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
+from gradcli.core.nn.modules.transformer import copied
 from gradcli.core.nn.parameter import as_parameter
-from gradcli.core.nn.transformer import copied
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted

@@ -9,8 +9,8 @@ from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.nn.containers import ModuleDict, ModuleList
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.containers import ModuleDict, ModuleList
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Size, Tensor

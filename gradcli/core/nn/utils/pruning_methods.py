@@ -14,15 +14,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
-from gradcli.core.nn.utils.pruning import (
-    BasePruningMethod,
-    Make,
-    PruningContainer,
-    apply_pruning,
-    check_place,
-    copied,
-    flattened,
-)
+from gradcli.core.nn.utils.pruning import BasePruningMethod, Make, PruningContainer, apply_pruning, check_place, copied, flattened
 from gradcli.core.ops.checks import with_method
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor.tensor import Tensor, ones_like

@@ -61,9 +61,9 @@ def activation(
 
 
 def nan_in_vectors(x: Any, step: int, grad: Any) -> Any:
-    """Where an array has nan that PyTorch's vector code takes: there comparisons are made the other way round than in its scalar code.
+    """Where an array has nan among the elements that PyTorch's vector code takes, which compares the other way round than scalar code.
 
-    `grad` is what the operation has beside it.
+    `grad` is the other operand of the operation.
     """
     x = np.asarray(x)
     found = np.isnan(x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.core.calling.overloads import Parser
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import OutRule
 from gradcli.core.graph.record import Op
@@ -15,16 +14,10 @@ class SpecialFunction(Function):
     """A function of torch.special alone: its argument errors call it `special_NAME`."""
 
     __slots__ = ()
+    PREFIX = "special_"
 
-    def __init__(self, name: str, *overloads: Overload, aliases: Sequence[str] = (), out: OutRule = True, **more: Any) -> None:
-        super().__init__(name, *overloads, namespace="torch.special", method=False, aliases=aliases, out=out, **more)
-
-    @property
-    def parser(self) -> Parser:
-        """The overloads under the name that argument errors have."""
-        if self._parser is None:
-            self._parser = Parser(f"special_{self.name}", self._signatures())
-        return self._parser
+    def __init__(self, name: str, *overloads: Overload, out: OutRule = True, **more: Any) -> None:
+        super().__init__(name, *overloads, namespace="torch.special", method=False, out=out, **more)
 
 
 def special_unary(

@@ -78,8 +78,7 @@ def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
 
 
 _STEPS: dict[str, Step] = {"rnn_tanh": _plain_step("tanh"), "rnn_relu": _plain_step("relu"), "lstm": _lstm_step, "gru": _gru_step}
-
-
+#: how many gates a cell has; others have the new state alone
 _GATES = {"lstm": 4, "gru": 3}
 
 
@@ -141,6 +140,11 @@ class Settings(NamedTuple):
     bidirectional: bool
     batch_first: bool
 
+    @property
+    def directions(self) -> int:
+        """In how many directions each layer reads the sequence."""
+        return 2 if self.bidirectional else 1
+
 
 def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: bool) -> tuple[Any, State]:
     """One layer in one direction, step by step: the outputs in the order of the input, and the last state."""
@@ -181,6 +185,11 @@ def _projected(name: str, states: State) -> bool:
     return name == "lstm" and bool(states[0].array.shape[2] != states[1].array.shape[2])
 
 
+def _weights_each(name: str, states: State, how: Settings) -> int:
+    """How many weights a layer has in one direction."""
+    return (4 if how.has_biases else 2) + _projected(name, states)
+
+
 def _by_onednn(name: str, input: Tensor, states: State) -> bool:
     """Whether PyTorch computes a network by oneDNN: an LSTM without projections. Few processors have it compute in float16."""
     return name == "lstm" and not _projected(name, states) and input.array.size > 0 and input.dtype in (dtypes.float32, dtypes.bfloat16)
@@ -202,8 +211,8 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
         if tensor.array.ndim != 3:
             raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
     whole = _by_onednn(name, input, states)
-    each = (4 if how.has_biases else 2) + _projected(name, states)
-    pieces = how.num_layers * (2 if how.bidirectional else 1)
+    each = _weights_each(name, states, how)
+    pieces = how.num_layers * how.directions
     if whole:
         _check_pieces(len(params), each, pieces)
     else:
@@ -232,8 +241,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     _check_network(name, input, states, params, how)
     if not input.array.shape[1 if how.batch_first else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
-    each = (4 if how.has_biases else 2) + _projected(name, states)
-    directions = 2 if how.bidirectional else 1
+    each, directions = _weights_each(name, states, how), how.directions
     x: Any = transpose(input, 0, 1) if how.batch_first else input
     whole = _by_onednn(name, input, states)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
@@ -243,14 +251,14 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
         if whole:
             x = contiguous(x)
         for direction in range(directions):
-            at = layer * directions + direction
+            at, reverse = layer * directions + direction, direction == 1
             own: list[Any] = list(params[at * each : (at + 1) * each])
             if not how.has_biases:
                 own[2:2] = [None, None]
             if whole:
-                out, state = in_one_piece(x, tuple(select(s, 0, at) for s in states), own, direction == 1, how)
+                out, state = in_one_piece(x, tuple(select(s, 0, at) for s in states), own, reverse, how)
             else:
-                out, state = _in_steps(name, x, own_states[at], own, direction == 1)
+                out, state = _in_steps(name, x, own_states[at], own, reverse)
             outs.append(out)
             last.append(state)
         x = outs[0] if directions == 1 else cat(outs, x.array.ndim - 1)

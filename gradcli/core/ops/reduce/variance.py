@@ -126,9 +126,7 @@ def _var_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any
 
 
 def _std_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:
-    dim, correction, keepdim, _ = attrs
-    x = inputs[0]
-    moved = xp.sum(_var_gradient(xp, tangents[0], x, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+    moved = _var_jvp(xp, inputs, attrs, tangents, out)
     return xp.call(MASKED_FILL, moved / scalars.times(xp, out, 2), np.equal(xp.plain(out), 0), 0)
 
 

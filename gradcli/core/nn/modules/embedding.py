@@ -8,7 +8,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import as_parameter, checked_size, floating
 from gradcli.core.random import generator
 from gradcli.core.tensor.dtypes import DType

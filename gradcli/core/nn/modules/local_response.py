@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.core.autograd import custom_function
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 

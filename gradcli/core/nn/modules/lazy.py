@@ -13,8 +13,8 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.functions._index import METHODS
-from gradcli.core.nn import convolution, linear, normalization
-from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.modules import convolution, linear, normalization
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating
 from gradcli.core.random import generator
 from gradcli.core.tensor.device import check as check_device

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.signature import language
-from gradcli.core.nn.containers import MAPPING, MappingModule, OperandModule, checked_position
+from gradcli.core.nn.modules.containers import MAPPING, MappingModule, OperandModule, checked_position
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted

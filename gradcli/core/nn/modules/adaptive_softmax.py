@@ -12,9 +12,9 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.functions import catalog
-from gradcli.core.nn.containers import ModuleList, Sequential
-from gradcli.core.nn.function_modules import FunctionModule
-from gradcli.core.nn.linear import Linear
+from gradcli.core.nn.modules.containers import ModuleList, Sequential
+from gradcli.core.nn.modules.function_modules import FunctionModule
+from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error

@@ -12,7 +12,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph.write_checks import check_captured
-from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.normalization.batch_norm import batch_norm
 from gradcli.core.ops.layers.normalization.instance_norm import instance_norm

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.operators import truth
 from gradcli.core.tensor.tensor import Tensor

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, new_parameter, uniform_parameter
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor

@@ -12,10 +12,10 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.init import xavier_normal_, xavier_uniform_
-from gradcli.core.nn.linear import NonDynamicallyQuantizableLinear
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.function_modules import FunctionModule
+from gradcli.core.nn.modules.linear import NonDynamicallyQuantizableLinear
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.attention import additive
 from gradcli.core.ops.layers.dropout import dropout as drop_out

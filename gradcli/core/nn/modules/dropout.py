@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.ops.layers.dropout import dropout
 from gradcli.errors import ProgramError
 

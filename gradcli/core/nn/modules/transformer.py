@@ -12,15 +12,15 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
-from gradcli.core.nn.attention import MultiheadAttention, canonical_masks
-from gradcli.core.nn.containers import ModuleList
-from gradcli.core.nn.dropout import Dropout
-from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.init import xavier_uniform_
-from gradcli.core.nn.linear import Linear
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
-from gradcli.core.nn.normalization import LayerNorm
+from gradcli.core.nn.modules.attention import MultiheadAttention, canonical_masks
+from gradcli.core.nn.modules.containers import ModuleList
+from gradcli.core.nn.modules.dropout import Dropout
+from gradcli.core.nn.modules.function_modules import FunctionModule
+from gradcli.core.nn.modules.linear import Linear
+from gradcli.core.nn.modules.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -121,7 +121,7 @@ class TransformerEncoderLayer(Layer, place="transformer"):
 
 
 class TransformerDecoderLayer(Layer, place="transformer"):
-    """The same with an attention to a memory, which is an encoder's output, in between."""
+    """Attention of a sequence to itself, then to the output of an encoder, and a net of two linear maps."""
 
     ATTENTIONS = ("self_attn", "multihead_attn")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, uniform_parameter
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.tensor import Tensor

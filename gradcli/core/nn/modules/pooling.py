@@ -6,8 +6,8 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.convolution import sizes_of
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.convolution import sizes_of
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 

@@ -8,9 +8,9 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
-from gradcli.core.nn.linear import Linear
 from gradcli.core.nn.module import Module
+from gradcli.core.nn.modules.function_modules import ClassTable, FunctionModule, row
+from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
