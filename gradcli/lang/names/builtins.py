@@ -24,6 +24,7 @@ from gradcli.lang.values.object_operations import OPS, deterministic_hash, forma
 from gradcli.lang.values.special_methods import Instance, length_from, special, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import is_instance, is_subclass
+from gradcli.lang.values.user_classes import SlottedObject
 from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: print collects about this many characters before it writes
@@ -67,7 +68,7 @@ def length(value: Value, /) -> int:
         if size >= 1 << 63:
             raise ProgramError("OverflowError", "Python int too large to convert to C ssize_t")
         return size
-    if isinstance(value, str | list | tuple | dict | set | DictView):
+    if isinstance(value, str | list | tuple | dict | set | frozenset | DictView):
         return len(value)
     own = special(value, "__len__")
     if own is not None:
@@ -235,6 +236,7 @@ _ITERATOR_NAMES = {
     range: "range_iterator",
     dict: "dict_keyiterator",
     set: "set_iterator",
+    frozenset: "set_iterator",
     Tensor: "tuple_iterator",
 }
 
@@ -308,7 +310,7 @@ def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
 
 #: the kinds of values that have what an operator or a loop asks for; programs cannot read these methods
 _HAVING: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, DictView)),
+    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, frozenset, DictView)),
     "__getitem__": (list, tuple, str, range, Tensor, dict),
 }
 
@@ -355,7 +357,7 @@ def _super(*args: Value) -> Value:
 
 
 def _vars(value: Value = MISSING, /) -> Value:
-    if not isinstance(value, Instance):
+    if not isinstance(value, Instance) or isinstance(value, SlottedObject):
         raise ProgramError("TypeError", "vars() argument must have __dict__ attribute")
     found = attributes.find_attribute(value, "__dict__")
     return dict(value.fields) if found is MISSING else found

@@ -12,7 +12,7 @@ from gradcli.lang.values.value_classes import MISSING, Builtin
 
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
-    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, range, Tensor)),
+    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
 }
