@@ -60,7 +60,7 @@ def _script(case: Case, out: BinaryIO, err: BinaryIO) -> None:
         for name, text in ((f"{case.path.stem}/before_each.py", case.before), (f"{case.path.stem}/{case.title}.py", case.script)):
             # a warning quotes the line that caused it
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-            exec(compile(text, name, "exec"), vars(main))
+            exec(compile(text, name, "exec", dont_inherit=True), vars(main))
     except Exception as error:
         sys.stderr.write("".join(traceback.format_exception_only(error)))
     sys.stdout.flush()

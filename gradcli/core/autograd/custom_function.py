@@ -5,8 +5,7 @@ The node of the graph is the `ctx` that both get, as in PyTorch: what forward pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,7 +243,7 @@ def _sums_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return all(w in (1, g) for g, w in zip(given[len(given) - len(wanted) :], wanted, strict=True))
 
 
-def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any] = MappingProxyType({})) -> Any:
+def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
     """`Function.apply(*args)`: the outputs of forward, with one node for them. Raises NotImplementedError without a forward."""
     if functions.forward is None:
         raise ProgramError("NotImplementedError", _MISSING_FORWARD)
@@ -265,10 +264,10 @@ def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     try:
         with recording(False):
             if functions.setup_context is None:
-                found = functions.forward(ctx, *args, **kwargs)
+                found = functions.forward(ctx, *args)
             else:
-                found = functions.forward(*args, **kwargs)
-                functions.setup_context(ctx, (*args, *kwargs.values()), found)
+                found = functions.forward(*args)
+                functions.setup_context(ctx, args, found)
         outputs = list(found) if isinstance(found, tuple) else [found]
         if any(not _is_in(one, outputs) for one in ctx.dirty):
             raise runtime_error(_DIRTY_NOT_RETURNED)

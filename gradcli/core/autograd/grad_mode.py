@@ -33,7 +33,8 @@ class Decorating:
 class GradMode(Decorating):
     """`torch.no_grad()`, `enable_grad()`, `set_grad_enabled(flag)` or `inference_mode(flag)`, as a block or a decorator.
 
-    `set_grad_enabled` acts at once when called, and restores only as a block.
+    `set_grad_enabled` acts at once when called, and restores only as a block. A block keeps one mode, that of its last beginning:
+    one that is entered twice at once leaves its own mode behind, as in PyTorch.
     """
 
     __slots__ = ("kind", "enabled", "inference", "_saved")
@@ -42,13 +43,12 @@ class GradMode(Decorating):
         self.kind = kind
         self.enabled = enabled
         self.inference = inference
-        self._saved: list[tuple[bool, bool, bool]] = []
+        self._save()
         if kind == "set_grad_enabled":
-            self._save()
             self._set()
 
     def _save(self) -> None:
-        self._saved.append((state.enabled, state.grad_mode, state.inference))
+        self._saved = (state.enabled, state.grad_mode, state.inference)
 
     def _set(self) -> None:
         if self.inference is not None:
@@ -60,12 +60,12 @@ class GradMode(Decorating):
         return GradMode("block", self.enabled, self.inference)
 
     def enter(self) -> None:
-        if self.kind != "set_grad_enabled" or not self._saved:
+        if self.kind != "set_grad_enabled":
             self._save()
         self._set()
 
     def exit(self) -> None:
-        state.enabled, state.grad_mode, state.inference = self._saved.pop()
+        state.enabled, state.grad_mode, state.inference = self._saved
 
 
 class Multithreading(Decorating, Scripted):

@@ -71,6 +71,12 @@ def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
     set_requires_grad(tensor, flag, "floating point and complex")
 
 
+def check_inference(tensor: Tensor) -> None:
+    """Raise RuntimeError for a tensor of inference mode that would require grad outside of it."""
+    if tensor.property_of("inference") and not state.inference:
+        raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+
+
 def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point") -> None:
     """Make a leaf require grad or not; `kinds` is what the error for integers calls the dtypes. Raises RuntimeError."""
     if type(flag) is not bool:
@@ -81,8 +87,8 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         return
     if flag and not tensor.dtype.is_differentiable:
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
-    if flag and tensor.property_of("inference") and not state.inference:
-        raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if flag:
+        check_inference(tensor)
     if tensor.view is not None and tensor.view.creation != "default":  # a view made without recording follows its base, or is a leaf itself
         tensor.set_property("leaf", flag)
         flag = flag or tensor.view.base.requires_grad

@@ -10,8 +10,8 @@ from gradcli.core.autograd.gradient_edge import GradientEdge
 from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import sequence_of
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.state import state
@@ -26,15 +26,8 @@ def is_target(value: Any) -> bool:
     return type(value) is Tensor or type(value) is GradientEdge
 
 
-def _sequence(value: Any) -> tuple[Any, ...]:
-    """`tuple(value)`, with Python's error."""
-    if not isinstance(value, (tuple, list, str, dict)):
-        raise not_iterable(value)
-    return tuple(value)
-
-
 def _outputs(value: Any) -> tuple[Any, ...]:
-    return (value,) if is_target(value) else _sequence(value)
+    return (value,) if is_target(value) else sequence_of(value)
 
 
 def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
@@ -48,7 +41,7 @@ def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
             f"`inputs` argument to `{caller}()` must be a dict, not {value.SCRIPT_NAME}. Other Mapping types are not supported.",
         )
     else:
-        given = _sequence(value)
+        given = sequence_of(value)
     if not given:
         raise runtime_error(f"`inputs` argument to `{caller}()` cannot be empty.")
     return given
@@ -65,7 +58,7 @@ def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gra
 
     Gradients beyond the number of outputs are left out.
     """
-    given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
+    given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else sequence_of(value)
     made: Gradients = []
     for i, (output, gradient) in enumerate(zip(outputs, given, strict=False)):
         if not is_target(output):

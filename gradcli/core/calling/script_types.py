@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gradcli.core.calling.routines import Constructor, Routine
-from gradcli.core.calling.type_errors import not_iterable
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 
@@ -174,7 +174,5 @@ class Removable(Scripted):
 
 
 def sequence_of(value: object) -> tuple[Any, ...]:
-    """A tuple or list as a tuple; Python's error for what cannot be iterated."""
-    if isinstance(value, (tuple, list)):
-        return tuple(value)
-    raise not_iterable(value)
+    """`tuple(value)`; Python's error for what cannot be iterated."""
+    return tuple(value) if isinstance(value, (tuple, list)) else tuple(language.collect(value))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.autograd.tensor_state import check_inference, detach
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
@@ -25,6 +25,8 @@ def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     """A parameter that shares memory with a tensor. RuntimeError for a dtype that cannot require gradients."""
     if requires_grad and not tensor.dtype.is_differentiable:
         raise dtypes.cannot_require_grad()
+    if requires_grad:
+        check_inference(tensor)
     made = detach(tensor)
     made.meta = {"parameter": True}
     made.requires_grad = requires_grad

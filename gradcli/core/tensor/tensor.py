@@ -99,7 +99,8 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf"; tensors share those they begin with
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf", "fields" (of programs);
+        #: tensors share those they begin with
         self.meta: dict[str, Any] | None = state.within
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
 

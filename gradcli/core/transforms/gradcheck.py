@@ -62,7 +62,7 @@ def gradcheck(
     """Compare the gradients of `func` with central differences: True, or a GradcheckError that shows both Jacobians.
 
     `fast_mode` compares one number for each pair of input and output, in random directions. Batched gradients have no
-    second implementation here that could differ.
+    second implementation here that could differ: the passes run, and draw PyTorch's random numbers.
     """
     if not (check_forward_ad or check_backward_ad):
         raise ProgramError("AssertionError", "Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -77,7 +77,7 @@ def gradcheck(
         if check_forward_ad:
             check.forward(bool(fast_mode))
         if check_backward_ad:
-            _check_zero(check.outputs, check.sources)
+            check.zeros(bool(check_batched_grad), bool(check_undefined_grad))
     except ProgramError as error:
         if raise_exception or error.type_name != "GradcheckError":
             raise
@@ -117,12 +117,26 @@ class Check:
         if fast and self.outputs:
             directions = Directions(self.inputs, self.outputs, False)
             numeric = numeric_products(self.outputs_of, self.inputs, directions, self.eps)
-            self._compare_fast(numeric, backward_products(self.inputs, self.outputs, directions), directions, False)
+            analytic = backward_products(self.inputs, self.outputs, directions)
+            for again in zip(analytic, backward_products(self.inputs, self.outputs, directions), strict=True):
+                _check_repeated(*again, self.nondet_tol)
+            self._compare_fast(numeric, analytic, directions, False)
             return
         for i, (output, row) in enumerate(zip(self.outputs, self._numeric(), strict=True)):
             for j, (a, n) in enumerate(zip(_analytic(output, self.sources, self.nondet_tol), row, strict=True)):
                 if not _close(a, n, self.rtol, self.atol):
                     raise _failure(_mismatch(i, j, self._text(n, output), self._text(a, self.sources[j]), False))
+
+    def zeros(self, batched: bool, undefined: bool) -> None:
+        """Check that gradients of zeros give zeros. PyTorch walks the graph again where a gradient is undefined: as for zeros here."""
+        for output in self.outputs if batched else ():
+            vectors = [catalog.function("randn_like")(output) for _ in range(2)]
+            for vector in (*vectors, vectors[0]):  # two of them one by one, and once in a batch
+                engine.grad([output], self.sources, [vector], retain_graph=True, allow_unused=True)
+        _check_zero(self.outputs, self.sources)
+        rounds = (1 if len(self.outputs) == 1 else 1 + len(self.outputs)) if undefined else 0
+        for outputs in [tracked(self.outputs_of(self.inputs)) for _ in range(rounds)]:
+            _check_zero(outputs, self.sources)
 
     def forward(self, fast: bool) -> None:
         """Compare with forward mode."""
@@ -251,7 +265,12 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
 
 def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[Array]:
     """The transposed Jacobians of one output by backward passes. They run twice, and raise where the two disagree."""
-    first, second = backward_jacobians(output, sources), backward_jacobians(output, sources)
+    first = backward_jacobians(output, sources)
+    _check_repeated(first, backward_jacobians(output, sources), nondet_tol)
+    return first
+
+
+def _check_repeated(first: list[Array], second: list[Array], nondet_tol: float) -> None:
     for a, b in zip(first, second, strict=True):
         if a.size and np.abs(a - b).max() > nondet_tol:
             raise _failure(
@@ -259,7 +278,6 @@ def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[
                 "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
                 f"{nondet_tol}.{_NONDETERMINISTIC}"
             )
-    return first
 
 
 _NONDETERMINISTIC = """
@@ -340,6 +358,8 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         fast_mode=fast_mode,
+        check_undefined_grad=check_undefined_grad,
+        check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
     )

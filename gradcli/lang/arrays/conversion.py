@@ -61,7 +61,7 @@ def operand(value: Value) -> Any:
 
 def unsupported(value: Value) -> ProgramError:
     """The error for a value that is no number."""
-    if value is None or isinstance(value, str | dict | set):
+    if value is None or isinstance(value, str | dict | set | frozenset):
         return refused("arrays of strings" if isinstance(value, str) else "arrays of objects")
     return type_error(f"a value of the type {type_name(value)} cannot be made into an array of numbers")
 

@@ -79,7 +79,7 @@ class Universal:
         """An operand. Raises TypeError for what is no number, and for integers that 64 bits cannot hold."""
         if type(value) is int and not -(1 << 63) <= value < 1 << 64:
             raise type_error(f"loop of ufunc does not support argument {at} of type int which has no callable {self.name} method")
-        if value is None or isinstance(value, str | dict | set):
+        if value is None or isinstance(value, str | dict | set | frozenset):
             raise type_error(f"numpy.{self.name} of a {type_name(value)} is not part of gradcli")
         return operand(value)
 

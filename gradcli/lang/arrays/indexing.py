@@ -65,7 +65,7 @@ def setitem(value: Value, index: Value, new: Value) -> None:
     """`array[index] = new`."""
     if type(new) is Tensor:
         new = to_number(new) if new.array.size == 1 else NumpyArray(tensor_array(new))
-    if isinstance(new, str | dict | set):
+    if isinstance(new, str | dict | set | frozenset):
         raise type_error("only numbers and booleans can be assigned to elements of numpy's arrays in gradcli")
     given = plain(new) if is_sequence(new) else None if new is None else operand(new)
     run(operator.setitem, value.array, host_index(value.array, index), given)

@@ -11,13 +11,16 @@ from gradcli.errors import ProgramError
 from gradcli.lang.classes.exceptions import ErrorObject
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
+from gradcli.lang.values.object_operations import collect
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_classes import (
     CallableObject,
+    CallableSlottedObject,
     ClassMethod,
     Native,
     Property,
+    SlottedObject,
     StaticMethod,
     UserClass,
     UserObject,
@@ -71,7 +74,7 @@ def make_class(
     made.mro = _linearise(made)
     _count(len(made.mro))
     made.native = _native(made)
-    made.host = _host(made.native, made.find("__call__") is not MISSING)
+    made.host = _host(made)
     _note_abstract(made)
     made.host.prepare_class(made)
     prepare = made.trait("prepare")
@@ -144,11 +147,28 @@ def _native(made: UserClass) -> Native:
     return first
 
 
-def _host(native: Native, calls: bool) -> type[Instance]:
+def _host(made: UserClass) -> type[Instance]:
+    native = made.native
     if type(native) is ScriptType:
         module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]
         return import_module(module).host_of(native)  # type: ignore[no-any-return]
-    return ErrorObject if type(native) is ExceptionType else CallableObject if calls else UserObject
+    if type(native) is ExceptionType:
+        return ErrorObject
+    calls = made.find("__call__") is not MISSING
+    if "__slots__" in made.fields and _has_slots(made):
+        return CallableSlottedObject if calls else SlottedObject
+    return CallableObject if calls else UserObject
+
+
+def _has_slots(made: UserClass) -> bool:
+    """Whether instances have the attributes of `__slots__` alone, which are noted: every class of the mro has to name its own."""
+    names: set[Value] = set()
+    for one in made.mro:
+        if type(one) is UserClass:
+            given = one.fields.get("__slots__", ("__dict__",))
+            names.update(private_name(one.name, name) for name in ((given,) if type(given) is str else collect(given)))
+    made.traits["slots"] = names
+    return "__dict__" not in names
 
 
 # --- what follows from the body ---------------------------------------------------------------------

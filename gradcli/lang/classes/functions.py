@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gradcli.core.autograd import custom_function
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.errors import runtime_error
+from gradcli.core.calling.type_errors import type_error
+from gradcli.errors import ProgramError, runtime_error
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
-from gradcli.lang.values.user_classes import BoundUserMethod, UserClass, UserObject, bind
+from gradcli.lang.values.user_classes import BoundUserMethod, ClassMethod, StaticMethod, UserClass, UserObject, bind
+from gradcli.lang.values.user_functions import UserFunction, arguments_of, default_of
 from gradcli.lang.values.value_classes import MISSING, Builtin, register
 
 _NO_INSTANCES = (
@@ -38,22 +40,63 @@ class FunctionObject(UserObject):
     @classmethod
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
         warnings.emit(_NO_INSTANCES.format(repr_text(user_class)), "DeprecationWarning")
-        return super().new(user_class, args)
+        return super().new(user_class, ())
+
+    def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
+        """Nothing: PyTorch's `__init__` takes any arguments."""
 
     NATIVE = {"__call__": lambda one: Builtin("__call__", _legacy)}
 
     @classmethod
     def of_class(cls, user_class: UserClass, name: str) -> Value:
+        if name == "generate_vmap_rule":
+            return False
         if name != "apply":
             return MISSING
 
         def apply(*args: Value, **kwargs: Value) -> Value:
-            return custom_function.apply(functions_of(user_class), args, kwargs)
+            return custom_function.apply(functions_of(user_class), _in_order(user_class, args, kwargs))
 
         return Builtin("apply", apply, f"<bound method Function.apply of {repr_text(user_class)}>")
 
 
 register(FunctionObject)
+
+
+def _in_order(cls: UserClass, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> tuple[Value, ...]:
+    """The arguments of `apply` by position, as forward takes them. Raises TypeError: PyTorch passes none on by name."""
+    forward = cls.find("forward")
+    forward = forward.function if type(forward) in (StaticMethod, ClassMethod) else forward
+    if type(forward) is not UserFunction:
+        return (*args, *kwargs.values())
+    code = forward.code
+    if cls.find("setup_context") is MISSING:
+        return _by_position(code.positional[1:], args, kwargs)
+    given = arguments_of(forward, args, kwargs)
+    for name in (*code.keyword_only, *given.get(code.double_star or "", ())):
+        raise _unexpected(name)
+    named = [given[name] if name in given else default_of(forward, name) for name in code.positional]
+    return (*named, *given.get(code.star or "", ()))
+
+
+def _by_position(names: tuple[str, ...], args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> tuple[Value, ...]:
+    """`args`, and behind them what is given by name: all parameters up to the last of these have to be given."""
+    for name in kwargs:
+        if name not in names:
+            raise _unexpected(name)
+    ordered = list(args)
+    for at, name in enumerate(names[: max(map(names.index, kwargs), default=-1) + 1]):
+        if name in kwargs and at < len(args):
+            raise type_error(f"forward() got multiple values for argument '{name}'")
+        if name not in kwargs and at >= len(args):
+            raise type_error(f"forward() missing required argument: '{name}' (position {at})")
+        if name in kwargs:
+            ordered.append(kwargs[name])
+    return tuple(ordered)
+
+
+def _unexpected(name: str) -> ProgramError:
+    return type_error(f"forward() got an unexpected keyword argument '{name}'")
 
 
 def functions_of(cls: UserClass) -> custom_function.Functions:

@@ -27,6 +27,7 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     code = _code(node.name, node.parameters, inner)
     code.generates = bool(inner.scope.yields)
     code.doc = doc_of(node.body)
+    code.annotations = {p.name: p.annotation for p in node.parameters if p.annotation} | ({"return": node.returns} if node.returns else {})
     code.run = _generator(node, inner, code) if code.generates else _body(node, inner)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]

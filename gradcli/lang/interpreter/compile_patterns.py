@@ -28,7 +28,7 @@ Found = list[tuple[Callable[[Frame, Any], None], Any]]
 Test = Callable[[Frame, Any, Found], bool]
 
 #: types whose pattern may have the value itself as its only part
-_WHOLE = (types.BOOL, types.INT, types.FLOAT, types.STR, types.LIST, types.TUPLE, types.DICT, types.SET)
+_WHOLE = (types.BOOL, types.INT, types.FLOAT, types.STR, types.LIST, types.TUPLE, types.DICT, types.SET, types.FROZENSET)
 
 
 def pattern_test(pattern: Expr, context: Context) -> Test:

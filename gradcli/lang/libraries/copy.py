@@ -78,6 +78,8 @@ class _Copies:
             return members
         if kind is set:
             return self.note(value, {self.of(item) for item in value})
+        if kind is frozenset:
+            return self.note(value, frozenset([self.of(item) for item in value]))
         if isinstance(value, tuple):
             items = [self.of(item) for item in value]
             if all(one is other for one, other in zip(items, value, strict=True)):
@@ -111,6 +113,8 @@ class _Copies:
         made: Tensor = catalog.function("clone")(detach(tensor))
         if tensor.is_parameter:
             made.meta = {"parameter": True}
+        elif fields := tensor.property_of("fields"):
+            made.set_property("fields", self.of(fields))
         made.requires_grad = tensor.requires_grad
         if tensor.grad is not None and not tensor.is_parameter:  # PyTorch copies a parameter without it
             made.grad = self.of(tensor.grad)
@@ -171,6 +175,8 @@ def _shallow_tensor(tensor: Tensor) -> Tensor:
         made.meta = {"parameter": True}
     else:
         made.version.count = 1
+    if fields := tensor.property_of("fields"):
+        made.set_property("fields", fields)
     made.requires_grad = tensor.requires_grad
     return made
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from operator import attrgetter
 
+from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
@@ -218,7 +219,8 @@ def find_attribute(value: Value, name: str) -> Value:
         if special is not MISSING:
             return special
     if kind is Tensor:
-        return subscripts.column(value, name)
+        own = value.property_of("fields") or {}
+        return own[name] if name in own else subscripts.column(value, name)
     if kind is ProgramError and name == "value" and value.type_name == "StopIteration":
         return value.args_[0] if value.args_ else None  # what the generator returned
     if kind is ProgramError and name == "code" and value.type_name == "SystemExit":
@@ -234,6 +236,7 @@ _HOST_OF = {
     types.TUPLE: tuple,
     types.DICT: dict,
     types.SET: set,
+    types.FROZENSET: frozenset,
     types.FLOAT: float,
     types.INT: int,
     types.COMPLEX: complex,
@@ -335,7 +338,7 @@ def names_of(value: Value) -> list[str]:
 
         names.update(node_names(value))
     if kind is Tensor:
-        names.update(METHODS, tensor_attributes.METHODS, value.property_of("columns") or ())
+        names.update(METHODS, tensor_attributes.METHODS, value.property_of("columns") or (), value.property_of("fields") or ())
     for at in (kind, _BASES.get(kind, kind)):
         names.update(sequences.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
     for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):
@@ -359,8 +362,11 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
         if setter is not None:
             setter(value, new)
             return
-        if find_attribute(value, name) is MISSING:
-            raise ProgramError("AttributeError", f"tensors take no new attributes in gradcli's language: '{name}'")
+        own = value.property_of("fields") or {}
+        if name in own or (find_attribute(value, name) is MISSING and _may_be_new(name)):
+            limits.check_list(len(own) + 1)
+            value.set_property("fields", {**own, name: new})
+            return
         raise ProgramError("AttributeError", f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
     if isinstance(value, Instance) or kind is UserClass:
         class_attributes.write(value, name, new)
@@ -389,10 +395,20 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
     raise ProgramError("AttributeError", text, names=(type_name(value),))
 
 
+def _may_be_new(name: str) -> bool:
+    """Whether programs may give a tensor an attribute of this name: it has no meaning of its own, here or in PyTorch."""
+    from gradcli.lang.names import left_out
+
+    return not name.startswith("__") and name not in _OPEN and not left_out.is_left_out(left_out.TENSOR, name)
+
+
 def delete_attribute(value: Value, name: str) -> None:
-    """`del value.name`: only a tensor's grad can be deleted."""
+    """`del value.name`: a tensor's grad, or an attribute that the program has given."""
     if type(value) is Tensor and name == "grad":
         value.grad = None
+        return
+    if type(value) is Tensor and name in (own := value.property_of("fields") or {}):
+        value.set_property("fields", {other: item for other, item in own.items() if other != name})
         return
     if isinstance(value, Instance) or type(value) is UserClass:
         if class_attributes.delete(value, name):

@@ -25,6 +25,7 @@ _TYPES = {
         types.TUPLE,
         types.DICT,
         types.SET,
+        types.FROZENSET,
         types.RANGE,
         types.SLICE,
         types.TYPE,

@@ -22,6 +22,7 @@ from gradcli.lang.values.object_operations import OPS, deterministic_hash, forma
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import is_instance, is_subclass
+from gradcli.lang.values.user_classes import SlottedObject
 from gradcli.lang.values.value_classes import MISSING, Builtin
 
 #: print collects about this many characters before it writes
@@ -109,7 +110,7 @@ def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
 
 #: the kinds of values that have what an operator or a loop asks for; programs cannot read these methods
 _HAVING: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, DictView)),
+    **dict.fromkeys(("__len__", "__contains__", "__iter__"), (list, tuple, str, range, Tensor, dict, set, frozenset, DictView)),
     "__getitem__": (list, tuple, str, range, Tensor, dict),
 }
 
@@ -156,7 +157,7 @@ def _super(*args: Value) -> Value:
 
 
 def _vars(value: Value = MISSING, /) -> Value:
-    if not isinstance(value, Instance):
+    if not isinstance(value, Instance) or isinstance(value, SlottedObject):
         raise ProgramError("TypeError", "vars() argument must have __dict__ attribute")
     found = attributes.find_attribute(value, "__dict__")
     return dict(value.fields) if found is MISSING else found

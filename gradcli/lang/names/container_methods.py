@@ -1,20 +1,30 @@
-"""The special methods that programs read from containers and tensors, such as `found.__setitem__` as a callback."""
+"""The special methods that programs read from containers, tensors and blocks, such as `found.__setitem__` as a callback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from gradcli.core.autograd.anomaly import AnomalyMode
+from gradcli.core.autograd.grad_mode import GradMode
+from gradcli.core.autograd.hooks import HookHandle
+from gradcli.core.autograd.saved_tensor_hooks import SavedTensorsHooks
+from gradcli.core.calling.script_types import Removable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import operators, subscripts
 from gradcli.lang.values.value_classes import MISSING, Builtin
 
+#: what begins and ends by changing the state of its session alone
+_BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
+
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
-    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, range, Tensor)),
+    "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
+    "__enter__": (lambda block: block.enter(), _BLOCKS),
+    "__exit__": (lambda block, kind, error, traceback: block.exit(), _BLOCKS),
 }
 
 

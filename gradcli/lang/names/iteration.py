@@ -33,7 +33,7 @@ def length(value: Value, /) -> int:
         if size >= 1 << 63:
             raise ProgramError("OverflowError", "Python int too large to convert to C ssize_t")
         return size
-    if isinstance(value, str | list | tuple | dict | set | DictView):
+    if isinstance(value, str | list | tuple | dict | set | frozenset | DictView):
         return len(value)
     own = special(value, "__len__")
     if own is not None:
@@ -161,6 +161,7 @@ _ITERATOR_NAMES = {
     range: "range_iterator",
     dict: "dict_keyiterator",
     set: "set_iterator",
+    frozenset: "set_iterator",
     Tensor: "tuple_iterator",
 }
 

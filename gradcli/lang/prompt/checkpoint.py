@@ -120,7 +120,7 @@ class Checkpoint:
                 self._list(value, stack)
             elif isinstance(value, dict):
                 self._dict(value, stack)
-            elif isinstance(value, tuple):
+            elif isinstance(value, tuple | frozenset):
                 stack.extend(value)
             elif kind is set:
                 self._set(value, stack)

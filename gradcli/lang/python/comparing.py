@@ -30,7 +30,7 @@ def check_hashable(value: Value) -> None:
 
     Python hashes and compares keys by recursion that nothing interrupts, and those with shared parts once for each path.
     """
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple | frozenset):
         _check_part(value)
         return
     parts = 0
@@ -41,7 +41,7 @@ def check_hashable(value: Value) -> None:
             parts += 1
             if parts > most:
                 raise LimitError("list", f"a key of more than {most:,.0f} parts is over the limit")
-            if isinstance(part, tuple):
+            if isinstance(part, tuple | frozenset):
                 if len(levels) >= limits.current.nesting or len(levels) >= MAX_DEPTH // 2:
                     raise LimitError("nesting", f"a key nested more than {len(levels):,} levels deep is over the limit")
                 levels.append(iter(part))
@@ -139,9 +139,9 @@ def contains(ops: Ops, container: Value, item: Value) -> bool:
         if type(item) is not str:
             raise type_error(f"'in <string>' requires string as left operand, not {ops.type_name(item)}")
         return item in container
-    if isinstance(container, (dict, set, KeysView)):
-        if type(item) is set and type(container) is set:  # Python would look the set up by its content, but a set is never an element
-            return False
+    if isinstance(container, (dict, set, frozenset, KeysView)):
+        if type(item) is set and isinstance(container, (set, frozenset)):  # Python looks a set up by its content
+            item = frozenset(item)
         ops.hashable(item)
         return hosted(operator.contains, container.mapping if isinstance(container, KeysView) else container, item)  # type: ignore[no-any-return]
     if isinstance(container, ItemsView):
@@ -168,6 +168,6 @@ def in_range(ops: Ops, values: range, item: Value) -> bool:
         return item in values
     if type(item) is float:
         return item.is_integer() and int(item) in values
-    if item is None or isinstance(item, (str, list, tuple, dict, set, range, slice)):
+    if item is None or isinstance(item, (str, list, tuple, dict, set, frozenset, range, slice)):
         return False
     return any(ops.equal(element, item) for element in ops.iterate(values))

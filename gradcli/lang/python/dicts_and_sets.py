@@ -148,7 +148,7 @@ DICT: dict[str, Method] = {
 
 def make_set(ops: Ops, source: Value) -> set[Value]:
     """`set(source)`."""
-    if type(source) is set:
+    if type(source) is set or type(source) is frozenset:
         limits.check_list(len(source))
         return set(source)
     made: set[Value] = set()
@@ -174,8 +174,8 @@ def _add(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> None:
 
 
 def _has(ops: Ops, value: set[Value], item: Value) -> bool:
-    if type(item) is set:  # Python would look the set up by its content, but a set is never an element
-        return False
+    if type(item) is set:  # Python looks a set up by its content
+        item = frozenset(item)
     ops.hashable(item)
     return bool(hosted(value.__contains__, item))
 
@@ -260,3 +260,18 @@ SET: dict[str, Method] = {
     "union": _union,
     "update": _update_set,
 }
+
+
+def _frozen(name: str) -> Method:
+    """The method `name` of a set, for a set that does not change."""
+    method = SET[name]
+
+    def run(ops: Ops, value: frozenset[Value], /, *args: Value, **kwargs: Value) -> Value:
+        found = method(ops, value if name == "symmetric_difference" else set(value), *args, **kwargs)
+        return frozenset(found) if type(found) is set else found
+
+    return run
+
+
+_UNCHANGING = ("difference", "intersection", "isdisjoint", "issubset", "issuperset", "symmetric_difference", "union")
+FROZENSET: dict[str, Method] = {"copy": lambda ops, value, /: value, **{name: _frozen(name) for name in _UNCHANGING}}

@@ -243,7 +243,7 @@ def _item(value: Value, field: str, at: int) -> tuple[Value, int]:
     text = field[at + 1 : closing]
     if not text:
         raise value_error("Empty attribute in format string")
-    if value is None or isinstance(value, (int, float, complex, set)):
+    if value is None or isinstance(value, (int, float, complex, set, frozenset)):
         raise type_error(f"'{type(value).__name__}' object is not subscriptable", type(value).__name__)
     if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")

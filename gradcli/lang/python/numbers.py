@@ -153,7 +153,7 @@ def lshift(a: Value, b: Value) -> Value:
 def _set_operation(primitive: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
     """Run an operator that is also defined for sets, dictionaries and views of dictionaries."""
     a, b = _set_operands(a, b)
-    if isinstance(a, (set, dict)) and type(a) is type(b) and len(a) + len(b) > limits.current.list:
+    if isinstance(a, (set, frozenset, dict)) and isinstance(b, (set, frozenset, dict)) and len(a) + len(b) > limits.current.list:
         # the result has at most as many items as the union of the keys
         limits.check_list(len(hosted(primitive, set(a), set(b))))
     return hosted(primitive, a, b)
@@ -241,7 +241,7 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Value, b: Value) -
     if isinstance(a, dict) and op == "|":
         fill_dict(ops, a, (b,), {})
         return a
-    if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
+    if op == "*" and isinstance(a, (set, frozenset, dict, range)):  # CPython does not try the right operand's repetition here
         names = (type(a).__name__, type(b).__name__)
         raise type_error("unsupported operand type(s) for *=: '{}' and '{}'".format(*names), *names)
     try:

@@ -22,7 +22,7 @@ HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
 Value = Any
 
 #: the types of host values
-HOST_TYPES = frozenset({type(None), bool, int, float, complex, str, list, tuple, dict, set, range, slice, type(...)})
+HOST_TYPES = frozenset({type(None), bool, int, float, complex, str, list, tuple, dict, set, frozenset, range, slice, type(...)})
 
 
 class Ops(Protocol):

@@ -50,11 +50,14 @@ _CONTAINERS: dict[type, tuple[str, str, str]] = {
     tuple: ("(", ")", "(...)"),
     dict: ("{", "}", "{...}"),
     set: ("{", "}", "set(...)"),
+    frozenset: ("frozenset({", "})", "frozenset(...)"),
     slice: ("slice(", ")", "..."),
     KeysView: ("dict_keys([", "])", "..."),
     ValuesView: ("dict_values([", "])", "..."),
     ItemsView: ("dict_items([", "])", "..."),
 }
+
+_EMPTY: dict[type, str] = {set: "set()", frozenset: "frozenset()"}
 
 
 def _items(value: Value, repr_of: ReprOf) -> Pairs:
@@ -67,7 +70,7 @@ def _items(value: Value, repr_of: ReprOf) -> Pairs:
             separator = ", "
         return
     elements = value
-    if type(value) is set:
+    if type(value) is set or type(value) is frozenset:
         elements = ordered(value, repr_of)
     elif type(value) is slice:
         elements = (value.start, value.stop, value.step)
@@ -124,8 +127,8 @@ def repr_host(value: Value, repr_of: ReprOf) -> str:
 
 def _repr_container(root: Value, repr_of: ReprOf) -> str:
     writer = _Writer()
-    if type(root) is set and not root:
-        return "set()"
+    if type(root) in _EMPTY and not root:
+        return _EMPTY[type(root)]
     # a frame keeps its container alive: a view yields new tuples, and an id must not be used again
     frames: list[tuple[Value, Pairs]] = [(root, _items(root, repr_of))]
     active = {id(root)}
@@ -160,8 +163,8 @@ def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: Re
             writer.add(repr_of(item))
         elif id(item) in active:
             writer.add(_CONTAINERS[type(item)][2])
-        elif type(item) is set and not item:
-            writer.add("set()")
+        elif type(item) in _EMPTY and not item:
+            writer.add(_EMPTY[type(item)])
         else:
             return item
     return None
@@ -189,7 +192,7 @@ def _has_steady_hash(value: Value) -> bool:
     return type(value) in (int, bool) or (type(value) is float and value == value)
 
 
-def ordered(values: set[Value], repr_of: ReprOf) -> list[Value]:
+def ordered(values: set[Value] | frozenset[Value], repr_of: ReprOf) -> list[Value]:
     """The elements of a set in an order that is the same in every run.
 
     Sets of numbers keep CPython's order. The hashes of other values change with the hash seed or the address, so their sets
@@ -200,7 +203,7 @@ def ordered(values: set[Value], repr_of: ReprOf) -> list[Value]:
     return sorted(values, key=lambda value: (1, value) if type(value) is str else (0, repr_host(value, repr_of)))
 
 
-def iterate_set(values: set[Value], repr_of: ReprOf) -> Iterator[Value]:
+def iterate_set(values: set[Value] | frozenset[Value], repr_of: ReprOf) -> Iterator[Value]:
     """The elements of a set in order; raises RuntimeError when its size changes on the way."""
     size = len(values)
     for value in ordered(values, repr_of):

@@ -20,7 +20,7 @@ Method = Callable[..., Value]
 
 def elements(ops: Ops, source: Value) -> list[Value]:
     """A new list of the items of `source`. Raises LimitError if it is longer than the limit on lists."""
-    if isinstance(source, (list, tuple, set, dict, range)):
+    if isinstance(source, (list, tuple, set, frozenset, dict, range)):
         limits.check_list(_length(source))
     made: list[Value] = []
     if type(source) in (list, tuple, range):
@@ -59,7 +59,7 @@ def _extend(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> N
 
 def extend(ops: Ops, value: list[Value], source: Value) -> None:
     """`value.extend(source)`, also for `value += source`."""
-    if isinstance(source, (list, tuple, set, dict, range)):
+    if isinstance(source, (list, tuple, set, frozenset, dict, range)):
         limits.check_list(len(value) + _length(source))
     if type(source) in (list, tuple, range):
         value.extend(source)
@@ -273,4 +273,5 @@ METHODS: dict[type, dict[str, Method]] = {
     range: {"count": _range_count, "index": _range_index},
     dict: dicts_and_sets.DICT,
     set: dicts_and_sets.SET,
+    frozenset: dicts_and_sets.FROZENSET,
 }

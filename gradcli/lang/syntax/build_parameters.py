@@ -12,19 +12,19 @@ class ParameterBuilder(BuilderBase):
 
     def param(self, c: Children) -> Parameter:
         """`name`."""
-        return Parameter(self.source, c[0].start, c[0].end, c[0].text, "plain", None)
+        return Parameter(self.source, c[0].start, c[0].end, c[0].text, "plain", None, c[2].text if len(c) > 1 else None)
 
     def param_default(self, c: Children) -> Parameter:
         """`name=default`."""
-        return Parameter(self.source, c[0].start, self.last(c[-1]), c[0].text, "plain", c[-1])
+        return Parameter(self.source, c[0].start, self.last(c[-1]), c[0].text, "plain", c[-1], c[2].text if len(c) > 3 else None)
 
     def param_star(self, c: Children) -> Parameter:
         """`*name`."""
-        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "*", None)
+        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "*", None, c[3].text if len(c) > 2 else None)
 
     def param_double(self, c: Children) -> Parameter:
         """`**name`."""
-        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "**", None)
+        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "**", None, c[3].text if len(c) > 2 else None)
 
     def param_marker(self, c: Children) -> Lexeme:
         """A bare `*` or `/`."""

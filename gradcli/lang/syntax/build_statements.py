@@ -386,7 +386,8 @@ class Builder(ExpressionBuilder):
             self._returns.pop()
         while self._jumps and self._jumps[-1].start > word.start:
             self._stray.append(self._jumps.pop())
-        return FunctionDef(self.source, word.start, c[-1][-1].end, name, parameters, tuple(c[-1]), ())
+        returns = c[2].text if len(c) > 3 else None
+        return FunctionDef(self.source, word.start, c[-1][-1].end, name, parameters, tuple(c[-1]), (), returns)
 
     def decorator(self, c: Children) -> Expr:
         """`@expression`."""

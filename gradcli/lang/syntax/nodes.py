@@ -392,17 +392,23 @@ class Yield(Expr):
 
 
 class Parameter(Node):
-    """One parameter of a def or lambda. `kind` is "positional" (before a slash), "plain", "*", "**" or "keyword" (after a star)."""
+    """One parameter of a def or lambda. `kind` is "positional" (before a slash), "plain", "*", "**" or "keyword" (after a star).
 
-    __slots__ = ("name", "kind", "default")
+    `annotation` is the text of one, which signatures show.
+    """
 
-    def __init__(self, source: Source, start: int, end: int, name: str, kind: str, default: Expr | None) -> None:
+    __slots__ = ("name", "kind", "default", "annotation")
+
+    def __init__(
+        self, source: Source, start: int, end: int, name: str, kind: str, default: Expr | None, annotation: str | None = None
+    ) -> None:
         self.source = source
         self.start = start
         self.end = end
         self.name = name
         self.kind = kind
         self.default = default
+        self.annotation = annotation
 
 
 class Lambda(Expr):
@@ -596,9 +602,9 @@ class With(Stmt):
 
 
 class FunctionDef(Stmt):
-    """`@decorators def name(parameters): body`; annotations are parsed and dropped."""
+    """`@decorators def name(parameters) -> returns: body`; `returns` is a text, since annotations are not evaluated."""
 
-    __slots__ = ("name", "parameters", "body", "decorators")
+    __slots__ = ("name", "parameters", "body", "decorators", "returns")
 
     def __init__(
         self,
@@ -609,6 +615,7 @@ class FunctionDef(Stmt):
         parameters: tuple[Parameter, ...],
         body: tuple[Stmt, ...],
         decorators: tuple[Expr, ...],
+        returns: str | None = None,
     ) -> None:
         self.source = source
         self.start = start
@@ -617,6 +624,7 @@ class FunctionDef(Stmt):
         self.parameters = parameters
         self.body = body
         self.decorators = decorators
+        self.returns = returns
 
 
 class ClassDef(Stmt):

@@ -52,7 +52,7 @@ def _equal_leaf(a: Value, b: Value) -> bool | tuple[Value, Value]:
         return bool(a == b)
     if isinstance(a, ItemsView) and isinstance(b, ItemsView):
         return a.mapping, b.mapping
-    if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
+    if isinstance(a, KeysView | ItemsView) and isinstance(b, set | frozenset | KeysView | ItemsView):
         return not numbers.BINARY["^"](a, b)
     own_a, own_b = table_of(a), table_of(b)
     if own_a is not None and own_b is not None:
@@ -94,7 +94,7 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
         if type(a) is Tensor or type(b) is Tensor:
             return for_tensors(a, b)
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
-        if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set) and isinstance(b, set)):
+        if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set | frozenset) and isinstance(b, set | frozenset)):
             return primitive(a, b)
         raise not_ordered(symbol, a, b)
 

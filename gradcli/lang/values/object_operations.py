@@ -38,7 +38,7 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
         return core.iterate(value)  # type: ignore[no-any-return]
     if kind is dict:
         return iter(KeysView(value))
-    if kind is set:
+    if kind is set or kind is frozenset:
         return iterate_set(value, repr_text)
     if kind is IteratorValue or isinstance(value, DictView | tuple):
         return iter(value)
@@ -233,6 +233,8 @@ def _hash(value: Value, known: dict[int, int]) -> int:
             limits.evaluation.tick()
             found = known[id(value)] = hash(tuple([_hash(item, known) for item in value]))
         return found
+    if kind is frozenset:
+        return hash(frozenset([_hash(item, known) for item in value]))
     if kind is str:
         import hashlib
 

@@ -125,6 +125,14 @@ def _make_set(*args: Value, **kwargs: Value) -> set[Value]:
     return dicts_and_sets.make_set(OPS, args[0]) if args else set()
 
 
+def _make_frozenset(*args: Value, **kwargs: Value) -> frozenset[Value]:
+    """`frozenset(x)`."""
+    _at_most_one("frozenset", args, kwargs)
+    if args and type(args[0]) is frozenset:
+        return args[0]
+    return frozenset(dicts_and_sets.make_set(OPS, args[0])) if args else frozenset()
+
+
 def _make_dict(*args: Value, **kwargs: Value) -> dict[Value, Value]:
     """`dict(x, **more)`."""
     if len(args) > 1:
@@ -194,6 +202,7 @@ LIST = _host(_make_list, list)
 TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _make_tuple)
 DICT = TypeValue("dict", lambda value: table_of(value) is not None, _make_dict)
 SET = _host(_make_set, set)
+FROZENSET = _host(_make_frozenset, frozenset)
 RANGE = _host(_make_range, range)
 SLICE = _host(_make_slice, slice)
 TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType, UserClass), _make_type)
@@ -212,6 +221,7 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     tuple: TUPLE,
     dict: DICT,
     set: SET,
+    frozenset: FROZENSET,
     range: RANGE,
     slice: SLICE,
     TypeValue: TYPE,

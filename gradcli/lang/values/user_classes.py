@@ -11,7 +11,7 @@ from functools import partial
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
@@ -110,7 +110,7 @@ class UserObject(Instance):
     def attributes(self) -> Value:
         from gradcli.lang.values.attribute_table import AttributeTable
 
-        return AttributeTable(self.fields) if self.cls.find("__slots__") is MISSING else MISSING
+        return AttributeTable(self.fields)
 
 
 class CallableObject(UserObject):
@@ -120,6 +120,29 @@ class CallableObject(UserObject):
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return run(self.cls.find("__call__"), (self, *args), kwargs)
+
+
+class SlottedObject(UserObject):
+    """An instance of a class all of whose bases have `__slots__`: it takes no other attributes."""
+
+    __slots__ = ()
+
+    def write(self, name: str, value: Value) -> None:
+        allowed: Value = self.cls.trait("slots")  # type: ignore[attr-defined]
+        if name not in allowed:
+            if self.cls.find(name) is MISSING:
+                raise no_attribute(self, name)
+            raise ProgramError("AttributeError", f"'{self.cls.name}' object attribute '{name}' is read-only")
+        self.fields[name] = value
+
+    def attributes(self) -> Value:
+        return MISSING
+
+
+class CallableSlottedObject(SlottedObject, CallableObject):
+    """An instance of such a class with `__call__`."""
+
+    __slots__ = ()
 
 
 class BoundUserMethod:
@@ -233,7 +256,8 @@ class Super:
         self.owner = owner
 
 
-register(UserClass, UserObject, CallableObject, BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Super)
+register(UserClass, UserObject, CallableObject, SlottedObject, CallableSlottedObject)
+register(BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Super)
 
 
 def may_be_base(base: Value) -> bool:

@@ -20,6 +20,7 @@ class Code:
     """
 
     __slots__ = (
+        "annotations",
         "cell_slots",
         "counting",
         "doc",
@@ -64,6 +65,8 @@ class Code:
         self.counting = False
         #: `__doc__`
         self.doc: str | None = None
+        #: by parameter, and as "return", the texts of annotations
+        self.annotations: dict[str, str] = {}
         #: whether it yields: a call makes a generator
         self.generates = False
 
@@ -109,7 +112,7 @@ class UserFunction:
             return self.fields[name]
         if name == "__qualname__":
             return self.code.qualified if self.shown is None else self.shown[1]
-        return self.code.doc if name == "__doc__" and self.code.doc is not None else default
+        return self.code.doc if name == "__doc__" else default
 
     def write(self, name: str, value: Value) -> None:
         """Give the function an attribute."""
@@ -235,3 +238,39 @@ def _too_many(function: UserFunction, given: int, values: list[Value]) -> Progra
     else:
         were = f"{given} {'was' if given == 1 else 'were'} given"
     return ProgramError("TypeError", f"{code.qualified}() takes {takes} positional argument{plural} but {were}")
+
+
+def arguments_of(function: UserFunction, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
+    """`inspect.signature(function).bind(*args, **kwargs).arguments`: what is given, by parameter. Raises TypeError with its texts."""
+    code = function.code
+    count = len(code.positional)
+    if len(args) > count and code.star is None:
+        raise ProgramError("TypeError", "too many positional arguments")
+    given = dict(zip(code.positional, args, strict=False))
+    more = dict(kwargs)
+    for name in code.positional[len(args) :] + code.keyword_only:
+        if name in more and name in code.places:
+            given[name] = more.pop(name)
+        elif name in more and code.double_star is None:
+            raise ProgramError("TypeError", f"'{name}' parameter is positional only, but was passed as a keyword")
+        elif default_of(function, name) is MISSING:
+            raise ProgramError("TypeError", f"missing a required argument: '{name}'")
+    if code.star is not None and len(args) > count:
+        given[code.star] = tuple(args[count:])
+    for name in more:
+        if name in given:
+            raise ProgramError("TypeError", f"multiple values for argument '{name}'")
+        if code.double_star is None:
+            raise ProgramError("TypeError", f"got an unexpected keyword argument '{name}'")
+    if more and code.double_star is not None:
+        given[code.double_star] = more
+    return given
+
+
+def default_of(function: UserFunction, name: str) -> Value:
+    """The default of a parameter, or MISSING."""
+    code = function.code
+    if name in code.keyword_only:
+        return function.keyword_defaults.get(name, MISSING)
+    at = code.positional.index(name) - len(code.positional) + len(function.defaults)
+    return function.defaults[at] if at >= 0 else MISSING

@@ -1,7 +1,7 @@
 """The classes of values that belong to the language: functions, types, exception types, modules, iterators.
 
-The set of values is closed: None, bool, int, float, complex, str, list, tuple, dict, set, range, slice, Ellipsis, program errors, the
-classes of this module, and classes of core. No other Python object is ever a value, so that programs cannot reach Python.
+The set of values is closed: None, bool, int, float, complex, str, list, tuple, dict, set, frozenset, range, slice, Ellipsis, program
+errors, the classes of this module, and classes of core. No other Python object is ever a value, so that programs cannot reach Python.
 """
 
 from __future__ import annotations
@@ -282,6 +282,7 @@ _CLASSES: set[type] = {
     tuple,
     dict,
     set,
+    frozenset,
     range,
     slice,
     type(...),
