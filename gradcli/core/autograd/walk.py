@@ -16,7 +16,7 @@ from numpy import ndarray
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import (
@@ -234,7 +234,7 @@ class Walk:
                 self._visit(node)
                 continue
             rules = node.plan.fast_rules
-            if rules is None or (grad.ndim > 2 and 1 in grad.shape):  # whose strides may need care
+            if rules is None or (grad.ndim > 1 and needs_care(grad)):
                 self._visit(node)
                 continue
             edges = node.edges
@@ -256,7 +256,7 @@ class Walk:
             for (nxt, number), result in results:
                 if type(result) is ndarray and nxt.plain and result.shape == nxt.shape and result.dtype is nxt.dtype.np:
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else known + result if result.ndim < 3 else _sum(known, result)
+                    buffers[nxt] = result if known is None else known + result if result.ndim < 2 else _sum(known, result)
                 elif result is not None:
                     self._arrive(nxt, number, result, node)
                 left = waiting.get(nxt)
@@ -279,7 +279,7 @@ class Walk:
                     assert nxt is not None
                     if type(value) is ndarray and nxt.plain and value.shape == nxt.shape and value.dtype is nxt.dtype.np:
                         known = buffers.get(nxt)
-                        buffers[nxt] = value if known is None else known + value if value.ndim < 3 else _sum(known, value)
+                        buffers[nxt] = value if known is None else known + value if value.ndim < 2 else _sum(known, value)
                     else:
                         self._arrive(nxt, number, value, node)
                     left = waiting.get(nxt)
@@ -353,7 +353,7 @@ class Walk:
                     and nxt.dtype is not dtypes.bfloat16
                 ):
                     known = buffers.get(nxt)
-                    buffers[nxt] = result if known is None else known + result if result.ndim < 3 else _sum(known, result)
+                    buffers[nxt] = result if known is None else known + result if result.ndim < 2 else _sum(known, result)
                     del known
                 else:
                     self._arrive(nxt, number, result.array if type(result) is Tensor else result, node)
@@ -364,10 +364,15 @@ class Walk:
                     self._sink(nxt)
 
 
+def needs_care(grad: Array) -> bool:
+    """Whether numpy may lay out what comes of a gradient in another way than PyTorch."""
+    return (grad.ndim > 2 and 1 in grad.shape) or (not grad.flags.c_contiguous and (1 in grad.shape or any(grad.strides)))
+
+
 def _sum(known: Any, value: Any) -> Any:
     """The sum of two gradients of a tensor, which lies as the first does, to which PyTorch adds in place."""
     made = known + value
-    if type(made) is not ndarray or made.ndim < 3 or 1 not in made.shape:  # others numpy lays out so
+    if type(made) is not ndarray or (made.strides == known.strides and known.base is None):
         return made
     strides = memory_format.element_strides(known)
     if known.base is None and memory_format.is_dense(made.shape, strides):
@@ -389,7 +394,7 @@ def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
     buffers: dict[Any, Any] = {}
     for (leaf, _), value in zip(outward, pieces, strict=True):
         known = buffers.pop(leaf, None)  # leaves get their gradients in the order of the last that reaches each
-        buffers[leaf] = value if known is None else known + value
+        buffers[leaf] = value if known is None else known + value if value.ndim < 2 else _sum(known, value)
     pieces = value = known = None  # so that a leaf may take an array without a copy
     for leaf in buffers:
         if leaf.variable.requires_grad:

@@ -41,6 +41,15 @@ def imaginary_discarded() -> None:
     )
 
 
+def complex_half() -> None:
+    """Warn, once, of complex numbers of half precision, of which PyTorch makes a tensor before it refuses them."""
+    emit(
+        "ComplexHalf support is experimental and many operators don't support it yet. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/EmptyTensor.cpp:54.)",
+        once="complex32",
+    )
+
+
 def set_given(new: set[str]) -> set[str]:
     """Let a session remember in `new` what it was told once; returns the set that was there."""
     global given

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.graph import strided
-from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.op_node import OpNode, Plan
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.graph.write_checks import (
@@ -350,11 +350,13 @@ def refresh_view(tensor: Tensor) -> None:
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
-    __slots__ = ("inner", "part", "part_dtype", "whole", "freed")
+    __slots__ = ("inner", "part", "part_dtype", "whole", "freed", "has_derivative")
 
     def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
         # the first edge is the base before the write, the others are those of the operation but for its first
-        super().__init__((base_edge, *inner.edges[1:]), base.array.shape, base.dtype)
+        self.has_derivative = inner.type_name != "NotImplemented"
+        edges = inner.edges if self.has_derivative else [inner.edges[i] for i in inner.listed]
+        super().__init__((base_edge, *edges[1:]), base.array.shape, base.dtype)
         self.inner = inner
         self.part = strided.geometry(written.array, base.array)
         self.part_dtype = written.dtype
@@ -376,6 +378,8 @@ class CopySlices(Node):
         if self.freed:
             raise freed_error()
         grad = grads[0]
+        if not self.has_derivative:  # PyTorch calls the operation whatever is wanted, and this one raises its error
+            return self.inner.gradients(grads, traced, [True] * len(self.inner.edges))
         if True not in wanted:
             return [None] * len(self.edges)
         # the operation's own first edge is the written view; without one its rule for it was never kept
@@ -390,7 +394,7 @@ class CopySlices(Node):
             raise strided.parts_error()
         if not traced:
             # elements of the view share a place: add up what arrives for them
-            inner = self._of_view(strided.gather(grad, self.part, self.whole), False, [first, *wanted[1:]])
+            inner = self._of_view(strided.gather(grad, self.part, self.whole).copy(), False, [first, *wanted[1:]])
             rest = np.where(strided.outside(self.part, self.whole), grad, np.zeros((), grad.dtype))
             if first and inner[0] is not None:
                 rest = rest + strided.scatter(np.broadcast_to(inner[0], self.part[0]), self.part, self.whole)
@@ -413,7 +417,7 @@ class CopySlices(Node):
         copy_(result, grad)
         mark_view(part, result, "AsStridedBackward0")
         strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
-        inner = self._of_view(CLONE(part), True, [first, *wanted[1:]])
+        inner = self._of_view(CONTIGUOUS(part), True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])
         else:

@@ -14,7 +14,7 @@ from gradcli.core.kernels import Array, Axes, elementary, memory_format, product
 from gradcli.core.kernels.blocks import Deferred
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Tensor, ones_like, wrap, zeros_like
+from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 
 if TYPE_CHECKING:
     from gradcli.core.graph.record import Op
@@ -120,7 +120,9 @@ class Numeric:
 
     @staticmethod
     def zeros_like(x: Any) -> Array:
-        """Zeros of the same shape and dtype."""
+        """Zeros of the same shape and dtype, with its memory format."""
+        if type(x) is np.ndarray and x.ndim > 1 and not x.flags.c_contiguous:
+            return memory_format.zeros_like(x)
         return np.zeros(x.shape, x.dtype)
 
     @staticmethod
@@ -240,7 +242,11 @@ class Traced:
         """Zeros."""
         return Tensor(np.zeros(shape, dtype.np), dtype)
 
-    zeros_like = staticmethod(zeros_like)
+    @staticmethod
+    def zeros_like(x: Tensor) -> Tensor:
+        """Zeros of the same shape and dtype, with its memory format."""
+        return Tensor(Numeric.zeros_like(x.array), x.dtype)
+
     ones_like = staticmethod(ones_like)
     plain = staticmethod(Numeric.plain)
 

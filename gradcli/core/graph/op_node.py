@@ -13,7 +13,7 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, laid_out
+from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, recount
@@ -170,9 +170,12 @@ class SavedDual(Saved):
         tensor.set_property("tangent", self.tangent)
 
 
-def _can_lie_as(value: Any, model: Array) -> bool:
-    """Whether an array can have the strides of `model`, an array with the same values."""
-    return type(value) is np.ndarray and value.shape == model.shape and is_dense(model.shape, element_strides(model))
+def _as_model(value: Any, model: Any) -> Any:
+    """An array with the strides of `model`, a tensor of the same values, where it can have them; what is no array stays."""
+    if type(model) is not Tensor or not isinstance(value, (np.ndarray, blocks.Deferred)) or value.shape != model.array.shape:
+        return value
+    strides = element_strides(model.array)
+    return laid_out(np.asarray(value), strides) if is_dense(value.shape, strides) else value
 
 
 def _holds_arrays(value: Any) -> bool:
@@ -322,12 +325,19 @@ class OpNode(Node):
         return result
 
     def _lies_oddly(self, grads: list[Any]) -> bool:
-        """Whether numpy may lose strides: it keeps none of dimensions of size 1 or 0 once an operand is not in row-major order."""
-        kept = [one.array for one in (*(self.saved or ()), *(self.kept_out or ())) if isinstance(one, (Tensor, Saved))]
+        """Whether numpy may lay gradients out in another way than PyTorch.
+
+        It prefers row-major order where operands differ, and forgets the strides of dimensions of size 1 or 0 where one is in another.
+        """
+        kept: list[Any] = [one.array for one in (*(self.saved or ()), *(self.kept_out or ())) if isinstance(one, (Tensor, Saved))]
         arrays = [array for array in (*grads, *kept) if type(array) is np.ndarray and array.ndim > 1]
-        return any(0 in array.shape or (array.ndim > 2 and 1 in array.shape) for array in arrays) and any(
-            element_strides(array) != contiguous_strides(array.shape) for array in arrays
-        )
+        elementwise = self.op.elementwise
+        if any(0 in array.shape or ((elementwise or array.ndim > 2) and 1 in array.shape) for array in arrays):
+            return any(element_strides(array) != contiguous_strides(array.shape) for array in arrays)
+        if not elementwise or not any(map(is_permuted, arrays)):
+            return False
+        # an array that is computed later is one in row-major order
+        return any(array.strides != arrays[0].strides for array in arrays) or any(type(array) is blocks.Deferred for array in kept)
 
     def _rounded_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
         """The gradients of a result in half precision by the rules on tensors: each operation of a rule rounds, which arrays do not."""
@@ -348,10 +358,7 @@ class OpNode(Node):
         tensors = [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
         with recording(False):
             traced = self._by_rules(tensors, True, wanted)
-        return [
-            laid_out(value, element_strides(model.array)) if type(model) is Tensor and _can_lie_as(value, model.array) else value
-            for value, model in zip(self._by_rules(grads, False, wanted), traced, strict=True)
-        ]
+        return [_as_model(value, model) for value, model in zip(self._by_rules(grads, False, wanted), traced, strict=True)]
 
     def _outs(self, traced: bool) -> list[Any]:
         """The saved outputs: tensors when `traced`, else arrays. Raises RuntimeError for one that was written to."""

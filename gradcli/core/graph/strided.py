@@ -43,12 +43,12 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
 
 def _window(memory: Array, where: Geometry) -> Array:
     shape, strides, offset = where
+    step = memory.itemsize
     if 0 in shape:
-        return np.empty(shape, memory.dtype)
+        return nothing_at(memory, 0, shape, tuple(s * step for s in strides))
     if extent(shape, strides) + offset > memory.size or offset < 0:
         # only as_strided and set_ can reach storage outside of the base, which PyTorch would read here
         raise ValueError("view outside of its base")
-    step = memory.itemsize
     return np.ndarray(shape, memory.dtype, memory, offset * step, tuple(s * step for s in strides))
 
 
@@ -132,15 +132,17 @@ def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
 
 
 def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:
-    """Zeros in the shape of the base with `grad` added at the view's elements.
+    """Zeros in the shape of the base, and with its strides, with `grad` added at the view's elements.
 
     Elements of the base that share a place get equal parts, as in PyTorch's as_strided_backward.
     """
+    if not grad.size:
+        return np.zeros(base[0], grad.dtype)
     memory, whole, part = _laid_out(base, view, grad.dtype)
     _add(memory, part, view, grad)
     if not separate(base):
         memory /= _sharers(memory.size, base)
-    return whole if whole.flags.c_contiguous else whole.copy()
+    return whole
 
 
 def _add(memory: Array, window: Array, where: Geometry, values: Array) -> None:
@@ -167,12 +169,12 @@ def separate(view: Geometry) -> bool:
 
 
 def gather(grad: Array, view: Geometry, base: Geometry) -> Array:
-    """The view's elements of a gradient of the base: the transpose of `scatter`."""
+    """The view's elements of a gradient of the base, with the view's strides: the transpose of `scatter`."""
     memory, whole, part = _laid_out(base, view, grad.dtype)
     _add(memory, whole, base, grad)
     if not separate(base):
         memory /= _sharers(memory.size, base)
-    return part.copy()
+    return part
 
 
 def outside(view: Geometry, base: Geometry) -> Array:

@@ -105,6 +105,14 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def is_permuted(array: Array) -> bool:
+    """Whether the elements lie in another order than row-major order, apart from those that are repeated."""
+    if array.flags.c_contiguous:
+        return False
+    strides = [s for s in array.strides if s]
+    return any(outer < inner for outer, inner in itertools.pairwise(strides))
+
+
 def _inner_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
     """The dimensions from the innermost to the outermost, as the strides of the first operand that tells two apart order them."""
 

@@ -12,7 +12,6 @@ from gradcli.core.ops.activation import leaky
 from gradcli.core.ops.layers import (
     attention,
     convolution,
-    embedding_bag,
     fold,
     grid_sampling,
     interpolation,
@@ -92,7 +91,6 @@ FAMILIES = (
     attention,
     linear,
     leaky,
-    embedding_bag,
     fold,
     grid_sampling,
 )

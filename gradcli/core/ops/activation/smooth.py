@@ -190,7 +190,7 @@ _, LOG_SIGMOID = activation(
     lambda grad, x: grad * logistic(-x),
     formula="grad * sigmoid(-input)",
     layout="contiguous",
-    gradient_layout="contiguous",
+    gradient_layout="preserved",
     saved=("buffer=? self", "buffer=? grad_output self"),
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )

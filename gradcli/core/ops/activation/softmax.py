@@ -20,6 +20,7 @@ from gradcli.core.kernels import Array, elementary, half_to_single, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise.add_multiply import neg
+from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.casting import to_dtype
@@ -193,7 +194,7 @@ def _functional(name: str) -> Callable[..., Any]:
 
 def gumbel_softmax(logits: Any, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
     """softmax of (logits + Gumbel noise) / tau (Jang et al. 2017); `hard` gives one-hot values with the gradient of the softmax."""
-    if eps != 1e-10:
+    if ordered(eps, "!=", 1e-10):
         warnings.emit("`eps` parameter is deprecated and has no effect.")
     if type(logits) is not Tensor:
         raise type_error("empty_like(): argument 'input' (position 1) must be Tensor, not {}", logits)

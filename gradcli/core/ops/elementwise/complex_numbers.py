@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph import in_place, inplace_forms
@@ -16,6 +17,7 @@ from gradcli.core.graph.conjugate import CONJ, conj
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.divide_remainder import DIV
@@ -146,7 +148,6 @@ def _view_as_complex(input: Tensor) -> Tensor:
         )
     if not input.array.ndim:
         raise runtime_error("Input tensor must have one or more dimensions")
-    dtypes.complex_of(input.dtype)
     if input.array.shape[-1] != 2:
         raise runtime_error("Tensor must have a last dimension of size 2")
     *strides, last = memory_format.element_strides(input.array)
@@ -156,6 +157,7 @@ def _view_as_complex(input: Tensor) -> Tensor:
         raise runtime_error("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset_in(memory_format.owner(input.array), input.array) % 2:
         raise runtime_error("Tensor must have a storage_offset divisible by 2")
+    dtypes.complex_of(input.dtype)
     return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
 
 
@@ -217,18 +219,29 @@ def _polar_jvp(xp: Any, inputs: Any, tangents: Any) -> Any:
     return COMPLEX(grown * cos - turned * size * sin, grown * sin + turned * size * cos)
 
 
+def _check_parts(first: Tensor, second: Tensor, out: Tensor | None = None) -> None:
+    """Raise RuntimeError for other dtypes, and for an `out` where PyTorch wants complex numbers of half precision; warn of those."""
+    for t in (first, second):
+        if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+            names = f"{first.dtype.torch_name} and {second.dtype.torch_name}"
+            raise runtime_error(f"Expected both inputs to be Half, Float or Double tensors but got {names}")
+    if first.dtype is dtypes.float16 and out is None:
+        warnings.complex_half()
+    if first.dtype is not second.dtype:
+        raise runtime_error(
+            f"Expected object of scalar type {first.dtype.torch_name} but got scalar type {second.dtype.torch_name} for second argument"
+        )
+    if first.dtype is dtypes.float16 and out is not None:
+        raise runtime_error(f"Expected object of scalar type ComplexHalf but got scalar type {out.dtype.torch_name} for argument 'out'")
+
+
 def _of_parts(op: Op, name: str) -> Callable[[Tensor, Tensor], Tensor]:
     def run(first: Tensor, second: Tensor) -> Tensor:
-        for t in (first, second):
-            if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
-                names = f"{first.dtype.torch_name} and {second.dtype.torch_name}"
-                raise runtime_error(f"Expected both inputs to be Half, Float or Double tensors but got {names}")
-        if first.dtype is not second.dtype:
-            raise runtime_error(
-                f"Expected object of scalar type {first.dtype.torch_name} but got scalar type {second.dtype.torch_name} for second argument"
-            )
-        dtypes.complex_of(first.dtype)
+        _check_parts(first, second)
         check_fit(first.array, second.array)
+        if op is POLAR and first.dtype is dtypes.float16:
+            raise not_implemented("polar_cpu", first.dtype)
+        dtypes.complex_of(first.dtype)
         return op(first, second)  # type: ignore[no-any-return]
 
     run.__name__ = name
@@ -279,9 +292,10 @@ def _same(
 
 def _into(real: Tensor, imaginary: Tensor) -> Out:
     """How a function of the parts of complex numbers takes `out`, whose dtype is checked after theirs."""
-    fits = real.dtype is imaginary.dtype and real.dtype.is_floating_point and real.dtype is not dtypes.bfloat16
+    fits = real.dtype is imaginary.dtype and real.dtype in (dtypes.float32, dtypes.float64)
     text = "Expected object of scalar type {result} but got scalar type {out} for argument 'out'"
-    return Out(text, dtype=dtypes.complex_of(real.dtype) if fits else None, first=fits)
+    dtype = dtypes.complex_of(real.dtype) if fits else None
+    return Out(text, dtype=dtype, first=fits, inspect=lambda values, out: _check_parts(values[0], values[1], out))
 
 
 FUNCTIONS = (

@@ -107,9 +107,17 @@ SIGMOID = floating(
 
 def _logit(x: Any, eps: float | None) -> Any:
     if eps is not None and eps >= 0:
-        low, high = x.dtype.type(eps), x.dtype.type(1 - eps)
-        x = np.where(x < low, low, np.where(x > high, high, x))
+        low = x.dtype.type(eps)
+        x = _between(x, low, x.dtype.type(1) - low)
     return elementary.log(x / (1 - x))
+
+
+def _between(x: Any, low: Any, high: Any) -> Any:
+    """`x` clamped. Where the bounds change places, PyTorch's vector code, which takes what has gaps in memory, gives the upper one."""
+    held = np.where(x < low, low, np.where(x > high, high, x))
+    if low <= high or x.itemsize == 2 or memory_format.is_dense(x.shape, memory_format.element_strides(x)):
+        return held
+    return np.where(elementary.in_vectors(x, 128) & ~np.isnan(x), high, held)
 
 
 def _limits(eps: float) -> Any:

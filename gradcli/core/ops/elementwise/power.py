@@ -17,6 +17,7 @@ from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
+from gradcli.core.ops.rules import as_kernel
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def _not_negative(exponent: Any) -> Any:
 def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
     # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
     base, power = xp.plain(input), xp.plain(exponent)
-    flat = (base == 0) & _not_negative(power)
+    flat = as_kernel((base == 0) & _not_negative(power), base, power)
     if xp.plain(out).dtype.kind == "c":
         input = _complex_base(xp, input, out)
     elif type(out) is Tensor:
@@ -253,16 +254,22 @@ def rpow(a: Tensor, b: Number) -> Tensor:
     return POW_NUMBER(a, b)
 
 
+def _double(*operands: Any) -> DType:
+    """The dtype of double precision that holds all operands."""
+    wide = any(x.dtype.is_complex if type(x) is Tensor else type(x) is complex for x in operands)
+    return dtypes.complex128 if wide else dtypes.float64
+
+
 def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision; one of both may be a number."""
-    wide = any(x.dtype.is_complex if type(x) is Tensor else type(x) is complex for x in (input, exponent))
-    dtype, number = (dtypes.complex128, complex) if wide else (dtypes.float64, float)
+    dtype = _double(input, exponent)
+    number = complex if dtype.is_complex else float
     base, power = (traced.cast(x, dtype) if type(x) is Tensor else number(x) for x in (input, exponent))
     return pow(base, power)
 
 
 def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
-    dtype = dtypes.complex128 if dtypes.result_type((input, exponent)).is_complex else dtypes.float64
+    dtype = _double(input, exponent)
     if input.dtype is not dtype:
         needed = f"the operation's result requires dtype {dtype.torch_name}"
         raise runtime_error(f"the base given to float_power_ has dtype {input.dtype.torch_name} but {needed}")
@@ -272,7 +279,13 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
     return in_place.apply(input, lambda t: float_power(t, exponent))
 
 
-_OUT_OF_POWER = "the output given to float_power has dtype {out} but the operation's result requires dtype {result}"
+def _check_power_out(values: list[Any], out: Tensor) -> None:
+    dtype = _double(*values)
+    if out.dtype is not dtype:
+        needed = f"the operation's result requires dtype {dtype.torch_name}"
+        raise runtime_error(f"the output given to float_power has dtype {out.dtype.torch_name} but {needed}")
+
+
 _P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
 FUNCTIONS = (
@@ -310,7 +323,7 @@ FUNCTIONS = (
         ("Tensor input, Number exponent", float_power),
         doc="input ** exponent in double precision.",
         samples=(Sample("float_power(x, 3)", lambda x: x**3, x=_X), Sample("float_power(x, y)", np.power, x=_P, y=_P)),
-        out=Out(_OUT_OF_POWER, operator="pow", late=True, memory="first", overlap="partial"),
+        out=Out(inspect=_check_power_out, operator="pow", late=True, memory="first", overlap="partial"),
     ),
     Function(
         "float_power_",

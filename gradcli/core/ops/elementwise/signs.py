@@ -14,8 +14,8 @@ from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Number, checked, refuse_bool, refuse_complex
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, SIZE
 from gradcli.core.ops.elementwise.unary import unary
-from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.rules import ZERO, check_no_tangent, not_differentiable, zero
+from gradcli.core.ops.index.masked import FILLED
+from gradcli.core.ops.rules import check_no_tangent, not_differentiable, zero
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
@@ -61,11 +61,14 @@ def signbit(input: Tensor) -> Tensor:
 
 
 _COPYSIGN_RULE = Rule(
-    lambda xp, grad, input, out: grad * xp.call(MASKED_FILL, out / input, np.equal(xp.plain(input), 0), 0),
+    lambda xp, grad, input, out: grad * xp.call(FILLED, out / input, np.equal(xp.plain(input), 0), 0),
     "where(input == 0, 0 * grad, grad * out / input)",
     "0 where input is 0",
 )
-COPYSIGN = Pointwise("CopysignBackward0", np.copysign, "input other", kind="float", input=_COPYSIGN_RULE, other=ZERO)
+_NO_INFLUENCE = Rule(lambda xp, other_shape, other_dtype: xp.zeros(other_shape, other_dtype), "zeros_like(other)")
+COPYSIGN = Pointwise(
+    "CopysignBackward0", np.copysign, "input other", saved="result self", kind="float", input=_COPYSIGN_RULE, other=_NO_INFLUENCE
+)
 COPYSIGN_NUMBER = Pointwise(
     "CopysignBackward1", np.copysign, "input", "other", saved="result self", kind="float", layout="numbered", input=_COPYSIGN_RULE
 )

@@ -20,6 +20,7 @@ from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -62,14 +63,15 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         raise result_dtype_error("Float", dtypes.int64 if alpha and input.dtype is dtypes.bool_ else input.dtype)
     kind = kept.dtype.type
     if not alpha:
-        return _as_tensor(np.divide(kept, kind(1 - p), out=kept), input), None
+        return _as_tensor(np.divide(kept, kind(1 - p), out=kept), kept, input.dtype), None
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = (kept - kind(1)) * kind(_ALPHA * a) + kind(_ALPHA * a * p)
-    return _as_tensor(kept * kind(a), input), _as_tensor(shift, input)
+    return _as_tensor(kept * kind(a), kept, input.dtype), _as_tensor(shift, kept, input.dtype)
 
 
-def _as_tensor(values: Array, like: Tensor) -> Tensor:
-    return Tensor(dtypes.cast(np.asarray(values), like.dtype), like.dtype)
+def _as_tensor(values: Array, like: Array, dtype: DType) -> Tensor:
+    """Numbers that lie as the array `like`."""
+    return Tensor(memory_format.laid_out(dtypes.cast(np.asarray(values), dtype), memory_format.element_strides(like)), dtype)
 
 
 # --- torch.nn.functional ---

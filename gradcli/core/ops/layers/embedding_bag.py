@@ -1,6 +1,7 @@
 """Sums, means or maxima of the rows of a table in bags.
 
-`indices` are the rows that are looked up, `bags` the bag of each; `shares` say how much of each row goes into its bag.
+`indices` are the rows that are looked up, `bags` the bag of each; `shares` say how much of each row goes into its bag, and `returned` how
+much of a bag's gradient goes back to it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_j
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.checks import not_implemented, with_method
-from gradcli.core.ops.index.index_select import INDEX_ADD
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
-from gradcli.core.ops.rules import ZERO, moves, not_differentiable
+from gradcli.core.ops.rules import ZERO, moves, not_differentiable, refused
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -35,33 +35,26 @@ def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array)
     return out
 
 
-BAG_BACKWARD: Op = Op(
+_NO_SECOND = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_embedding_bag_backward' is not implemented."))
+BAG_BACKWARD = Op(
     "EmbeddingBagBackwardBackward0",
-    lambda grad, indices, bags, rows, shares: _moved(grad, bags, indices, rows, shares),
+    lambda grad, indices, bags, rows, returned: _moved(grad, bags, indices, rows, returned),
     "grad_output",
-    "indices bags rows shares",
+    "indices bags rows returned",
     saved="",
-    grad_output=Rule(
-        lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(
-            BAG, grad, None, indices, bags, grad_output_shape[0], shares, None
-        ),
-        "zeros_like(grad_output).index_add(0, bags, grad[indices] * shares.unsqueeze(1))",
-    ),
+    grad_output=_NO_SECOND,
 )
-_SAVED = (
-    "indices offsets=? result1=? result2=? result3=? weight=? mode=? padding_idx=? scale_grad_by_freq=? sparse=False weight_sym_argsize_0"
-)
+_SAVED = "indices offsets=? result1=? result2=? result3=? weight=? mode={} padding_idx=? scale_grad_by_freq={} sparse=False"
 # --- with shares that have a gradient ---
 
 
-def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any, shares: Any, kept: Any) -> Any:
+# --- with shares that have a gradient ---
+
+
+def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any, returned: Any, kept: Any) -> Any:
     if per_sample_weights is None:
-        return xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares)
-    return xp.call(WEIGHTED_BACKWARD, grad, per_sample_weights, indices, bags, weight_shape[0], kept)
-
-
-def _to_samples(xp: Any, grad: Any, weight: Any, indices: Any, bags: Any) -> Any:
-    return xp.sum(xp.call(_ROWS, grad, bags) * xp.call(_ROWS, weight, indices), (1,))
+        return xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], returned)
+    return xp.call(WEIGHTED_BACKWARD, grad, per_sample_weights, indices, bags, weight_shape[0], kept, returned)
 
 
 def _samples_gradient(grad: Array, weight: Array, indices: Array, bags: Array, kept: Array, count: int) -> Array:
@@ -79,41 +72,20 @@ _SAMPLES_BACKWARD = not_differentiable(
 )
 
 
-_ROWS: Op = Op(
-    "IndexSelectBackward0",
-    lambda x, indices: x[indices],
-    "input",
-    "indices",
-    saved="index=indices dim=0 self_sym_sizes",
-    input=Rule(
-        lambda xp, grad, input_shape, indices: xp.call(
-            BAG_BACKWARD, grad, indices, np.arange(len(indices)), input_shape[0], np.ones(len(indices))
-        ),
-        "zeros_like(input).index_add(0, indices, grad)",
-    ),
-)
-WEIGHTED_BACKWARD: Op = Op(
+WEIGHTED_BACKWARD = Op(
     "EmbeddingBagBackwardBackward0",
-    lambda grad, shares, indices, bags, rows, kept: _moved(grad, bags, indices, rows, shares[kept]),
+    lambda grad, shares, indices, bags, rows, kept, returned: _moved(grad, bags, indices, rows, shares[kept] * returned),
     "grad_output per_sample_weights",
-    "indices bags rows kept",
+    "indices bags rows kept returned",
     saved="",
-    grad_output=Rule(
-        lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags, kept: xp.call(
-            BAG, grad, per_sample_weights, indices, bags, grad_output_shape[0], None, kept
-        ),
-        "zeros_like(grad_output).index_add(0, bags, grad[indices] * per_sample_weights[kept].unsqueeze(1))",
-    ),
-    per_sample_weights=Rule(
-        lambda xp, grad, grad_output, per_sample_weights, indices, bags, kept: xp.call(
-            INDEX_ADD, xp.zeros_like(per_sample_weights), _to_samples(xp, grad_output, grad, indices, bags), 0, kept, 1
-        ),
-        "zeros_like(per_sample_weights).index_add(0, kept, (grad_output[bags] * grad[indices]).sum(1))",
-    ),
+    grad_output=_NO_SECOND,
+    per_sample_weights=_NO_SECOND,
 )
 
 
-def _bag(weight: Array, per_sample_weights: Array | None, indices: Array, bags: Array, count: int, shares: Array, kept: Array) -> Array:
+def _bag(
+    weight: Array, per_sample_weights: Array | None, indices: Array, bags: Array, count: int, shares: Array, kept: Array, *_: object
+) -> Array:
     """The rows in each bag added up, then divided by their number if they are to be averaged; `kept` are places in per_sample_weights."""
     if per_sample_weights is not None:
         return _moved(weight, indices, bags, count, per_sample_weights[kept])
@@ -124,16 +96,16 @@ def _bag(weight: Array, per_sample_weights: Array | None, indices: Array, bags: 
     return np.asarray(out * each[:, None].astype(weight.dtype))
 
 
-BAG: Op = Op(
+BAG = Op(
     "EmbeddingBagBackward0",
     _bag,
     "weight per_sample_weights",
-    "indices bags count shares kept",
+    "indices bags count shares kept returned mode scale_grad_by_freq",
     jvp=without_jvp("_embedding_bag"),
-    saved=f"{_SAVED} per_sample_weights",
+    saved=f"{_SAVED.format('mode', 'scale_grad_by_freq')} weight_sym_argsize_0 per_sample_weights",
     weight=Rule(
         _to_weight,
-        "s = shares if per_sample_weights is None else per_sample_weights[kept]; "
+        "s = returned if per_sample_weights is None else per_sample_weights[kept] * returned; "
         "zeros_like(weight).index_add(0, indices, grad[bags] * s.unsqueeze(1))",
     ),
     per_sample_weights=Rule(
@@ -160,23 +132,21 @@ def _returned(grad: Array, places: Array, rows: int) -> Array:
     return out.reshape(rows, grad.shape[1])
 
 
-BAG_MAX_BACKWARD: Op = Op(
+BAG_MAX_BACKWARD = Op(
     "EmbeddingBagBackwardBackward0",
     _returned,
     "grad_output",
     "indices rows",
     saved="",
-    grad_output=Rule(
-        lambda xp, grad, indices: xp.call(BAG_MAX, grad, None, indices), "where(indices < 0, 0, grad.take(indices.clamp(min=0)))"
-    ),
+    grad_output=_NO_SECOND,
 )
-BAG_MAX: Op = Op(
+BAG_MAX = Op(
     "EmbeddingBagBackward0",
     lambda weight, _, indices: _picked(weight, indices),
     "weight per_sample_weights",
     "indices",
     jvp=without_jvp("_embedding_bag"),
-    saved=f"{_SAVED} per_sample_weights=?",
+    saved=f"{_SAVED.format(2, False)} weight_sym_argsize_0 per_sample_weights=?",
     weight=Rule(
         lambda xp, grad, weight_shape, indices: xp.call(BAG_MAX_BACKWARD, grad, indices, weight_shape[0]),
         "zeros_like(weight).flatten().index_add(0, indices[indices >= 0], grad[indices >= 0]).reshape(weight.shape)",
@@ -335,8 +305,8 @@ def _embedding_bag(
         raise runtime_error(f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}")
     if moves(weight, indices, per_sample_weights):
         raise no_forward_derivative("_embedding_bag")
-    if sparse or scale_grad_by_freq:
-        raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
+    if sparse:
+        raise ProgramError("NotImplementedError", "embedding_bag with sparse=True is not part of gradcli")
     both = dtypes.promote(indices.dtype, offsets.dtype)
     indices, offsets = (Tensor(t.array.astype(both.np), both) for t in (indices, offsets))
     _check_types(weight, indices, per_sample_weights)
@@ -355,7 +325,18 @@ def _embedding_bag(
         return BAG_MAX(weight, None, _maxima(weight.array, places, bags, count))
     sizes = np.bincount(bags, minlength=count)
     each = 1 / sizes[bags] if mode == "mean" else np.ones(places.size)
-    return BAG(weight, per_sample_weights, places, bags, count, each, np.flatnonzero(kept))
+    returned = each / _frequencies(indices.array)[kept] if scale_grad_by_freq else each
+    numbers = np.flatnonzero(kept)
+    return BAG(weight, per_sample_weights, places, bags, count, each, numbers, returned, int(mode == "mean"), scale_grad_by_freq)
+
+
+def _frequencies(indices: Array) -> Array:
+    """What PyTorch takes for the frequency of each index.
+
+    It is that of another one: of the sorted indices it looks at the first for the smallest index, at the second for the next larger one.
+    """
+    _, number = np.unique(indices, return_inverse=True)
+    return np.asarray(np.bincount(indices)[np.sort(indices)[number]])
 
 
 _EMBEDDING_BAG = kernel(
@@ -365,7 +346,6 @@ _EMBEDDING_BAG = kernel(
     _embedding_bag,
 )
 _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.3, 0.8, -0.2], [-1.2, 0.6, 1.1]]
-_BAGS = (BAG, BAG_BACKWARD, WEIGHTED_BACKWARD, BAG_MAX, BAG_MAX_BACKWARD)
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -374,7 +354,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "embedding_bag",
         "Sums, means or maxima of rows of a table.",
         unchecked=True,
-        ops=_BAGS,
+        ops=(BAG, BAG_MAX),
         samples=(
             Sample("F.embedding_bag(tensor([1, 2, 0, 1, 3]), w, tensor([0, 2, 2]))", None, w=_W),
             Sample("F.embedding_bag(tensor([[1, 2], [0, 1]]), w, mode='sum', padding_idx=2)", None, w=_W),

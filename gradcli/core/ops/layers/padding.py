@@ -20,6 +20,7 @@ from gradcli.core.kernels import Array, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.layers.pooling.checks import of_format
 from gradcli.core.ops.layers.samples import ROWS, SQUARE
 from gradcli.core.ops.layers.transposes import Pair, linear_pair
 from gradcli.core.ops.shape.slicing import narrow
@@ -151,7 +152,7 @@ def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
             axis = "WHD"[i]
             raise runtime_error(f"input ({axis}: {shape[at]}) is too small. Calculated output {axis}: {shape[at] + sum(pair)}")
     if input.dtype is dtypes.bool_:
-        raise not_implemented(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{count}d", input.dtype)
+        raise not_implemented(of_format(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{count}d", input), input.dtype)
     return (REFLECT if mode == "reflect" else REPLICATE)[count].forward(input, sizes)
 
 

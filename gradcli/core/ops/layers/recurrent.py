@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.in_place import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.ops.checks import size
+from gradcli.core.ops.elementwise.add_multiply import ADD
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
@@ -38,7 +40,12 @@ Step = Callable[[Any, State, Sequence[Any]], State]
 def _gates(given: Any, state: State, weights: Sequence[Any]) -> Any:
     """What state and input contribute; `given` may be a function, since a single cell computes the part of the state first."""
     from_state = linear(state[0], weights[1], weights[3])
-    return from_state + (given() if callable(given) else given)
+    return _added(from_state, given() if callable(given) else given)
+
+
+def _added(a: Any, b: Any) -> Any:
+    """`a + b`, which PyTorch writes in place of `a`."""
+    return a + b if a.dtype is b.dtype else apply(a, lambda x: ADD(x, b))
 
 
 def _plain_step(activation: str) -> Step:
@@ -59,7 +66,7 @@ def _lstm_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     gates = _gates(given, state, weights)
     i, f, g, o = UNSAFE_SPLIT(gates, gates.array.shape[1] // 4, 1)
     i, f, g, o = _gate(i), _gate(f), TANH(g), _gate(o)
-    cell = f * state[1] + i * g
+    cell = _added(f * state[1], i * g)
     hidden = o * TANH(cell)
     if len(weights) > 4:  # a projection of the state
         hidden = matmul(hidden, t(weights[4]))
@@ -71,10 +78,10 @@ def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     width = given.array.shape[1] // 3
     from_input = UNSAFE_SPLIT(given, width, 1)
     from_state = UNSAFE_SPLIT(linear(hidden, weights[1], weights[3]), width, 1)
-    reset = _gate(from_state[0] + from_input[0])
-    update = _gate(from_state[1] + from_input[1])
+    reset = _gate(_added(from_state[0], from_input[0]))
+    update = _gate(_added(from_state[1], from_input[1]))
     new = TANH(from_input[2] + from_state[2] * reset)
-    return ((hidden - new) * update + new,)
+    return (_added((hidden - new) * update, new),)
 
 
 _STEPS: dict[str, Step] = {"rnn_tanh": _plain_step("tanh"), "rnn_relu": _plain_step("relu"), "lstm": _lstm_step, "gru": _gru_step}

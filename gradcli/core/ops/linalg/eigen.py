@@ -208,11 +208,7 @@ def _check_complex(A: Tensor) -> None:
     if not A.dtype.is_differentiable:
         raise runtime_error(f"Unknown Complex ScalarType for {A.dtype.torch_name}")
     if A.dtype is dtypes.float16:
-        warnings.emit(
-            "ComplexHalf support is experimental and many operators don't support it yet. (Triggered internally at "
-            "/__w/pytorch/pytorch/aten/src/ATen/EmptyTensor.cpp:54.)",
-            once="complex32",
-        )
+        warnings.complex_half()
 
 
 def eig(A: Tensor) -> Any:

@@ -180,13 +180,11 @@ def native_batch_norm(
     if (running_mean is None) is not (running_var is None):
         raise ProgramError("ValueError", "running_mean and running_var must either both be None or neither be None")
     given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
-    if not input.dtype.is_differentiable and (not training or in_rows(input.array)):  # before PyTorch looks at mixed dtypes
-        require_floating("batch_norm", input.dtype)
-    check_mixed(input, *given)
     if training and not in_rows(input.array) and (not given or given[0].dtype is input.dtype):
         mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
+    require_floating("batch_norm", input.dtype)  # before PyTorch looks at mixed dtypes
+    check_mixed(input, *given)
     size(input, 1)
-    require_floating("batch_norm", input.dtype)
     rows = in_rows(input.array) and all(p is None or p.array.flags.c_contiguous for p in (weight, bias))
     for name, tensor in tensors:
         if tensor is not None and tensor.array.ndim != 1:

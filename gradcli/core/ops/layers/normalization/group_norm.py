@@ -230,8 +230,9 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
                 # PyTorch shows the weight's shape for the bias, too
                 f"{[0] if weight is None else list(weight.array.shape)} and input of shape {shape}",
             )
-    require_floating("GroupNormKernelImpl", input.dtype)
     given = [tensor for tensor in (weight, bias) if tensor is not None]
+    if not given or given[0].dtype is input.dtype:
+        require_floating("GroupNormKernelImpl", input.dtype)
     check_mixed(input, *given)
     weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
     return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, given[0].dtype if given else input.dtype)

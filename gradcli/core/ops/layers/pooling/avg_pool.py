@@ -126,7 +126,7 @@ def _avg_of_images(rank: int) -> Callable[..., Any]:
         checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
         if rank == 3:
             refuse_half("avg_pool3d_out_frame", input.dtype)
-        checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,))
+        checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,), rank == 2)
         kept = checks.as_kept(rank, kernel_size, stride, padding)
         return AVG[rank].forward(input, *kept, ceil_mode, count_include_pad, divisor_override)
 
@@ -204,7 +204,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
         return means
     checks.check_adaptive(name, rank, input)
     if rank == 3 or (input.array.size and 0 not in wanted):  # PyTorch looks for no kernel of images otherwise
-        checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+        checks.check_dtype(name if rank == 2 else f"{name}_cpu", input, formats=rank == 2)
     check_no_complex_gradient(f"_{name}", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 

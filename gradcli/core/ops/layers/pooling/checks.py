@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.kernels import Array, window_reductions
+from gradcli.core.kernels import Array, memory_format, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented, size, with_method
@@ -165,10 +165,15 @@ def _check_image(input: Tensor, kernel: Sizes) -> None:
         raise shape_error(f"input image ({have}) smaller than kernel size ({want})")
 
 
-def check_dtype(name: str, input: Tensor, whole: tuple[DType, ...] = ()) -> None:
-    """Raise NotImplementedError unless the dtype is floating or one of `whole`."""
+def check_dtype(name: str, input: Tensor, whole: tuple[DType, ...] = (), formats: bool = False) -> None:
+    """Raise NotImplementedError unless the dtype is floating or one of `whole`; `formats` if PyTorch has a kernel for last channels too."""
     if not input.dtype.is_floating_point and input.dtype not in whole:
-        raise not_implemented(name, input.dtype)
+        raise not_implemented(of_format(name, input) if formats else name, input.dtype)
+
+
+def of_format(name: str, input: Tensor) -> str:
+    """The name of PyTorch's kernel for images that lie as `input` does."""
+    return f"{name}_channels_last" if memory_format.suggests_channels_last(input.array) else name
 
 
 def check_not_empty(name: str, input: Tensor, gap: str = " ") -> None:

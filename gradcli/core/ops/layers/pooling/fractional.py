@@ -15,16 +15,17 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import size, with_method
+from gradcli.core.ops.create.random_tensors import uniform
 from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.pooling.max_pool import pooled, records_of_maxima
 from gradcli.core.ops.layers.pooling.return_indices import DispatchedPython
 from gradcli.core.ops.layers.samples import IMAGE, VOLUME
-from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 FRACTIONAL = {rank: records_of_maxima(f"FractionalMaxPool{rank}D", "kernel_size output_size", rank, False) for rank in (2, 3)}
-_LETTERS = {2: ("height", "width"), 3: ("time", "height", "width")}
+#: the dimensions in the order in which PyTorch checks their sizes, and the place of each
+_CHECKED = {2: (("height", 0), ("width", 1)), 3: (("time", 0), ("width", 2), ("height", 1))}
 
 
 def _starts(samples: Array, size: int, count: int, kernel: int) -> Array:
@@ -71,8 +72,9 @@ def _checked(rank: int, input: Tensor, kernel: tuple[int, ...], counts: tuple[in
     if input.array.ndim not in (rank + 1, rank + 2):
         raise shape_error(f"{kernel_name}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(input.array.shape)}")
     checks.check_not_empty(name if rank == 2 else f"{name}_out", input, "")
-    for what, n, k, m in zip(_LETTERS[rank], sizes, kernel, counts, strict=True):
-        if m + k - (rank == 2) > n:
+    for what, axis in _CHECKED[rank]:
+        n, k = sizes[axis], kernel[axis]
+        if counts[axis] + k - (rank == 2) > n:
             raise shape_error(f"{kernel_name}: pool {what} {k} too large relative to input {what} {n}")
     if any(k <= 0 for k in kernel):
         text = f"{name} of windows without elements is not part of gradcli: the places that PyTorch gives are beyond the input"
@@ -142,7 +144,7 @@ def _pool(rank: int, always: bool) -> Callable[..., Any]:
             output_size = tuple(int(size(input, d - rank) * ratios[d]) for d in range(rank))
         if _random_samples is None:
             batch = 1 if with_method(input, "dim").array.ndim == rank + 1 else size(input, 0)
-            values = generator.default.uniform((batch, size(input, -rank - 1), rank), input.dtype)
+            values = uniform((batch, size(input, -rank - 1), rank), input.dtype, None)
             _random_samples = Tensor(values, input.dtype)
         made = run_kernel(input, *(_each(given, rank) for given in (kernel_size, output_size)), _random_samples)
         return made if always else made[0]

@@ -119,7 +119,7 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
         if rank == 3 and input.array.ndim == 4 and memory_format.suggests_channels_last(input.array):
             raise runtime_error("Unsupported memory format. Supports only ChannelsLast3d, Contiguous")
         checks.check_windows(input, *sizes, ceil_mode)
-        checks.check_dtype(name, input, _WHOLE)
+        checks.check_dtype(name, input, _WHOLE, formats=True)
         kept = checks.as_kept(rank, kernel_size, stride, padding, dilation)
         return pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *kept, ceil_mode)
 
@@ -165,7 +165,7 @@ def _adaptive(rank: int, input: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
         raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
-    checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
+    checks.check_dtype(name if rank == 2 else f"{name}_cpu", input, formats=rank == 2)
     spans = checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
     return pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
 

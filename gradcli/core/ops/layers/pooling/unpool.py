@@ -98,7 +98,7 @@ def _unpooled(rank: int, input: Tensor, indices: Tensor, sizes: Sizes, stride: S
         raise runtime_error(f"strides should be greater than zero, but got stride: {list(stride)}")
     room = math.prod(sizes)
     if input.array.size and room:
-        checks.check_dtype(f"max_unpool{rank}d", input)
+        checks.check_dtype(f"max_unpool{rank}d", input, formats=rank == 2)
     wrong = indices.array[(indices.array < 0) | (indices.array >= room)]
     if wrong.size and room:
         volumes = "x".join(map(str, sizes))
