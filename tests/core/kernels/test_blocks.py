@@ -150,3 +150,32 @@ def test_an_interrupted_chain_is_computed_again(monkeypatch: pytest.MonkeyPatch)
             np.asarray(y.array)
     assert pending(y)
     np.testing.assert_array_equal(np.asarray(y.array), x.array + 2)
+
+
+def test_a_choice_by_bits_is_that_of_numpy() -> None:
+    drawn = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, 3e38])
+    condition = drawn.random((70, 100)) > 0.5
+    for dtype in (np.float32, np.float64, np.float16, np.int64):
+        with np.errstate(all="ignore"):
+            a, b = (drawn.choice(special, condition.shape).astype(dtype) for _ in range(2))
+        for x, y in ((a, b), (a, -0.0), (dtype(2), b), (np.asfortranarray(a), b), (a, b[:1]), (a.astype(np.float64), b)):
+            made, expected = blocks.where(condition, x, y), np.where(condition, x, y)
+            assert (made.dtype, made.strides, made.tobytes()) == (expected.dtype, expected.strides, expected.tobytes())
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfinv", "nn.functional.gelu"])
+def test_a_kernel_in_pieces_waits_and_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def run() -> tuple[Any, Any]:
+        x = leaf(5000)
+        made = function(name)(x * 8 - 4)
+        backward.backward([function("sum")(made)])
+        assert x.grad is not None
+        return np.asarray(made.array), x.grad.array
+
+    expected = run()
+    monkeypatch.setattr(blocks, "PIECE", 10)
+    waiting = run()
+    monkeypatch.setattr(blocks, "threshold", 1 << 20)
+    for found in (waiting, run()):
+        np.testing.assert_array_equal(found, expected)
