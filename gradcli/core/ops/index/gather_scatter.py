@@ -14,6 +14,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import Operand, size, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
@@ -43,7 +44,7 @@ def _gather(a: Array, dim: int, index: Array) -> Array:
 def added_at(made: Array, places: tuple[Any, ...], values: Any) -> Array:
     """`made` with values added at the places; sums of half precision are rounded once."""
     sums = made.astype(np.float32) if made.dtype == np.float16 else made
-    np.add.at(sums, places, values)
+    add_at(sums, places, values)
     return sums.astype(made.dtype, copy=False)
 
 

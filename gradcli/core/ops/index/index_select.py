@@ -14,6 +14,7 @@ from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import added_at, check_dim, out_of_bounds, out_of_range
@@ -43,7 +44,7 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> A
         values = source.reshape((*made.shape[:dim], index.size, *made.shape[dim + 1 :]))
         if made.ndim > 1 and alpha == 1 and dim in (0, made.ndim - 1):  # which PyTorch does by scatter_add
             return added_at(made, _at(dim, index, made.ndim), values)
-        np.add.at(made, _at(dim, index, made.ndim), values)
+        add_at(made, _at(dim, index, made.ndim), values)
     else:
         made[...] += np.sum(source)
     return made

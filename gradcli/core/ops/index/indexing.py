@@ -20,6 +20,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.index_reading import (
     Indices,
@@ -106,7 +107,7 @@ def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
     elif unique(indices):
         array[indices] += values
     else:
-        np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
+        add_at(array, indices, values)
     return array
 
 
