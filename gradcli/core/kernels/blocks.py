@@ -41,14 +41,14 @@ FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
 _dtypes: dict[Any, np.dtype[Any]] = {}
 
 
-#: the integers that have as many bits as floating numbers
-_BITS: dict[np.dtype[Any], Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+#: the integers that have as many bits as elements
+_BITS: dict[np.dtype[Any], Any] = {np.dtype(of): bits for of, bits in ((np.float32, np.int32), (np.float64, np.int64), (np.int64, np.int64))}
 
 
 def where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
     """`out` is `a` where the condition holds, else `b`."""
     bits = _BITS.get(out.dtype)
-    if bits is None:
+    if bits is None or out.size < PIECE >> 4:
         np.copyto(out, b)
         np.copyto(out, a, where=condition)
         return
