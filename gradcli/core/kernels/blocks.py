@@ -42,7 +42,7 @@ _dtypes: dict[Any, np.dtype[Any]] = {}
 
 
 #: the integers that have as many bits as elements
-_BITS: dict[np.dtype[Any], Any] = {np.dtype(of): bits for of, bits in ((np.float32, np.int32), (np.float64, np.int64), (np.int64, np.int64))}
+_BITS: dict[np.dtype[Any], Any] = {np.dtype("f4"): np.int32, np.dtype("f8"): np.int64, np.dtype("i8"): np.int64}
 
 
 def where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
