@@ -141,14 +141,15 @@ def _neighbours(ordered: Array) -> Any:
     return np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))
 
 
-def with_ties(x: Array, dim: int, index: Array, choose: Callable[[Array], Any]) -> Array:
+def with_ties(x: Array, dim: int, index: Array, choose: Callable[[Array], Any], part: slice = slice(None)) -> Array:
     """`index`, a row of indices for each row of x along `dim`, with what `choose` gives for each row that has equal elements.
 
-    nan counts as equal to nan. Rows that are too long to sort as PyTorch does keep their indices.
+    Elements in this part of the sorted row count. nan counts as equal to nan. Rows that are too long to sort as PyTorch does keep their
+    indices.
     """
     if x.shape[dim] > _EMULATED:
         return index
-    tied = _neighbours(np.moveaxis(np.sort(x, axis=dim), dim, -1)).any(-1)
+    tied = _neighbours(np.moveaxis(np.sort(x, axis=dim), dim, -1)[..., part]).any(-1)
     if not tied.any():
         return index
     made, along = np.moveaxis(index, dim, -1).copy(), np.moveaxis(x, dim, -1)
