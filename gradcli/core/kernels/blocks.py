@@ -63,7 +63,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         return np.where(condition, a, b)
     condition, shape = condition.view(np.ndarray), condition.shape
     plain = condition.flags.c_contiguous and 1 not in shape and Deferred not in (type(a), type(b))
-    if not plain or not (_fits(a, shape) and _fits(b, shape)) or (dtype := np.result_type(a, b)) not in _BITS:
+    if not plain or not (fits(a, shape) and fits(b, shape)) or (dtype := np.result_type(a, b)) not in _BITS:
         return np.where(condition, a, b)
     made = np.empty(shape, dtype)
     flat = [_operand(x) for x in (condition, a, b, made)]
@@ -166,7 +166,7 @@ class Deferred(NDArrayOperatorsMixin):
             and not options
             and ufunc.nout == 1
             and ufunc.signature is None
-            and all(_fits(i, self.shape) for i in inputs)
+            and all(fits(i, self.shape) for i in inputs)
         ):
             return _defer(ufunc, inputs, self.shape)
         if method == "reduce" and ufunc in FUSED and len(inputs) == 1 and is_of_everything(self, options):
@@ -178,7 +178,7 @@ class Deferred(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*plain, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function is np.where and len(args) == 3 and not kwargs and all(_fits(a, self.shape) for a in args):
+        if function is np.where and len(args) == 3 and not kwargs and all(fits(a, self.shape) for a in args):
             return _defer_where(args, self.shape)
         return function(*_forced(args), **{k: _forced(v) for k, v in kwargs.items()})
 
@@ -224,23 +224,26 @@ def keep_freed_memory() -> None:
     mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
 
 
-def in_pieces(kernel: Callable[[Array], Array]) -> Callable[[Any], Any]:
-    """A function of one array from an elementwise kernel of many steps, which gets flat arrays of some elements; on a chain, it waits."""
+def in_pieces(kernel: Callable[..., Array]) -> Callable[..., Any]:
+    """A function of arrays from an elementwise kernel of many steps, which gets flat arrays of some elements; on a chain, it waits.
 
-    def into(x: Array, out: Array) -> None:
-        for start in range(0, x.size, PIECE):
-            out[start : start + PIECE] = kernel(x[start : start + PIECE])
+    The result has the dtype of the first array. Others have its shape (see `fits`), or are numbers.
+    """
+
+    def into(*arrays: Any, out: Array) -> None:
+        for start in range(0, out.size, PIECE):
+            out[start : start + PIECE] = kernel(*[x[start : start + PIECE] if np.ndim(x) else x for x in arrays])
 
     @wraps(kernel)
-    def compute(x: Any) -> Any:
-        if type(x) is Deferred:
-            return Deferred(into, (x,), x.shape, x.dtype)
+    def compute(x: Any, *others: Any) -> Any:
+        if type(x) is Deferred or Deferred in map(type, others):
+            return Deferred(into, (x, *map(_operand, others)), x.shape, x.dtype)
         x = np.asarray(x)
-        flat = x.reshape(-1)
-        if flat.size <= PIECE:
-            return kernel(flat).reshape(x.shape)
-        out = np.empty_like(flat)
-        into(flat, out)
+        flat = [one.reshape(-1) if np.ndim(one) else one for one in (x.reshape(-1), *map(_operand, others))]
+        if x.size <= PIECE:
+            return kernel(*flat).reshape(x.shape)
+        out = np.empty_like(flat[0])
+        into(*flat, out=out)
         return out.reshape(x.shape)
 
     return compute
@@ -255,7 +258,7 @@ def settle() -> None:
                 waiting.force()
 
 
-def _fits(value: Any, shape: tuple[int, ...]) -> bool:
+def fits(value: Any, shape: tuple[int, ...]) -> bool:
     """Whether an operand can be cut into the same blocks: same shape and row-major, or a single number."""
     if type(value) is Deferred:
         return value.shape == shape

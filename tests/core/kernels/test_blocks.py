@@ -13,6 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.graph import in_place
 from gradcli.core.kernels import block_program, blocks
 from gradcli.core.ops import operators
+from gradcli.core.ops.elementwise import divide_remainder
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 function = catalog.function
@@ -179,3 +180,16 @@ def test_a_kernel_in_pieces_waits_and_gives_the_same_bits(monkeypatch: pytest.Mo
     monkeypatch.setattr(blocks, "threshold", 1 << 20)
     for found in (waiting, run()):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_remainder_by_way_of_double_precision_is_that_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(0)
+    numbers = np.float32([0.0, -0.0, 1.0, -0.7, 3e38, 1e-45, 2.0**28, np.inf, -np.inf, np.nan, *drawn.standard_normal(20)])
+    a, b = (x.reshape(-1) for x in np.meshgrid(numbers, numbers))
+    monkeypatch.setattr(divide_remainder, "_MANY", 1)
+    with np.errstate(all="ignore"):
+        for divisor in (b, np.float32(0.7), -3):
+            found, expected = divide_remainder.FMOD.forward(a, divisor), np.fmod(a, divisor)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[expected == 0]))
+            np.testing.assert_array_equal(divide_remainder.REMAINDER.forward(a, divisor), np.remainder(a, divisor))
