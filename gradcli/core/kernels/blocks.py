@@ -47,12 +47,16 @@ _BITS: dict[np.dtype[Any], Any] = {np.dtype("f4"): np.int32, np.dtype("f8"): np.
 
 def where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
     """`out` is `a` where the condition holds, else `b`."""
-    bits = _BITS.get(out.dtype)
-    if bits is None or out.size < PIECE >> 4:
+    bits = _BITS.get(out.dtype) if out.size >= PIECE >> 4 else None
+    if bits is not None:
+        held = np.count_nonzero(condition)
+        if min(held, out.size - held) <= out.size >> 6:
+            bits = None
+    if bits is None:
         np.copyto(out, b)
         np.copyto(out, a, where=condition)
         return
-    # by masks of bits, since a branch for each element of an irregular condition costs ten times as much
+    # by masks of bits, since to branch at each element of an irregular condition takes ten times as long
     kept, other = (np.asarray(x, out.dtype).view(bits) for x in (a, b))
     np.bitwise_xor((kept ^ other) & np.negative(condition, dtype=bits), other, out=out.view(bits))
 

@@ -15,7 +15,7 @@ _MANY = 1 << 10
 def add_at(array: Array, places: Any, values: Any) -> None:
     """`np.add.at`: many values at flat positions, for which numpy has a faster loop, and which it adds in the same order."""
     key = places if isinstance(places, tuple) else (places,)
-    flat = _positions(array, key) if array.flags.c_contiguous and np.size(values) >= _MANY else None
+    flat = _positions(array, key) if array.ndim > 1 and array.flags.c_contiguous and np.size(values) >= _MANY else None
     if flat is None:
         np.add.at(array, places, values)
     else:
