@@ -14,8 +14,8 @@ do not repeat work without end. The rest of the core may treat a Deferred as an 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from gradcli.core.kernels import Array
 threshold = 1 << 19
 #: elements of one block: some of them stay in a core's second-level cache, and threads seldom ask for the interpreter lock
 BLOCK = 1 << 17
+#: elements that a kernel of many steps takes at a time: some dozen arrays of them stay in the cache
+PIECE = 1 << 14
 #: a chain longer than this is carried out before it grows further
 _DEEPEST = 64
 
@@ -39,10 +41,40 @@ FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
 _dtypes: dict[Any, np.dtype[Any]] = {}
 
 
+#: the integers that have as many bits as elements
+_BITS: dict[np.dtype[Any], Any] = {np.dtype("f4"): np.int32, np.dtype("f8"): np.int64, np.dtype("i8"): np.int64}
+
+
 def where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
     """`out` is `a` where the condition holds, else `b`."""
-    np.copyto(out, b)
-    np.copyto(out, a, where=condition)
+    bits = _BITS.get(out.dtype) if out.size >= PIECE >> 4 else None
+    if bits is not None:
+        held = np.count_nonzero(condition)
+        if min(held, out.size - held) <= out.size >> 6:
+            bits = None
+    if bits is None:
+        np.copyto(out, b)
+        np.copyto(out, a, where=condition)
+        return
+    # by masks of bits, since to branch at each element of an irregular condition takes ten times as long
+    kept, other = (np.asarray(x, out.dtype).view(bits) for x in (a, b))
+    np.bitwise_xor((kept ^ other) & np.negative(condition, dtype=bits), other, out=out.view(bits))
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`np.where`, by masks of bits for many elements in row-major order."""
+    if not isinstance(condition, np.ndarray) or condition.size < PIECE >> 2 or condition.dtype != np.bool_:
+        return np.where(condition, a, b)
+    condition, shape = condition.view(np.ndarray), condition.shape
+    plain = condition.flags.c_contiguous and 1 not in shape and Deferred not in (type(a), type(b))
+    if not plain or not (fits(a, shape) and fits(b, shape)) or (dtype := np.result_type(a, b)) not in _BITS:
+        return np.where(condition, a, b)
+    made = np.empty(shape, dtype)
+    flat = [_operand(x) for x in (condition, a, b, made)]
+    flat = [x.reshape(-1) if isinstance(x, np.ndarray) and x.ndim else x for x in flat]
+    for start in range(0, made.size, PIECE):
+        where_into(*[x[start : start + PIECE] if isinstance(x, np.ndarray) and x.ndim else x for x in flat])
+    return made
 
 
 def cast_into(a: Any, out: Array) -> None:
@@ -91,6 +123,11 @@ class Deferred(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.shape[0]
 
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the array is in row-major order: that of a number that is repeated is not."""
+        return self.value is None or self.value.flags.c_contiguous
+
     # --- everything else computes the elements ---
 
     def force(self) -> Array:
@@ -133,7 +170,7 @@ class Deferred(NDArrayOperatorsMixin):
             and not options
             and ufunc.nout == 1
             and ufunc.signature is None
-            and all(_fits(i, self.shape) for i in inputs)
+            and all(fits(i, self.shape) for i in inputs)
         ):
             return _defer(ufunc, inputs, self.shape)
         if method == "reduce" and ufunc in FUSED and len(inputs) == 1 and is_of_everything(self, options):
@@ -145,7 +182,7 @@ class Deferred(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*plain, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function is np.where and len(args) == 3 and not kwargs and all(_fits(a, self.shape) for a in args):
+        if function is np.where and len(args) == 3 and not kwargs and all(fits(a, self.shape) for a in args):
             return _defer_where(args, self.shape)
         return function(*_forced(args), **{k: _forced(v) for k, v in kwargs.items()})
 
@@ -191,6 +228,31 @@ def keep_freed_memory() -> None:
     mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
 
 
+def in_pieces(kernel: Callable[..., Array]) -> Callable[..., Any]:
+    """A function of arrays from an elementwise kernel of many steps, which gets flat arrays of some elements; on a chain, it waits.
+
+    The result has the dtype of the first array. Others have its shape (see `fits`), or are numbers.
+    """
+
+    def into(*arrays: Any, out: Array) -> None:
+        for start in range(0, out.size, PIECE):
+            out[start : start + PIECE] = kernel(*[x[start : start + PIECE] if np.ndim(x) else x for x in arrays])
+
+    @wraps(kernel)
+    def compute(x: Any, *others: Any) -> Any:
+        if type(x) is Deferred or Deferred in map(type, others):
+            return Deferred(into, (x, *map(_operand, others)), x.shape, x.dtype)
+        x = np.asarray(x)
+        flat = [one.reshape(-1) if np.ndim(one) else one for one in (x.reshape(-1), *map(_operand, others))]
+        if x.size <= PIECE:
+            return kernel(*flat).reshape(x.shape)
+        out = np.empty_like(flat[0])
+        into(*flat, out=out)
+        return out.reshape(x.shape)
+
+    return compute
+
+
 def settle() -> None:
     """Carry out every waiting chain. To be called before an array is written in place."""
     if _waiting:
@@ -200,7 +262,7 @@ def settle() -> None:
                 waiting.force()
 
 
-def _fits(value: Any, shape: tuple[int, ...]) -> bool:
+def fits(value: Any, shape: tuple[int, ...]) -> bool:
     """Whether an operand can be cut into the same blocks: same shape and row-major, or a single number."""
     if type(value) is Deferred:
         return value.shape == shape

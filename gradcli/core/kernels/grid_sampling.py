@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.scattering import add_at
 
 #: the constant of the cubic convolution (Keys 1981)
 _A = -0.75
@@ -153,7 +154,7 @@ def spread(grad: Array, grid: Array, sizes: tuple[int, ...], settings: Settings,
     axes, _, along = _placed(grid, sizes, settings, direction)
     for position, inside, weights in _corners(axes, sizes):
         parts = np.where(inside[:, None], flat * _weight(weights, along, grad), grad.dtype.type(0))
-        np.add.at(made, (images[..., None], channels[..., None], position[:, None]), parts)
+        add_at(made, (images[..., None], channels[..., None], position[:, None]), parts)
     return made.reshape(*grad.shape[:2], *sizes)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, blocks
 
 Strides = tuple[int, ...]
 
@@ -319,7 +319,7 @@ def compared(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 def where(condition: Any, x: Any, y: Any) -> Array:
     """numpy's choice between two arrays or numbers, laid out as PyTorch's."""
-    made = np.where(condition, x, y)
+    made: Array = blocks.where(condition, x, y)
     return made if made.ndim < 2 else like_operands(made, [np.asarray(operand) for operand in (condition, x, y)])
 
 

@@ -51,13 +51,40 @@ def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array
         out = np.zeros((size, *moved.shape[1:]), grad.dtype)
         if moved.size:
             order = np.argsort(one.places.reshape(-1), kind="stable")
-            values = moved[order // terms]
-            if one.weights is not None:
-                values = values * _shaped(one.weights.reshape(-1)[order], 0, moved.ndim)
+            weights = None if one.weights is None else _shaped(one.weights.reshape(-1)[order], 0, moved.ndim)
             found, first = np.unique(one.places.reshape(-1)[order], return_index=True)
-            out[found] += np.add.reduceat(values, first, axis=0)  # 0, not -0, where all are
+            out[found] += _sums(moved, order // terms, weights, first)  # 0, not -0, where all are
         grad = np.moveaxis(out, 0, axis)
     return grad
+
+
+#: the most rows of a sum that `np.add.reduceat` adds one after the other, the first one at the end
+_FEW = 8
+#: from so many elements on it takes longer than whole rows, since it goes through each column
+_MANY = 1 << 14
+
+
+def _sums(x: Array, rows: Array, weights: Array | None, first: Array) -> Any:
+    """The sums of rows of x, each times its weight, of which each begins at a place in `first` and ends before the next."""
+
+    def terms(at: Any) -> Array:
+        return x[rows[at]] if weights is None else np.asarray(x[rows[at]] * weights[at])
+
+    lengths = np.diff(first, append=len(rows)) if x.size >= _MANY else None
+    if lengths is None or (most := int(lengths.max())) > _FEW:
+        return np.add.reduceat(terms(slice(None)), first, axis=0)
+    x = np.ascontiguousarray(x)
+    rest: Any = 0
+    for number in range(1, most):
+        longer = (lengths > number).nonzero()[0]
+        part = terms(first[longer] + number)
+        if len(longer) == len(first):
+            rest = rest + part
+            continue
+        if number == 1:
+            rest = np.zeros((len(first), *x.shape[1:]), x.dtype)
+        rest[longer] += part
+    return terms(first) + rest
 
 
 # --- padding ---

@@ -18,6 +18,8 @@ from gradcli.core.kernels import Array
 Less = Callable[[int, int], bool]
 #: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
 _EMULATED = 1 << 16
+#: of so many elements the first ones of each row are selected before they are sorted
+_MANY = 1 << 12
 
 
 def nth_element(order: list[int], nth: int, less: Less) -> None:
@@ -133,16 +135,21 @@ def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Arra
     return np.moveaxis(made, -1, dim)
 
 
-def with_ties(x: Array, dim: int, index: Array, choose: Callable[[Array], Any]) -> Array:
+def _neighbours(ordered: Array) -> Any:
+    """Where the elements of sorted rows equal the next one; nan counts as equal to nan."""
+    low, high = ordered[..., :-1], ordered[..., 1:]
+    return np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))
+
+
+def with_ties(x: Array, dim: int, index: Array, choose: Callable[[Array], Any], part: slice = slice(None)) -> Array:
     """`index`, a row of indices for each row of x along `dim`, with what `choose` gives for each row that has equal elements.
 
-    nan counts as equal to nan. Rows that are too long to sort as PyTorch does keep their indices.
+    Elements in this part of the sorted row count. nan counts as equal to nan. Rows that are too long to sort as PyTorch does keep their
+    indices.
     """
     if x.shape[dim] > _EMULATED:
         return index
-    ordered = np.moveaxis(np.sort(x, axis=dim), dim, -1)
-    low, high = ordered[..., :-1], ordered[..., 1:]
-    tied = (np.equal(low, high) | (np.not_equal(low, low) & np.not_equal(high, high))).any(-1)
+    tied = _neighbours(np.moveaxis(np.sort(x, axis=dim), dim, -1)[..., part]).any(-1)
     if not tied.any():
         return index
     made, along = np.moveaxis(index, dim, -1).copy(), np.moveaxis(x, dim, -1)
@@ -169,7 +176,25 @@ def top(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> Array:
     choose = partial(_top_of_row, k=k, largest=largest, ordered=ordered)
     if not ordered and x.shape[dim] <= _EMULATED:
         return rows(x, dim, k, choose)
-    return with_ties(x, dim, np.take(stable_order(x, dim, largest), range(k), dim), choose)
+    if x.size < _MANY or 2 * k > x.shape[dim]:
+        return with_ties(x, dim, np.take(stable_order(x, dim, largest), range(k), dim), choose)
+    return _first(x, dim, k, largest, choose)
+
+
+def _first(x: Array, dim: int, k: int, largest: bool, choose: Callable[[Array], Any]) -> Array:
+    """The indices of the k first elements along dim, and what `choose` gives for a row that has equal ones among the first k + 1."""
+    along = np.moveaxis(x, dim, -1)
+    size = along.shape[-1]
+    kept = np.argpartition(along, size - k - 1 if largest else k, axis=-1)
+    kept = kept[..., size - k - 1 :] if largest else kept[..., : k + 1]
+    values = np.take_along_axis(along, kept, -1)
+    order = stable_order(values, -1, largest)
+    values = np.take_along_axis(values, order, -1)
+    made = np.take_along_axis(kept, order[..., :k], -1)
+    for place in map(tuple, np.argwhere(_neighbours(values).any(-1))):
+        row = along[place]
+        made[place] = choose(row) if size <= _EMULATED else stable_order(row, 0, largest)[:k]
+    return np.moveaxis(made, -1, dim)
 
 
 def _partition_pivot(order: list[int], first: int, last: int, less: Less) -> int:

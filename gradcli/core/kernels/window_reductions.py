@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.blocks import where_into
 
 
 class Spans(NamedTuple):
@@ -150,8 +151,8 @@ def maxima(x: Array, spans: Sequence[Spans]) -> Array:
         if broken:
             better |= part != part
         better &= _there(spans, offset)
-        np.copyto(best, part, where=better)
-        np.copyto(where, _places(sizes, spans, offset), where=better)
+        where_into(better, part, best, best)
+        where_into(better, _places(sizes, spans, offset), where, where)
     return where
 
 

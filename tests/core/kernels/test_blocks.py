@@ -13,6 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.graph import in_place
 from gradcli.core.kernels import block_program, blocks
 from gradcli.core.ops import operators
+from gradcli.core.ops.elementwise import divide_remainder
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 function = catalog.function
@@ -150,3 +151,45 @@ def test_an_interrupted_chain_is_computed_again(monkeypatch: pytest.MonkeyPatch)
             np.asarray(y.array)
     assert pending(y)
     np.testing.assert_array_equal(np.asarray(y.array), x.array + 2)
+
+
+def test_a_choice_by_bits_is_that_of_numpy() -> None:
+    drawn = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, 3e38])
+    condition = drawn.random((70, 100)) > 0.5
+    for dtype in (np.float32, np.float64, np.float16, np.int64):
+        with np.errstate(all="ignore"):
+            a, b = (drawn.choice(special, condition.shape).astype(dtype) for _ in range(2))
+        for x, y in ((a, b), (a, -0.0), (dtype(2), b), (np.asfortranarray(a), b), (a, b[:1]), (a.astype(np.float64), b)):
+            made, expected = blocks.where(condition, x, y), np.where(condition, x, y)
+            assert (made.dtype, made.strides, made.tobytes()) == (expected.dtype, expected.strides, expected.tobytes())
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfinv", "nn.functional.gelu"])
+def test_a_kernel_in_pieces_waits_and_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def run() -> tuple[Any, Any]:
+        x = leaf(5000)
+        made = function(name)(x * 8 - 4)
+        backward.backward([function("sum")(made)])
+        assert x.grad is not None
+        return np.asarray(made.array), x.grad.array
+
+    expected = run()
+    monkeypatch.setattr(blocks, "PIECE", 10)
+    waiting = run()
+    monkeypatch.setattr(blocks, "threshold", 1 << 20)
+    for found in (waiting, run()):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_remainder_by_way_of_double_precision_is_that_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(0)
+    numbers = np.float32([0.0, -0.0, 1.0, -0.7, 3e38, 1e-45, 2.0**28, np.inf, -np.inf, np.nan, *drawn.standard_normal(20)])
+    a, b = (x.reshape(-1) for x in np.meshgrid(numbers, numbers))
+    monkeypatch.setattr(divide_remainder, "_MANY", 1)
+    with np.errstate(all="ignore"):
+        for divisor in (b, np.float32(0.7), -3):
+            found, expected = divide_remainder.FMOD.forward(a, divisor), np.fmod(a, divisor)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[expected == 0]))
+            np.testing.assert_array_equal(divide_remainder.REMAINDER.forward(a, divisor), np.remainder(a, divisor))

@@ -14,6 +14,10 @@ def series(coefficients: tuple[float, ...], t: Array) -> Any:
     twice = t + t
     ahead = np.zeros_like(t)
     here = np.full_like(t, coefficients[-1])
+    next = np.empty_like(t)
     for c in coefficients[-2:0:-1]:
-        ahead, here = here, twice * here - ahead + c
+        np.multiply(twice, here, out=next)
+        next -= ahead
+        next += c
+        ahead, here, next = here, next, ahead
     return t * here - ahead + coefficients[0]

@@ -7,11 +7,10 @@ c_j = 2/N sum f(cos t_k) cos(j t_k); the error is below 2e-16 relative.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.blocks import in_pieces
 from gradcli.core.kernels.special.chebyshev import series
 
 _SMALL = (
@@ -56,18 +55,24 @@ _K = 2.5
 _LOWEST = (1 - _K) / (1 + _K)
 
 
-def _sum(coefficients: tuple[float, ...], t: Array) -> Array:
-    """The Chebyshev series at `t`; single precision needs fewer terms."""
-    if t.dtype != np.float64:
-        coefficients = tuple(c for c in coefficients if abs(c) > 1e-9)
-    return np.asarray(series(coefficients, t))
+def _single(coefficients: tuple[float, ...]) -> tuple[float, ...]:
+    """The terms that single precision needs."""
+    return tuple(c for c in coefficients if abs(c) > 1e-9)
+
+
+_SERIES = {True: (_SMALL, _BIG), False: (_single(_SMALL), _single(_BIG))}
+
+
+def _near(x: Array) -> Array:
+    """erf for |x| < 1."""
+    return np.asarray(x * series(_SERIES[x.dtype == np.float64][0], 2 * x * x - 1))
 
 
 def _outer(x: Array) -> Array:
     """exp(x^2) erfc(x) (x + K) for x >= 1."""
     t = (x - _K) / (x + _K)
     t = np.where(x > 1e6, 1, t)
-    return _sum(_BIG, ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype))
+    return np.asarray(series(_SERIES[x.dtype == np.float64][1], ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype, copy=False)))
 
 
 def scaled_tail(x: Array) -> Array:
@@ -75,57 +80,71 @@ def scaled_tail(x: Array) -> Array:
     return _outer(x) / (x + _K)
 
 
+#: the digits of a float32 that float16 has not, and half of the first of them
+_LOWER, _HALF = np.int32(0x1FFF), np.int32(0xFFF)
+
+
+def _upper(x: Array) -> Array:
+    """x rounded to the upper half of its digits, for 1 <= x <= 28."""
+    if x.dtype == np.float64:
+        return x.astype(np.float32).astype(np.float64)
+    bits = x.view(np.int32)
+    return ((bits + (_HALF + (bits >> 13 & 1))) & ~_LOWER).view(np.float32)
+
+
 def _tail(x: Array) -> Array:
     """erfc for x >= 1."""
-    # exp(-x^2) without the rounding error of x^2: high is x with the lower half of its digits cut off
-    high = x.astype(np.float32 if x.dtype == np.float64 else np.float16).astype(x.dtype)
+    # exp(-x^2) without the rounding error of x^2
+    high = _upper(x)
     power = np.exp(-high * high) * np.exp(-(x - high) * (x + high))
     return np.where(x > 28, 0, power * _outer(x) / (x + _K))
 
 
-def _working(x: Any) -> tuple[Array, Any]:
-    x = np.asarray(x)
-    wide = np.float32 if x.dtype == np.float16 else x.dtype
-    return x.astype(wide, copy=False).reshape(-1), x
-
-
+@in_pieces
 def erf(x: Array) -> Array:
     """The error function, elementwise, in the dtype of x."""
-    flat, x = _working(x)
-    out = np.empty_like(flat)
-    size = np.abs(flat)
-    near = ~(size >= 1)
-    inner = flat[near]
-    out[near] = inner * _sum(_SMALL, 2 * inner * inner - 1)
-    outer = ~near
-    out[outer] = np.copysign(1 - _tail(size[outer]), flat[outer])
-    return out.reshape(x.shape).astype(x.dtype, copy=False)
+    if x.dtype == np.float16:
+        return np.asarray(erf(x.astype(np.float32)), np.float16)
+    size = np.abs(x)
+    made = _near(x)
+    far = (size >= 1).nonzero()[0]
+    if far.size:
+        made[far] = np.copysign(1 - _tail(size[far]), x[far])
+    return made
 
 
-def erfc(x: Any) -> Array:
+@in_pieces
+def erfc(x: Array) -> Array:
     """1 - erf(x), accurate for large x."""
-    flat, x = _working(x)
-    out = np.empty_like(flat)
-    size = np.abs(flat)
-    near = ~(size >= 1)
-    inner = flat[near]
-    out[near] = 1 - inner * _sum(_SMALL, 2 * inner * inner - 1)
-    outer = ~near
-    tail = _tail(size[outer])
-    out[outer] = np.where(flat[outer] > 0, tail, 2 - tail)
-    return out.reshape(x.shape).astype(x.dtype, copy=False)
+    if x.dtype == np.float16:
+        return np.asarray(erfc(x.astype(np.float32)), np.float16)
+    size = np.abs(x)
+    made: Array = 1 - _near(x)
+    far = (size >= 1).nonzero()[0]
+    if far.size:
+        tail = _tail(size[far])
+        made[far] = np.where(x[far] > 0, tail, 2 - tail)
+    return made
 
 
-def erfinv(y: Any) -> Array:
-    """The inverse of erf: Winitzki's closed approximation (2008), then Halley steps on erfc of the larger half."""
-    y = np.asarray(y)
-    size = np.abs(y.astype(np.float64))
-    logarithm = np.log1p(-size * size)
+def _inverse(y: Array) -> Array:
+    """The inverse of erf for 0 <= y < 1: Winitzki's closed approximation (2008), then Halley steps on erfc of the larger half."""
+    logarithm = np.log1p(-y * y)
     a = 2 / (np.pi * 0.147) + logarithm / 2
-    x = np.sqrt(np.sqrt(a * a - logarithm / 0.147) - a)
+    x: Array = np.sqrt(np.sqrt(a * a - logarithm / 0.147) - a)
+    larger = (y >= 0.5).nonzero()[0]
+    rest = 1 - y[larger]
     for _ in range(3):
-        error = np.where(size < 0.5, erf(x) - size, (1 - size) - erfc(x))
+        error = _near(x) - y
+        error[larger] = rest - erfc(x[larger])
         step = error / (2 / np.sqrt(np.pi) * np.exp(-x * x))
         x = x - step / (1 + x * step)
-    x = np.where(size < 1, x, np.where(size == 1, np.inf, np.nan))
+    return x
+
+
+@in_pieces
+def erfinv(y: Array) -> Array:
+    """The inverse of erf, elementwise, in the dtype of y."""
+    size = np.abs(y.astype(np.float64))
+    x = np.where(size < 1, _inverse(size), np.where(size == 1, np.inf, np.nan))
     return np.asarray(np.copysign(x, y), y.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.special.zeta import zeta
 
 #: from here on the asymptotic series are exact to double precision
@@ -29,14 +29,12 @@ def _wide(x: Any) -> Array:
     return np.asarray(x, np.float64)
 
 
-def lgamma(x: Array) -> Array:
-    """log |gamma(x)|, inf at the poles."""
+def _lgamma(x: Array) -> Array:
     made = np.array([_log_gamma(v) for v in _wide(x).reshape(-1).tolist()], np.float64)
     return made.reshape(x.shape).astype(x.dtype)
 
 
-def digamma(x: Array) -> Array:
-    """The derivative of lgamma: reflected to the right half, raised to where its series holds (A&S 6.3.5, 6.3.7, 6.3.18)."""
+def _digamma(x: Array) -> Array:
     wide = _wide(x)
     left = wide < 0.5
     y = np.where(left, 1 - wide, wide)
@@ -53,6 +51,81 @@ def digamma(x: Array) -> Array:
     result = np.where(left, reflected, result)
     result = np.where((wide < 0) & (fraction == 0), np.nan, result)
     return np.asarray(np.where(wide == 0, np.copysign(np.inf, -wide), result)).astype(x.dtype)
+
+
+#: the steps by which arguments are raised; the product of as many of the largest float32 is within double precision
+_STEPS = 7
+
+
+def _reflected(x: Array) -> tuple[Array, Array, Array]:
+    """Where arguments are to the left of 1/2, the arguments reflected to the right half, and the distance from the nearest integer."""
+    left = x < 0.5
+    return left, np.where(left, 1 - x, x), x - np.round(x)
+
+
+def _series(y: Array, ratio: Callable[[int], float]) -> Array:
+    """The sum of B(2k) / ratio(2k) / y^(2k), k = 1, 2, ..."""
+    square = 1 / (y * y)
+    total = np.zeros_like(y)
+    for k, b in reversed([*enumerate(_BERNOULLI, 1)]):
+        total += b / ratio(2 * k)
+        total *= square
+    return total
+
+
+def _quick_lgamma(x: Array) -> tuple[Array, Array]:
+    """log |gamma(x)| by Stirling's series (A&S 6.1.41), and a bound of its error."""
+    left, y, fraction = _reflected(x)
+    product = y.copy()
+    for k in range(1, _STEPS):
+        product *= y + k
+    y += _STEPS
+    line = (y - 0.5) * np.log(y)
+    value = line - y + 0.5 * math.log(2 * math.pi) + _series(y, lambda n: n * (n - 1)) * y - np.log(product)
+    if left.any():
+        value = np.where(left, math.log(math.pi) - np.log(np.abs(np.sin(math.pi * fraction))) - value, value)
+    return value, 1e-13 * (line + np.abs(value))
+
+
+def _quick_digamma(x: Array) -> tuple[Array, Array]:
+    """The derivative of lgamma in fewer steps, and a bound of its error."""
+    left, y, fraction = _reflected(x)
+    # the sum of 1 / (y + k) as a fraction
+    above, below = np.ones_like(y), y.copy()
+    for k in range(1, _STEPS):
+        above *= y + k
+        above += below
+        below *= y + k
+    y += _STEPS
+    value: Array = np.log(y) - 0.5 / y - _series(y, lambda n: n) - above / below
+    if left.any():
+        value = np.where(left, value - math.pi / np.tan(math.pi * fraction), value)
+    return value, 1e-13 * (np.abs(value) + 100)
+
+
+def _rounded(quick: Callable[[Array], tuple[Array, Array]], exact: Callable[[Array], Array]) -> Callable[[Any], Array]:
+    """What `exact` gives, for float32 from the values and bounds of `quick`.
+
+    Where a value is not finite, or is rounded to single precision one way or the other within its bound, `exact` is asked.
+    """
+
+    @blocks.in_pieces
+    def in_single(x: Array) -> Array:
+        value, error = quick(x.astype(np.float64))
+        made, other = (value - error).astype(np.float32), (value + error).astype(np.float32)
+        doubt = ((made.view(np.int32) != other.view(np.int32)) | ~np.isfinite(made)).nonzero()[0]
+        made[doubt] = exact(x[doubt])
+        return made
+
+    return lambda x: in_single(x) if x.dtype == np.float32 and x.size >= _MANY else exact(np.asarray(x))
+
+
+#: for fewer elements the exact steps are as fast
+_MANY = 1 << 9
+#: log |gamma(x)|, inf at the poles
+lgamma = _rounded(_quick_lgamma, _lgamma)
+#: the derivative of lgamma: reflected to the right half, raised to where its series holds (A&S 6.3.5, 6.3.7, 6.3.18)
+digamma = _rounded(_quick_digamma, _digamma)
 
 
 #: below this the sum would take too many terms

@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import blocks, elementary
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.activation.leaky import check_slope
 from gradcli.core.ops.checks import checked, require_floating
@@ -20,11 +20,11 @@ from gradcli.errors import runtime_error
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less(x, 0), elementary.expm1(x * input_scale) * (float(alpha) * scale), x * scale)
+    return blocks.where(np.less(x, 0), elementary.expm1(x * input_scale) * (float(alpha) * scale), x * scale)
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(grad, x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+    return blocks.where(_below(grad, x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
 
 
 def _below(grad: Any, x: Any) -> Any:
@@ -63,7 +63,7 @@ CELU = Pointwise(
 
 
 def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(_below(grad, out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
+    return blocks.where(_below(grad, out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
 
 
 def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
 from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
@@ -29,8 +29,8 @@ from gradcli.errors import UNMET, runtime_error, shape_error
 
 LEAKY_RELU_BACKWARD, LEAKY_RELU = activation(
     "LeakyRelu",
-    lambda x, negative_slope: np.where(np.greater(x, 0), x, x * negative_slope),
-    lambda grad, x, negative_slope: np.where(np.greater(x, 0), grad, grad * negative_slope),
+    lambda x, negative_slope: blocks.where(np.greater(x, 0), x, x * negative_slope),
+    lambda grad, x, negative_slope: blocks.where(np.greater(x, 0), grad, grad * negative_slope),
     "negative_slope",
     formula="where(input > 0, grad, grad * negative_slope)",
     note="the negative slope at 0",
@@ -78,7 +78,7 @@ _write_leaky_relu = writing(checked(LEAKY_RELU_INPLACE, require_floating, "leaky
 
 PRELU_BACKWARD: Op = Op(
     "PreluKernelBackwardBackward0",
-    lambda grad, x, weight: np.where(x > 0, grad, grad * weight),
+    lambda grad, x, weight: blocks.where(x > 0, grad, grad * weight),
     "grad_output input weight",
     layout="reversed",
     grad_output=Rule(
@@ -92,7 +92,7 @@ PRELU_BACKWARD: Op = Op(
 )
 PRELU_WEIGHT_BACKWARD: Op = Op(
     "PreluKernelBackwardBackward0",
-    lambda grad, x, weight: np.where(x > 0, grad.dtype.type(0), grad * x),
+    lambda grad, x, weight: blocks.where(x > 0, grad.dtype.type(0), grad * x),
     "grad_output input weight",
     grad_output=Rule(
         lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"
@@ -115,7 +115,7 @@ def _prelu_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Any
 
 PRELU = Pointwise(
     "PreluKernelBackward0",
-    lambda x, weight: np.where(x > 0, x, x * weight),
+    lambda x, weight: blocks.where(x > 0, x, x * weight),
     "input weight",
     saved="self weight!",
     jvp=_prelu_jvp,
@@ -198,7 +198,7 @@ def _middle(lower: float, upper: float) -> float:
 #: in evaluation the slope is the mean of the bounds
 RRELU_MEAN_BACKWARD: Op = Op(
     "RreluWithNoiseBackwardBackward0",
-    lambda grad, x, lower, upper: np.where(x > 0, grad, grad * x.dtype.type((float(lower) + float(upper)) / 2)),
+    lambda grad, x, lower, upper: blocks.where(x > 0, grad, grad * x.dtype.type((float(lower) + float(upper)) / 2)),
     "grad_output input",
     "lower upper",
     layout="reversed",
@@ -211,7 +211,7 @@ RRELU_MEAN_BACKWARD: Op = Op(
 )
 RRELU_MEAN = Op(
     "RreluWithNoiseBackward0",
-    lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type(_middle(lower, upper))),
+    lambda x, lower, upper: blocks.where(x > 0, x, x * x.dtype.type(_middle(lower, upper))),
     "input",
     "lower upper",
     layout="contiguous",

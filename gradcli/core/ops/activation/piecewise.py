@@ -12,7 +12,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.kernels.elementary import in_vectors
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, nan_in_vectors, writing
 from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
@@ -25,7 +25,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _masked(keep: Any, grad: Any) -> Any:
-    return np.where(keep, grad, np.zeros((), grad.dtype))
+    return blocks.where(keep, grad, np.zeros((), grad.dtype))
 
 
 # --- relu, threshold ---
@@ -49,7 +49,7 @@ RELU = Pointwise(
 THRESHOLD, THRESHOLD_INPLACE = (
     Pointwise(
         f"ThresholdBackward{overload}",
-        lambda x, threshold, value: np.where(np.less_equal(x, threshold), np.asarray(value).astype(x.dtype), x),
+        lambda x, threshold, value: blocks.where(np.less_equal(x, threshold), np.asarray(value).astype(x.dtype), x),
         "input",
         "threshold value",
         saved="self threshold",
@@ -146,8 +146,8 @@ HARDSIGMOID = Pointwise(
 
 
 def _hardswish_gradient(grad: Any, x: Any) -> Any:
-    bent = np.where((x < 3) | nan_in_vectors(x, 128, grad), grad * (x / 3 + 0.5), grad)
-    return np.where(x <= -3, np.zeros((), grad.dtype), bent)
+    bent = blocks.where((x < 3) | nan_in_vectors(x, 128, grad), grad * (x / 3 + 0.5), grad)
+    return blocks.where(x <= -3, np.zeros((), grad.dtype), bent)
 
 
 def _hardswish_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
@@ -171,8 +171,8 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 
 def _softshrink(x: Any, lambd: float) -> Any:
     x = np.asarray(x)
-    near = np.where(in_vectors(x) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
-    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, near))
+    near = blocks.where(in_vectors(x) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
+    return blocks.where(x > lambd, x - lambd, blocks.where(x < -lambd, x + lambd, near))
 
 
 HARDSHRINK, SOFTSHRINK = (
@@ -185,7 +185,7 @@ HARDSHRINK, SOFTSHRINK = (
         note="0 at both edges",
     )[1]
     for name, forward in (
-        ("Hardshrink", lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)),
+        ("Hardshrink", lambda x, lambd: blocks.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)),
         ("Softshrink", _softshrink),
     )
 )

@@ -13,7 +13,7 @@ from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph.namespaces import as_tensor, in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, half_to_single, memory_format
+from gradcli.core.kernels import blocks, elementary, half_to_single, memory_format
 from gradcli.core.kernels.special.erf import erf
 from gradcli.core.ops.activation.functional import activation, functional, writing
 from gradcli.core.ops.checks import Number, checked, require_floating, with_method, wrap_dim
@@ -38,26 +38,28 @@ def _density(x: Any) -> Any:
 
 
 def _gelu(x: Any, approximate: str) -> Any:
-    given = np.asarray(x)
+    given = x
     x = half_to_single(given)
     if approximate == "tanh":
         return 0.5 * x * (1 + elementary.tanh(_K * (x + _CUBIC * x * x * x)))
     found = x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
-    if given.dtype == np.float32 and given.size > 1 and given.flags.c_contiguous:
+    row_major = given.is_row_major if type(given) is blocks.Deferred else given.flags.c_contiguous
+    if given.dtype == np.float32 and given.size > 1 and row_major:
         # PyTorch's vector code makes nan of infinity
-        found = np.where(x == np.inf, x.dtype.type(np.nan), found)
+        found = blocks.where(x == np.inf, x.dtype.type(np.nan), found)
     return found
 
 
 def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
-    wide = half_to_single(x)
+    wide = half_to_single(blocks.defer(x))
     if approximate == "tanh":
         square = wide * wide
         t = elementary.tanh(_K * (wide + _CUBIC * square * wide))
         slope = 0.5 * (1 + t) + 0.5 * wide * (1 - t * t) * _K * (1 + 3 * _CUBIC * square)
     else:
         slope = 0.5 * (1 + erf(wide * math.sqrt(0.5))) + wide * _density(wide)
-    return np.asarray(grad * slope).astype(np.asarray(grad).dtype)
+    made = grad * slope
+    return made if made.dtype == grad.dtype else made.astype(grad.dtype)
 
 
 def _gelu_second(xp: Any, grad: Any, grad_output: Any, input: Any, approximate: str) -> Any:
@@ -148,13 +150,13 @@ MISH = Pointwise(
 
 def _softplus(x: Any, beta: float, threshold: float) -> Any:
     scaled = x * beta
-    return np.where(scaled > threshold, x, elementary.log1p(elementary.exp(scaled)) / beta)
+    return blocks.where(scaled > threshold, x, elementary.log1p(elementary.exp(scaled)) / beta)
 
 
 def _softplus_back(grad: Any, x: Any, beta: float, threshold: float) -> Any:
     scaled = x * beta
     z = elementary.exp(scaled)
-    return np.where(scaled > threshold, grad, grad * z / (z + 1))  # nan where z is infinite, as in PyTorch
+    return blocks.where(scaled > threshold, grad, grad * z / (z + 1))  # nan where z is infinite, as in PyTorch
 
 
 def _softplus_second(xp: Any, grad: Any, grad_output: Any, input: Any, beta: float, threshold: float) -> Any:

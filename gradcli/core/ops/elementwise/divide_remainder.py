@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
@@ -119,8 +119,40 @@ FLOOR_DIVIDE, FLOOR_DIVIDE_INPLACE = (
 )
 
 
+@blocks.in_pieces
+def _fmod_in_single(a: Array, b: Any) -> Array:
+    """`np.fmod` of float32 by way of double precision, in which a whole quotient below 2**28 and its product with b are exact."""
+    x, y = a.astype(np.float64), np.asarray(b, np.float64)
+    quotient = np.trunc(x / y)
+    x -= quotient * y
+    made = np.copysign(x.astype(np.float32), a)
+    others = ~((np.abs(quotient) < 1 << 28) & (made == made))
+    if others.any():
+        at = others.nonzero()[0]
+        made[at] = np.fmod(a[at], b[at] if np.ndim(b) else b)
+    return made
+
+
+#: for fewer elements numpy's function is as fast
+_MANY = 1 << 12
+
+
+def _are_many(a: Any, b: Any) -> bool:
+    """Whether `_fmod_in_single` takes the operands."""
+    if type(a) is not blocks.Deferred and (type(a) is not np.ndarray or a.size < _MANY or not a.flags.c_contiguous):
+        return False
+    return a.dtype == np.float32 and getattr(b, "dtype", a.dtype) == a.dtype and blocks.fits(b, a.shape)
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    return _fmod_in_single(a, b if hasattr(b, "dtype") else np.float32(b)) if _are_many(a, b) else np.fmod(a, b)
+
+
 def _remainder(a: Any, b: Any) -> Any:
     """The remainder with the sign of the divisor; a zero has the sign of the dividend."""
+    if _are_many(a, b):
+        rest = _fmod(a, b)
+        return blocks.where((rest != 0) & (np.less(b, 0) != np.less(rest, 0)), rest + b, rest)
     rest = np.remainder(a, b)
     return np.where(rest == 0, np.copysign(rest, a), rest) if rest.dtype.kind == "f" else rest
 
@@ -137,10 +169,10 @@ REMAINDER = Pointwise(
 )
 REMAINDER_NUMBER = Pointwise("RemainderBackward0", _remainder, "input other", input=UNCHANGED, other=None)
 NUMBER_REMAINDER = not_differentiable("remainder", _remainder, "input other", elementwise=True, number="input")
-FMOD_NUMBER = Pointwise("FmodBackward0", np.fmod, "input other", input=UNCHANGED, other=None)
+FMOD_NUMBER = Pointwise("FmodBackward0", _fmod, "input other", input=UNCHANGED, other=None)
 FMOD = Pointwise(
     "FmodBackward1",
-    np.fmod,
+    _fmod,
     "input other",
     input=UNCHANGED,
     other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "trunc"), "-grad * trunc(input / other)"),

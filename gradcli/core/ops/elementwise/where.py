@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast
 from gradcli.core.ops.index.nonzero import nonzero
 from gradcli.core.tensor import dtypes
@@ -69,7 +69,7 @@ class Choice(Op):
 
 WHERE = Choice(
     "WhereBackward0",
-    lambda x, y, condition: np.where(condition, x, y),
+    lambda x, y, condition: blocks.where(condition, x, y),
     "input other",
     "condition",
     input=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), grad, 0.0), "where(condition, grad, 0)"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.tensor import dtypes
 
 Places = tuple[Any, ...]
@@ -16,10 +17,17 @@ Places = tuple[Any, ...]
 _TURN = 4000.0
 
 
+def _combine(made: Array, places: Places, values: Any, how: Any) -> None:
+    if how is np.add:
+        add_at(made, places, values)
+    else:
+        how.at(made, places, values)
+
+
 def combined_at(made: Array, places: Places, values: Any, how: Any = np.add) -> Array:
     """`made` with values added at the places, or combined by the ufunc `how`; numbers of half precision are rounded once."""
     wide = made.astype(np.float32) if made.dtype == np.float16 else made
-    how.at(wide, places, values)
+    _combine(wide, places, values, how)
     return wide.astype(made.dtype, copy=False)
 
 
@@ -39,7 +47,7 @@ def in_turn(made: Array, places: Places, values: Any, combine: Callable[[Array, 
 
 def combined_in_steps(made: Array, places: Places, values: Any, how: Any = np.add) -> Array:
     """As `combined_at`, but in place, and each result is rounded to the dtype of the array."""
-    how.at(made, places, values)
+    _combine(made, places, values, how)
     return made
 
 

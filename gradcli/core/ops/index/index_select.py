@@ -15,6 +15,7 @@ from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.adding import combined_at, in_turn
@@ -53,7 +54,7 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any, dtyp
     if rank > 1 and alpha != 1 and made.dtype.kind == "f":
         in_turn(made, places, values, lambda old, new: elementary.fused(new, alpha, old))
     else:
-        np.add.at(made, places, values if alpha == 1 else values * alpha)
+        add_at(made, places, values if alpha == 1 else values * alpha)
     return made
 
 

@@ -120,7 +120,8 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
     check_sorting(x)
     if not x.size:
         return of_nothing(x, dim)
-    index = selection.with_ties(x, dim, np.take(_order(x, dim, False), [k - 1], dim), lambda row: _kth_of_row(row, k - 1))
+    near = slice(max(k - 2, 0), k + 1)  # what equals the element that is asked for stands beside it
+    index = selection.with_ties(x, dim, np.take(_order(x, dim, False), [k - 1], dim), lambda row: _kth_of_row(row, k - 1), near)
     return np.take_along_axis(x, index, dim), index
 
 

@@ -13,6 +13,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import check_size, size, with_method
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
@@ -30,7 +31,7 @@ def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, 
     values = grad.reshape(flat.size, grad.shape[-1])
     if by_frequency:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
-    np.add.at(out, flat, values)
+    add_at(out, flat, values)
     if padding_idx is not None and padding_idx < rows:
         out[padding_idx] = 0
     return out

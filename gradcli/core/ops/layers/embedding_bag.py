@@ -18,6 +18,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import element_strides
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import not_implemented, with_method
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
 from gradcli.core.ops.rules import ZERO, moves, not_differentiable, refused
@@ -31,7 +32,7 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array) -> Array:
     """`count` rows: the rows at `source`, each times its share, added up at `target`."""
     out = np.zeros((count, rows.shape[1]), rows.dtype)
-    np.add.at(out, target, rows[source] * shares[:, None].astype(rows.dtype))
+    add_at(out, target, rows[source] * shares[:, None].astype(rows.dtype))
     return out
 
 
@@ -90,7 +91,7 @@ def _bag(
     if per_sample_weights is not None:
         return _moved(weight, indices, bags, count, per_sample_weights[kept])
     out = np.zeros((count, weight.shape[1]), weight.dtype)
-    np.add.at(out, bags, weight[indices])
+    add_at(out, bags, weight[indices])
     each = np.ones(count)
     each[bags] = shares
     return np.asarray(out * each[:, None].astype(weight.dtype))

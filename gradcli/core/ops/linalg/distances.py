@@ -16,6 +16,7 @@ from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import common_shape, refuse_half, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.maximum import CLAMP_MIN
@@ -87,7 +88,7 @@ def _of_pairs_back(grad: Array, x: Array, distance: Array, p: float) -> Array:
     first, second = _pairs(x)
     parts = _distances_back(grad[:, None, None], x[first][:, None], x[second][:, None], distance[:, None, None], p)[:, 0]
     made = np.zeros(x.shape, x.dtype)
-    np.add.at(made, first, parts)
+    add_at(made, first, parts)
     np.subtract.at(made, second, parts)
     return made
 

@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
@@ -164,22 +164,22 @@ def _difference_loss(
 
 def _smooth(d: Array, beta: float) -> Any:
     z = np.abs(d)
-    return np.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
+    return blocks.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
 
 
 def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
     near = np.abs(d) < beta
-    return near / d.dtype.type(beta), np.where(near, 0, np.sign(d)).astype(d.dtype)
+    return near / d.dtype.type(beta), blocks.where(near, 0, np.sign(d)).astype(d.dtype)
 
 
 def _huber(d: Array, delta: float) -> Any:
     z = np.abs(d)
-    return np.where(z < delta, 0.5 * z * z, delta * (z - 0.5 * delta))
+    return blocks.where(z < delta, 0.5 * z * z, delta * (z - 0.5 * delta))
 
 
 def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
     near = np.abs(d) < delta
-    return near.astype(d.dtype), np.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
+    return near.astype(d.dtype), blocks.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
 
 
 MSE, MSE_BACKWARD = _difference_loss(

@@ -15,7 +15,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, layer_norm, memory_format
+from gradcli.core.kernels import Array, half_to_single, layer_norm, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size
 from gradcli.core.ops.layers.normalization.moments import check_mixed, moments, widened
@@ -101,16 +101,17 @@ def _terms(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType)
     """The kept statistics of the groups, x and the sums of `grad * x` and of grad for each channel, all in four dimensions."""
     images, channels = input.shape[:2]
     grouped = _in_groups(xp, input, group)
-    mean, rstd = (xp.reshape(_kept(xp, part, grouped, eps, dtype), (images, group, 1, 1)) for part in (_MEAN, _DEVIATION))
+    mean, rstd = (xp.reshape(part, (images, group, 1, 1)) for part in _kept(xp, grouped, eps, dtype))
     shape = (images, group, channels // group, math.prod(input.shape[2:]))
     x, g = xp.reshape(input, shape), xp.reshape(grad, shape)
     return mean, rstd, x, xp.sum(g * x, 3, True), xp.sum(g, 3, True)
 
 
-def _kept(xp: Any, part: Op, grouped: Any, eps: float, dtype: DType) -> Any:
-    """A statistic of groups, in the dtype of the input."""
-    made = xp.call(part, grouped, eps)
-    return dtypes.stored(made, dtype) if isinstance(made, np.ndarray) else made
+def _kept(xp: Any, grouped: Any, eps: float, dtype: DType) -> Any:
+    """The statistics of groups, in the dtype of the input."""
+    if xp is namespaces.numeric:
+        return [dtypes.stored(part.astype(grouped.dtype), dtype) for part in _moments(half_to_single(grouped), eps)]
+    return [xp.call(part, grouped, eps) for part in (_MEAN, _DEVIATION)]
 
 
 def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
@@ -169,7 +170,7 @@ def _tangent(xp: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], tangents: S
     input, weight, _ = inputs
     group, eps, dtype = attrs
     grouped = _in_groups(xp, input, group)
-    mean, rstd = (_kept(xp, part, grouped, eps, dtype) for part in (_MEAN, _DEVIATION))
+    mean, rstd = _kept(xp, grouped, eps, dtype)
     centred = grouped - mean
     made, to_weight, to_bias = (None if t is None else t if k else _in_groups(xp, t, group) for k, t in enumerate(tangents))
     if made is not None:
