@@ -41,7 +41,7 @@ def check_not_mapped(name: str) -> None:
 
 def check_no_samples(tensors: Sequence[Tensor], message: str) -> None:
     """Raise RuntimeError within vmap for tensors of which every sample has others."""
-    if state.mapped and any(state.writes is None or not state.writes.is_shared(tensor) for tensor in tensors):
+    if state.mapped and any(state.mapped[-1].levels(tensor) for tensor in tensors):
         raise runtime_error(message)
 
 

@@ -177,6 +177,11 @@ class Tensor:
             kept["captured"] = True
         self.meta = {**kept, **(state.within or {})} or None
 
+    @property
+    def batch(self) -> Any:
+        """The array of a tensor that vmap has batched, which has no elements; None for another tensor."""
+        return self.array if hasattr(type(self.array), "BATCHED") else None
+
     # --- shape and values ---
 
     @property
@@ -272,9 +277,9 @@ class Tensor:
 
 def wrap(array: Array | np.generic | float, dtype: DType | None = None) -> Tensor:
     """A plain tensor of an array (or numpy scalar), which it shares; `dtype` only where the array cannot tell (bfloat16)."""
-    if type(array) is not np.ndarray:
+    if type(array) is not np.ndarray and not hasattr(type(array), "BATCHED"):
         array = np.asarray(array)
-    return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)
+    return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)  # type: ignore[arg-type, union-attr]
 
 
 def zeros_like(tensor: Tensor) -> Tensor:

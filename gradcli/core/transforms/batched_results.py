@@ -14,6 +14,7 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.shape.joining import STACK
+from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -129,14 +130,14 @@ def _stack_named(name: str) -> Op:
 
 
 #: operations on the elements of one tensor beside those that broadcast
-_OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
+OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
 
 
 def _leaves_batch(node: Node) -> bool:
     """Whether PyTorch's rule of an operation leaves the batch in its place, instead of moving it to the front."""
     if type(node) is not OpNode or node.type_name == "PowBackward2":
         return False
-    return node.type_name in _OF_ELEMENTS or (isinstance(node.op, Pointwise) and len(node.op.tensors) == 1)
+    return node.type_name in OF_ELEMENTS or (isinstance(node.op, Pointwise) and len(node.op.tensors) == 1)
 
 
 def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
@@ -149,7 +150,7 @@ def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
 
 def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
     """The results of all samples with the batch as dimension `dim`, moved there from `place`."""
-    if state.dual is None and not any(value.requires_grad for value in values):
+    if state.dual is None and innermost(values) is None and not any(value.requires_grad for value in values):
         return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn

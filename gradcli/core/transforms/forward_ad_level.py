@@ -48,7 +48,8 @@ class ForwardADLevel:
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
         """Make `tensor` a dual tensor, whose tangent has its strides: views of both are the same elements."""
         array = tensor.array
-        if tangent.array.size > 1 and strided.own_geometry(tangent.array) != strided.own_geometry(array):
+        batched = tensor.batch is not None or tangent.batch is not None
+        if not batched and tangent.array.size > 1 and strided.own_geometry(tangent.array) != strided.own_geometry(array):
             where = strided.own_geometry(array)
             laid = Tensor(strided.blank(where, where, tangent.dtype.np)[0], tangent.dtype)
             with Paused(self):

@@ -61,7 +61,7 @@ def _grad_fn(tensor: Tensor) -> Node | None:
 
 
 def _is_hidden(tensor: Tensor) -> bool:
-    return state.writes is not None and state.writes.hides(tensor)
+    return bool(state.mapped) and state.mapped[-1].hides(tensor)
 
 
 GETTERS: dict[str, Callable[[Tensor], Value]] = {

@@ -18,7 +18,6 @@ from gradcli.core.ops.create.leaf import cannot_pin, leaf
 from gradcli.core.ops.shape.casting import converted, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -252,8 +251,6 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
     made = from_data(data, dtype)
     if pin_memory:
         raise cannot_pin()
-    if state.writes is not None and type(data) is not Tensor:
-        state.writes.note(made)
     return leaf(made.array, made.dtype, requires_grad)
 
 
