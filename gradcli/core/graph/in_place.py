@@ -73,6 +73,8 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
             old.array = array
             made = compute(old)
             check_fits(tensor, made)
+            if made.node is not None:
+                _keep_old_values(made.node, old)
             return made
 
         result: Tensor = tensor.batch.level.rewrite(tensor, of_old, apply)
@@ -83,7 +85,7 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     check_memory(tensor)
     check_fits(tensor, result)
     node = result.node
-    if node is not None:
+    if node is not None and tensor.batch is None:
         _keep_old_values(node, old)
     if result.array is not tensor.array and tensor.batch is None:
         _store(tensor.array, result.array, tensor.dtype)
@@ -421,8 +423,7 @@ class CopySlices(Node):
 
     def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
-        whole, window = strided.blank(self.part, self.whole, grad.dtype.np)
-        result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
+        result, part = strided.blank_tensors(self.part, self.whole, grad.dtype)
         copy_(result, grad)
         mark_view(part, result, "AsStridedBackward0")
         strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))

@@ -105,11 +105,15 @@ def check_captured(operator: str, args: Sequence[Any]) -> None:
     tensor = args[0] if args else None
     if type(tensor) is not Tensor or not tensor.captured or operator in ("requires_grad_", "detach_"):
         return
-    if state.transforms[-1:] == ("vmap",):  # which has errors of its own
+    if innermost(args) is not None and state.transforms[-1:] == ("vmap",):  # which has errors of its own
         return
-    raise runtime_error(
+    raise _captured(operator, args[1:])
+
+
+def _captured(operator: str, operands: Sequence[Any]) -> ProgramError:
+    return runtime_error(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
-        f"(aten::{operator}{overload(operator, args[1:])}) that would mutate a captured Tensor. This is not supported; please rewrite the "
+        f"(aten::{operator}{overload(operator, operands)}) that would mutate a captured Tensor. This is not supported; please rewrite the "
         "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
     )
 
@@ -156,6 +160,8 @@ def check_batch(tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
 
 def _larger(level: Level, tensor: Tensor, name: str, operands: Sequence[Any]) -> ProgramError:
     if name in _BROADCAST.split():
+        if tensor.captured:
+            return _captured(name, operands)
         shapes = [operand.array.shape for operand in operands if type(operand) is Tensor]
         whole = [level.size, *np.broadcast_shapes(tensor.array.shape, *shapes)]
         return shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {whole}")

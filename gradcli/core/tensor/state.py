@@ -55,6 +55,7 @@ class VmapLevel(Protocol):
     """A call of vmap that is running, and what batched tensors mean."""
 
     number: int
+    size: int
     drawing: Any
 
     def levels(self, tensor: Tensor) -> Sequence[Any]:

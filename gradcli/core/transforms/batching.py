@@ -17,6 +17,7 @@ from gradcli.core.graph import in_place, namespaces
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
+from gradcli.core.ops.index.indexing import INDEX_BACK
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.random import generator
@@ -201,6 +202,8 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
     rows = []
     for number in range(max(level.size, 1)):
         given = [sample(value, level, number) for value in inputs]
+        if op is INDEX_BACK and not _varies(given[0], level):  # it writes into its first input
+            given[0] = Tensor(given[0].array.copy(), given[0].dtype)
         made = op(given, *sample(attrs, level, number)) if op.variadic else op(*given, *sample(attrs, level, number))
         rows.append(made if isinstance(made, tuple) else (made,))
     return [joined_samples(column, level) for column in zip(*rows, strict=True)], 0
@@ -252,7 +255,7 @@ def _batched_view(op: Op) -> Op:
         state.mapped = (*outer, inner)
         before, state.transforms = state.transforms, (*state.transforms, "vmap")
         try:
-            whole = [None if g is None else wrap(g, 0, inner) for g in (grad if op.many else [grad])]
+            whole = [None if g is None else wrap(namespaces.as_tensor(g), 0, inner) for g in (grad if op.many else [grad])]
             known = {
                 **dict(zip(op.attrs, attrs, strict=False)),
                 "xp": xp,
@@ -458,7 +461,13 @@ def write(tensor: Tensor, more: Sequence[Any], run: Callable[..., Any]) -> None:
     array: Any = tensor.array
     level: Level = array.level
     with Outside(level):
-        if innermost(more) is not level and run is not in_place.copy_:
+        if array.dim is None:
+            run(array.value, *sample(list(more), level, 0))
+            return
+        if run is in_place.copy_:
+            run(front(tensor), *[front(value, array.ndim) if _is_of(value, level) else value for value in more])
+            return
+        if run in (in_place.fill_, in_place.zero_):
             run(array.value, *more)
             return
         for number in range(level.size):
