@@ -151,6 +151,8 @@ def blank_tensors(view: Geometry, base: Geometry, dtype: DType) -> tuple[Tensor,
     part, of_all = (((*sizes, *shape), (*lead, *strides), offset) for shape, strides, offset in (view, base))
     made = [Tensor(array, dtype) for array in blank(part, of_all, dtype.np)]
     for level in state.mapped:
+        for one in made:
+            one.meta = level.within
         made = [Tensor(BatchedArray(one, 0, level), dtype) for one in made]  # type: ignore[arg-type]
     return made[0], made[1]
 

@@ -167,6 +167,8 @@ def _larger(level: Level, tensor: Tensor, name: str, operands: Sequence[Any]) ->
         return shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {whole}")
     if name in _ARITHMETIC.split() or (name == "masked_fill_" and type(operands[-1]) is not Tensor):
         return runtime_error(_LARGER.format("inplace arithmetic", "in a vmap"))
+    if name == "bernoulli_":
+        return runtime_error(_LARGER.format("inplace bernoulli", "in a vmap"))
     if name in _RULES.split():
         return runtime_error(_LARGER.format(name, "in a vmap"))
     warnings.emit(_FALLBACK.format(name + overload(name, operands)))

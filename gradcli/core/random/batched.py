@@ -102,9 +102,6 @@ class BatchedGenerator(Generator):
     def one_normal(self) -> float:
         raise self._refused()
 
-    def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
-        raise self._refused()
-
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None, largest: Any = None) -> Array:
         raise self._refused()
 

@@ -57,6 +57,7 @@ class VmapLevel(Protocol):
     number: int
     size: int
     drawing: Any
+    within: dict[str, Any] | None
 
     def levels(self, tensor: Tensor) -> Sequence[Any]:
         """The calls of vmap for each of whose samples a tensor is another, the innermost first."""

@@ -92,6 +92,10 @@ def wrap(value: Tensor, dim: int | None, level: Any) -> Tensor:
     return Tensor(BatchedArray(value, dim, level), value.dtype)  # type: ignore[arg-type]
 
 
+def _tensor(array: Any) -> Tensor:
+    return Tensor(array, dtypes.of(array.dtype))
+
+
 def _is_of(value: Any, level: Level) -> bool:
     return type(value) is Tensor and value.batch is not None and value.batch.level is level
 
@@ -113,7 +117,7 @@ def sample(value: Any, level: Level, number: int) -> Any:
     """One sample of a batched tensor or array, and of those in lists and tuples; of an empty batch a sample of zeros."""
     kind: Any = type(value)
     if kind is BatchedArray:
-        return sample(Tensor(value, dtypes.of(value.dtype)), level, number).array if value.level is level else value
+        return sample(_tensor(value), level, number).array if value.level is level else value
     if kind is list or kind is tuple:
         return kind([sample(one, level, number) for one in value])
     if not _is_of(value, level):
@@ -188,12 +192,12 @@ def _finish(op: Op, outs: tuple[Tensor, ...], inputs: Sequence[Any], attrs: tupl
 
 
 def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
-    plain = innermost(attrs) is not level
-    if not _varies(inputs, level) and not _varies(attrs, level):
+    plain = not _varies(attrs, level)
+    if plain and not _varies(inputs, level):
         given = [sample(value, level, 0) for value in inputs]
         made = op(given, *sample(attrs, level, 0)) if op.variadic else op(*given, *sample(attrs, level, 0))
         return made if isinstance(made, tuple) else (made,), None
-    if plain and (isinstance(op, Pointwise) or op.grad_fn in OF_ELEMENTS):
+    if isinstance(op, Pointwise) or op.jvp == "elementwise" or op.grad_fn in OF_ELEMENTS:
         return _elementwise(op, inputs, attrs, level)
     if plain and op.view and _is_of(inputs[0], level) and level.size:
         array: Any = inputs[0].array
@@ -211,18 +215,20 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
     tensors = [value for value in inputs if type(value) is Tensor]
-    if len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in OF_ELEMENTS):
+    data = [_tensor(attr) if type(attr) is BatchedArray else attr for attr in attrs]
+    if not _varies(attrs, level) and (len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in OF_ELEMENTS)):
         array: Any = tensors[0].array
         return (op(*[array.value if value is tensors[0] else value for value in inputs], *attrs),), array.dim
-    rank = max(tensor.array.ndim for tensor in tensors)
+    rank = max(value.array.ndim for value in (*tensors, *data) if type(value) is Tensor)
     aligned = [front(value, rank) if _is_of(value, level) else value for value in inputs]
+    data = [front(value, rank).array if _is_of(value, level) else attr for value, attr in zip(data, attrs, strict=True)]
     wanted = dtypes.result_type(tuple(inputs))
     if dtypes.result_type(tuple(aligned)) is not wanted:  # samples without dimensions count less than the batch of them does
         aligned = [
             namespaces.provided.to_dtype(value, wanted) if _is_of(given, level) and not given.array.ndim else value
             for value, given in zip(aligned, inputs, strict=True)
         ]
-    return (op(*aligned, *attrs),), 0
+    return (op(*aligned, *data),), 0
 
 
 # --- views ---
