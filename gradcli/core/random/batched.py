@@ -97,14 +97,15 @@ class BatchedGenerator(Generator):
         return (drawn.reshape(size) < p).astype(dtype.np)
 
     def one_uniform(self) -> float:
-        raise self._refused()
+        raise self.refused()
 
     def one_normal(self) -> float:
-        raise self._refused()
+        raise self.refused()
 
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None, largest: Any = None) -> Array:
-        raise self._refused()
+        raise self.refused()
 
-    def _refused(self) -> ProgramError:
-        text = "numbers drawn by tensors with randomness='different' are not part of gradcli"
+    def refused(self) -> ProgramError:
+        """The error of a draw that is not part of gradcli, or that is not allowed."""
+        text = "numbers drawn by tensors, or from a given generator, with randomness='different' are not part of gradcli"
         return self.refusal or ProgramError("NotImplementedError", text)

@@ -17,10 +17,13 @@ from gradcli.core.graph import in_place, namespaces
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.index.indexing import INDEX_BACK
+from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM, SUM, SUM_DIM
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.random import generator
+from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import batched, dtypes
 from gradcli.core.tensor.batched import BatchedArray, Level, NeedsSamples, innermost
 from gradcli.core.tensor.state import state
@@ -130,6 +133,18 @@ def sample(value: Any, level: Level, number: int) -> Any:
     return SELECT(array.value, array.dim, number)
 
 
+def _samples(value: Any, level: Level) -> Sequence[Any]:
+    """All samples of a batched tensor; the value itself for each, where it is none."""
+    count = max(level.size, 1)
+    if not _is_of(value, level) or value.batch.dim is None or not level.size:
+        return [sample(value, level, 0)] * count
+    whole: Tensor = value.batch.value
+    if whole.batch is not None or state.dual is not None or (whole.requires_grad and state.enabled):
+        return [sample(value, level, number) for number in range(count)]
+    arrays = np.moveaxis(whole.array, value.batch.dim, 0)
+    return [Tensor(arrays[number, ...], whole.dtype) for number in range(count)]
+
+
 def _varies(value: Any, level: Level) -> bool:
     """Whether a value is batched at the level, or has parts that are."""
     if isinstance(value, (list, tuple)):
@@ -203,14 +218,43 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         array: Any = inputs[0].array
         found = _batched_view(op)(array.value, array.dim, attrs)
         return (found if op.outputs else (found,)), 0
+    if plain and level.size and (op in _OF_ALL or op.grad_fn in _ALONG) and inputs[0].array.ndim:
+        return (_along(op, inputs[0], attrs), 0)
     rows = []
-    for number in range(max(level.size, 1)):
-        given = [sample(value, level, number) for value in inputs]
+    apart = list(zip(*(_samples(value, level) for value in inputs), strict=True))
+    for number, values in enumerate(apart):
+        given = list(values)
         if op is INDEX_BACK and not _varies(given[0], level):  # it writes into its first input
             given[0] = Tensor(given[0].array.copy(), given[0].dtype)
         made = op(given, *sample(attrs, level, number)) if op.variadic else op(*given, *sample(attrs, level, number))
         rows.append(made if isinstance(made, tuple) else (made,))
     return [joined_samples(column, level) for column in zip(*rows, strict=True)], 0
+
+
+#: operations along dimensions, which are others for the batch
+_ALONG = frozenset(
+    f"{name}Backward{number}"
+    for number, names in (
+        (0, "SafeSoftmax Glu Softmax LogSoftmax Nansum Logsumexp Max Min Amax Amin Aminmax Sort Topk Kthvalue Mode"),
+        (0, "Cumsum Cumprod Logcumsumexp Cummax Cummin"),
+        (1, "Sum Mean Prod Sort Median Nanmedian"),
+    )
+    for name in names.split()
+)
+#: operations on all elements, and what they are for the batch: along all dimensions but one
+_OF_ALL = {SUM: SUM_DIM, MEAN: MEAN_DIM}
+
+
+def _along(op: Op, tensor: Tensor, attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The outputs of an operation along dimensions, of a batched tensor that has some, with the batch first."""
+    rank = tensor.array.ndim
+    if op in _OF_ALL:
+        op, attrs = _OF_ALL[op], (None, False, *attrs)
+    at = op.attrs.index("dim")
+    dim = attrs[at]
+    moved = wrap_dim(dim, rank) + 1 if isinstance(dim, int) else tuple(d + 1 for d in wrap_dims(dim, rank))
+    made = op(front(tensor), *attrs[:at], moved, *attrs[at + 1 :])
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
@@ -306,6 +350,8 @@ def by_samples(run: Callable[..., Any], args: Sequence[Any], error: NeedsSamples
     if level is None or level.number < 0:
         raise error
     leaves, spec = flatten(tuple(args))
+    if any(isinstance(leaf, Generator) for leaf in leaves):
+        raise error
     if any(_has_history(leaf, level) for leaf in leaves):
         return _with_history(run, leaves, spec, level, error)
     count = max(level.size, 1) if _varies(leaves, level) or level.drawing is not None else 1

@@ -7,7 +7,7 @@ import pytest
 from gradcli.errors import ProgramError
 from tests.lang.running import Session
 
-_DRAWN = "numbers drawn by tensors with randomness='different' are not part of gradcli"
+_DRAWN = "numbers drawn by tensors, or from a given generator, with randomness='different' are not part of gradcli"
 
 
 @pytest.mark.parametrize(

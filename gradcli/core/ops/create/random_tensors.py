@@ -31,7 +31,9 @@ Sizes = tuple[int, ...]
 
 
 def source(given: Generator | None) -> Generator:
-    """The generator that a call names, or the default one."""
+    """The generator that a call names, or the default one. Raises NotImplementedError for one within vmap that draws for each sample."""
+    if given is not None and state.mapped and (drawing := state.mapped[-1].drawing) is not None:
+        raise drawing.refused()
     return generator.default if given is None else given
 
 
