@@ -28,7 +28,7 @@ from gradcli.core.tensor import batched, dtypes
 from gradcli.core.tensor.batched import BatchedArray, Level, NeedsSamples, innermost
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
-from gradcli.core.transforms.batched_results import OF_ELEMENTS, batched_name, joined
+from gradcli.core.transforms.batched_results import batched_name, joined
 from gradcli.core.transforms.pytree import flatten, rebuild
 from gradcli.core.transforms.torch_func import Level as GradLevel
 from gradcli.core.transforms.torch_func import pushed
@@ -172,7 +172,7 @@ def joined_samples(results: Sequence[Tensor], level: Level) -> Tensor:
     """The results of all samples, with the batch first; of an empty batch, whose only sample is one of zeros, no elements."""
     if not level.size:
         return Tensor(np.zeros((0, *results[0].array.shape), results[0].dtype.np), results[0].dtype)
-    return joined(results, 0)
+    return joined(results)
 
 
 # --- records ---
@@ -186,6 +186,8 @@ def on_batch(op: Op, args: tuple[Any, ...]) -> Any:
     if level.number < 0:  # the call of vmap has ended
         raise NeedsSamples
     n = len(op.tensors)
+    if isinstance(op.complex, Op) and isinstance(op, Pointwise) and dtypes.result_type(args[:n]).is_complex:
+        return op.complex(*args)
     inputs: Sequence[Any] = args[0] if op.variadic else args[:n]
     attrs = args[1:] if op.variadic else args[n:]
     with Outside(level):
@@ -212,7 +214,7 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         given = [sample(value, level, 0) for value in inputs]
         made = op(given, *sample(attrs, level, 0)) if op.variadic else op(*given, *sample(attrs, level, 0))
         return made if isinstance(made, tuple) else (made,), None
-    if isinstance(op, Pointwise) or op.jvp == "elementwise" or op.grad_fn in OF_ELEMENTS:
+    if isinstance(op, Pointwise) or op.jvp == "elementwise" or op.grad_fn in _OF_ELEMENTS:
         return _elementwise(op, inputs, attrs, level)
     if plain and op.view and _is_of(inputs[0], level) and level.size:
         array: Any = inputs[0].array
@@ -235,7 +237,7 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
 _ALONG = frozenset(
     f"{name}Backward{number}"
     for number, names in (
-        (0, "SafeSoftmax Glu Softmax LogSoftmax Nansum Logsumexp Max Min Amax Amin Aminmax Sort Topk Kthvalue Mode"),
+        (0, "SafeSoftmax Glu Softmax LogSoftmax Nansum Logsumexp Max Min Amax Amin Sort Topk Kthvalue Mode"),
         (0, "Cumsum Cumprod Logcumsumexp Cummax Cummin"),
         (1, "Sum Mean Prod Sort Median Nanmedian"),
     )
@@ -257,10 +259,14 @@ def _along(op: Op, tensor: Tensor, attrs: tuple[Any, ...]) -> tuple[Tensor, ...]
     return made if isinstance(made, tuple) else (made,)
 
 
+#: operations on the elements of one tensor, beside those that broadcast, for which PyTorch leaves the batch where it is
+_OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
+
+
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
     tensors = [value for value in inputs if type(value) is Tensor]
     data = [_tensor(attr) if type(attr) is BatchedArray else attr for attr in attrs]
-    if not _varies(attrs, level) and (len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in OF_ELEMENTS)):
+    if not _varies(attrs, level) and (len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in _OF_ELEMENTS)):
         array: Any = tensors[0].array
         return (op(*[array.value if value is tensors[0] else value for value in inputs], *attrs),), array.dim
     rank = max(value.array.ndim for value in (*tensors, *data) if type(value) is Tensor)
@@ -396,7 +402,7 @@ def _has_history(value: Any, level: Level) -> bool:
 
 def _with_history(run: Callable[..., Any], leaves: list[Any], spec: Any, level: Level, error: NeedsSamples) -> Any:
     """The results of a function by samples, with a node and tangents of their own: the function runs again for its derivatives."""
-    places = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor and leaf.dtype.is_differentiable]
+    places = [k for k, leaf in enumerate(leaves) if _has_history(leaf, level)]
     drawing, before = level.drawing, generator.default.get_state()
     plain = [Tensor(leaf.array, leaf.dtype) if k in places else leaf for k, leaf in enumerate(leaves)]
     result = by_samples(lambda *values: run(*rebuild(spec, values)), plain, error)
