@@ -15,7 +15,7 @@ from gradcli.core.tensor.batched import BatchedArray, Level
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
-from gradcli.core.transforms import batching
+from gradcli.core.transforms import batched_samples, batching
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -73,7 +73,7 @@ def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], o
     outer = state.mapped, state.transforms
     state.mapped, state.transforms, generator.default = (*state.mapped, level), (*state.transforms, "vmap"), drawing or source
     try:
-        args = [leaf if dim is None else batching.wrap(leaf, dim, level) for leaf, dim in zip(given, batch.dims, strict=True)]
+        args = [leaf if dim is None else batched_samples.wrap(leaf, dim, level) for leaf, dim in zip(given, batch.dims, strict=True)]
         results, spec = flatten(call(func, rebuild(batch.spec, args), kwargs))
     finally:
         state.mapped, state.transforms = outer
