@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.graph.strided import separate
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, element_strides, is_dense
-from gradcli.core.tensor.batched import BatchedArray, Level, NeedsSamples, innermost, levels
+from gradcli.core.tensor.batched import BatchedArray, Level, innermost, levels, needs_samples
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -150,7 +150,7 @@ def check_batch(tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
     array: Any = tensor.array
     if inside is not None and not (type(array) is BatchedArray and array.level.number >= inside.number):
         if tensor.view is not None:
-            raise NeedsSamples
+            raise needs_samples()
         inner = Tensor(array, tensor.dtype)
         inner.requires_grad, inner.version = tensor.requires_grad, tensor.version
         inner.node, inner.output_nr = tensor.node, tensor.output_nr

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.kernels import Array
 from gradcli.core.random.generator import Generator, Shape
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.batched import NeedsSamples
+from gradcli.core.tensor.batched import needs_samples
 from gradcli.core.tensor.dtypes import DType
 from gradcli.errors import ProgramError
 
@@ -53,7 +53,7 @@ class BatchedGenerator(Generator):
         if self.refusal is not None:
             raise self.refusal
         if self.sample < 0:
-            raise NeedsSamples
+            raise needs_samples()
         outer = self.place()[1:]
         drawn, at = self.drawn.setdefault(outer, []), self.at.get(outer, 0)
         if at == len(drawn):

@@ -1,7 +1,7 @@
 """What a tensor that vmap has batched has in place of an array: the tensor of all samples.
 
 The function that vmap calls sees tensors of the shape of one sample. An operation record that meets one among its inputs computes on
-the tensors of all samples. Code that asks for the elements themselves is told by `NeedsSamples` to come back with one sample at a time.
+the tensors of all samples. Code that asks for the elements themselves is told by `needs_samples` to come back with one sample at a time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 
 
-class NeedsSamples(ProgramError):
-    """Somebody has asked for the elements of a batched tensor, which are there for one sample after the other only."""
-
-    def __init__(self) -> None:
-        text = "this use of the elements of a batched tensor within vmap is not part of gradcli"
-        super().__init__("NotImplementedError", text, code=Code.NEEDS_SAMPLES)
+def needs_samples() -> ProgramError:
+    """The error of somebody who asks for the elements of a batched tensor, which are there for one sample after the other only."""
+    text = "this use of the elements of a batched tensor within vmap is not part of gradcli"
+    return ProgramError("NotImplementedError", text, code=Code.NEEDS_SAMPLES)
 
 
 class Level:
@@ -111,15 +109,23 @@ class BatchedArray:
         """A batched array is no view of another array."""
         return None
 
+    def item(self) -> Any:
+        """The only element of a tensor that is the same for all samples."""
+        return self.value.item() if self.dim is None else self.need_samples()
+
+    def tolist(self) -> Any:
+        """The elements of a tensor that is the same for all samples."""
+        return self.value.tolist() if self.dim is None else self.need_samples()
+
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NeedsSamples
+        raise needs_samples()
 
     def need_samples(self, *_: Any, **__: Any) -> NoReturn:
         """Tell that elements are there for one sample after the other only."""
-        raise NeedsSamples
+        raise needs_samples()
 
     __array__ = __array_ufunc__ = __array_function__ = need_samples
     __getitem__ = __setitem__ = __iter__ = __bool__ = __float__ = __int__ = __index__ = __complex__ = __contains__ = need_samples

@@ -71,6 +71,12 @@ class VmapLevel(Protocol):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other. Raises the error where there are none."""
 
+    def number_of(self, tensor: Tensor) -> Any:
+        """The only element of a tensor. Raises PyTorch's RuntimeError for a batched one."""
+
+    def is_recorded_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor has a history, or a tangent, outside of the vmap that it is batched in."""
+
     def lift(self, tensor: Tensor) -> Tensor:
         """A tensor as it stands within the level, with a history of its own there."""
 

@@ -209,6 +209,10 @@ class Tensor:
             raise runtime_error(text, Code.MANY_ELEMENTS_AS_NUMBER)
         return self.array.item()
 
+    def number(self) -> Any:
+        """`item()` where a call takes a tensor for a number. Raises PyTorch's RuntimeError for a tensor that vmap has batched."""
+        return state.mapped[-1].number_of(self) if state.mapped else self.item()
+
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for 0-d."""
         return self.array.tolist()

@@ -8,16 +8,17 @@ from typing import Any
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
-from gradcli.core.tensor.batched import Level, NeedsSamples, innermost
+from gradcli.core.tensor.batched import Level, innermost
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms.batched_samples import Outside, finish, is_of, joined_samples, sample, varies, wrap
 from gradcli.core.transforms.pytree import flatten, rebuild
 from gradcli.core.transforms.torch_func import Level as GradLevel
 from gradcli.core.transforms.torch_func import pushed
+from gradcli.errors import Code, ProgramError
 
 
-def _together(results: Sequence[Any], level: Level, error: NeedsSamples) -> Any:
+def _together(results: Sequence[Any], level: Level, error: ProgramError) -> Any:
     """The results of all samples as batched tensors."""
     first = results[0]
     if type(first) is Tensor:
@@ -32,7 +33,7 @@ def _together(results: Sequence[Any], level: Level, error: NeedsSamples) -> Any:
     return first
 
 
-def by_samples(run: Callable[..., Any], args: Sequence[Any], error: NeedsSamples) -> Any:
+def by_samples(run: Callable[..., Any], args: Sequence[Any], error: ProgramError) -> Any:
     """The results of a function that asks for elements, by one sample after the other. Raises the error where there are none."""
     level = innermost(args)
     if level is None and state.mapped and state.mapped[-1].drawing is not None:
@@ -73,7 +74,9 @@ def mapping(run: Callable[..., Any], args: Sequence[Any]) -> Any:
     """`run(*args)`, by one sample after the other where it asks for elements."""
     try:
         return run(*args)
-    except NeedsSamples as error:
+    except ProgramError as error:
+        if error.code is not Code.NEEDS_SAMPLES:
+            raise
         return by_samples(run, args, error)
 
 
@@ -84,7 +87,7 @@ def _has_history(value: Any, level: Level) -> bool:
     return (value.requires_grad and state.enabled) or (state.dual is not None and state.dual.tangent_of(value) is not None)
 
 
-def _with_history(run: Callable[..., Any], leaves: list[Any], spec: Any, level: Level, error: NeedsSamples) -> Any:
+def _with_history(run: Callable[..., Any], leaves: list[Any], spec: Any, level: Level, error: ProgramError) -> Any:
     """The results of a function by samples, with a node and tangents of their own: the function runs again for its derivatives."""
     places = [k for k, leaf in enumerate(leaves) if _has_history(leaf, level)]
     drawing, before = level.drawing, generator.default.get_state()

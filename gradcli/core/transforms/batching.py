@@ -17,12 +17,13 @@ from gradcli.core.graph import in_place, namespaces
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
+from gradcli.core.ops import operators
 from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.index.indexing import INDEX_BACK
 from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM, SUM, SUM_DIM
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.tensor import batched, dtypes
-from gradcli.core.tensor.batched import BatchedArray, Level, NeedsSamples, innermost
+from gradcli.core.tensor.batched import BatchedArray, Level, innermost, needs_samples
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.batched_functions import by_samples
@@ -35,7 +36,7 @@ class Mapped(Level):
 
     __slots__ = ()
 
-    levels, hides = staticmethod(batched.levels), staticmethod(batched.hides)
+    levels, hides, number_of = staticmethod(batched.levels), staticmethod(batched.hides), staticmethod(operators.item)
 
     def on_batch(self, op: Op, args: tuple[Any, ...]) -> Any:
         """The results of an operation record; None where no argument is batched."""
@@ -44,6 +45,11 @@ class Mapped(Level):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other."""
         return by_samples(run, args, error)
+
+    def is_recorded_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor has a history, or a tangent, outside of the vmap that it is batched in."""
+        value = batched.below(tensor)
+        return value is not tensor and (value.requires_grad or value.property_of("tangent") is not None)
 
     def lift(self, tensor: Tensor) -> Tensor:
         """A tensor as it stands within the level, with a history of its own there."""
@@ -68,7 +74,7 @@ def on_batch(op: Op, args: tuple[Any, ...]) -> Any:
     if level is None:
         return None
     if level.number < 0:  # the call of vmap has ended
-        raise NeedsSamples
+        raise needs_samples()
     n = len(op.tensors)
     if isinstance(op.complex, Op) and isinstance(op, Pointwise) and dtypes.result_type(args[:n]).is_complex:
         return op.complex(*args)

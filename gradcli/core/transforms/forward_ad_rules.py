@@ -16,7 +16,7 @@ from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.batched import NeedsSamples, innermost
+from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.jacobians import vjp
@@ -51,7 +51,9 @@ def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangen
         args = (traced, inputs, attrs, given, outs if op.outputs else outs[0])
         try:
             return _results(op.jvp(*args))
-        except NeedsSamples as error:
+        except ProgramError as error:
+            if error.code is not Code.NEEDS_SAMPLES:
+                raise
             return _results(state.mapped[-1].by_samples(op.jvp, args, error))
     if op.jvp == "elementwise":
         return [_elementwise(op, inputs, attrs, given, moving, outs)]

@@ -134,7 +134,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
             raise not_one_element()
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
-        return element.item()
+        return element.number()
     if type(element) in (int, float, bool, complex):
         return element
     kind = language.type_name(element)
