@@ -32,6 +32,7 @@ class Code(Enum):
     GRAPH_FREED = auto()  # a second walk through a graph
     SAVED_TENSOR_MODIFIED = auto()  # a saved tensor was written to before backward
     NO_DERIVATIVE = auto()  # an operation without derivative; `names` has the operation
+    NEEDS_SAMPLES = auto()  # the elements of a batched tensor are there for one sample of vmap after the other only
     # requires_grad
     INTEGERS_REQUIRE_GRAD = auto()
     LEAF_WRITTEN_IN_PLACE = auto()

@@ -52,7 +52,6 @@ def backward(
             once="create_graph",
         )
     keep = create_graph if retain_graph is None else retain_graph
-    keep = keep or state.retaining
     if inputs is None and capture is None and not create_graph and len(edges) == 1 and walk_alone(edges[0][0], grads[0].array, keep):  # type: ignore[arg-type]
         return
     walk = Walk(keep, create_graph, capture)
@@ -99,7 +98,7 @@ def grad(
             raise runtime_error(text, Code.INPUT_WITHOUT_GRAD)
         targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
-    walk = Walk(keep or state.retaining, create_graph, None)
+    walk = Walk(keep, create_graph, None)
     walk.capturing = True
     found = walk.run(edges, grads, targets)
     if allow_unused is None:

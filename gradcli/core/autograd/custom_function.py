@@ -251,6 +251,9 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
     needed = state.enabled and any(tensor.requires_grad for tensor in tensors)
     if state.transforms:
         _check_transforms(functions, needed, bool(tensors))
+        if state.mapped and any(state.mapped[-1].is_recorded_outside(tensor) for tensor in tensors):
+            refusal = ProgramError("NotImplementedError", "this function within vmap is not part of gradcli")
+            return state.mapped[-1].by_samples(lambda *given: apply(functions, given, kwargs), args, refusal)
     dual = state.dual
     if dual is not None and (dual.paused or all(dual.tangent_of(tensor) is None for tensor in tensors)):
         dual = None

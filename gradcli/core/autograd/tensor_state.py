@@ -19,7 +19,8 @@ from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
-    made = Tensor(input.array, input.dtype)
+    array: Any = input.array
+    made = Tensor(array.of(detach(array.value)) if input.batch is not None else array, input.dtype)
     made.version = input.counter()
     if input.meta is not None or state.within is not None:
         made.inherit(input, "inference", "conj")
@@ -46,7 +47,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def read_data(tensor: Tensor) -> Tensor:
     """`.data`: the same values with a version of their own, so that edits go unnoticed. Raises RuntimeError for a sample of vmap."""
-    if state.transforms[-1:] == ("vmap",) and (state.writes is None or not state.writes.is_shared(tensor)):
+    if state.transforms[-1:] == ("vmap",) and state.mapped[-1].levels(tensor):
         raise runtime_error("accessing `data` under vmap transform is not allowed")
     return Tensor(tensor.array, tensor.dtype)
 

@@ -183,7 +183,7 @@ def _within_transforms(roots: Sequence[Any], leaves: tuple[Any, ...]) -> tuple[A
     """
     tensors = [root for root in roots if type(root) is Tensor]
     for i, root in enumerate(tensors):
-        if state.writes is not None and state.writes.hides(root):
+        if state.mapped and state.mapped[-1].hides(root):
             raise engine.no_graph_error(i)
     if state.transforms[-1] != "grad" or all(root.captured for root in tensors):
         return leaves

@@ -73,7 +73,7 @@ class Walk:
         self.keep = keep
         self.recorded = recorded
         #: gradients travel as tensors, to be recorded or to have tangents
-        self.traced = recorded or (state.dual is not None and capture is None)
+        self.traced = recorded or bool(state.mapped) or (state.dual is not None and capture is None)
         self.capture = capture
         #: gradients that have arrived: the sum for nodes with one output, else a list with one place per output
         self.buffers: dict[Node, Any] = {}

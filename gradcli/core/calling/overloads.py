@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import Signature, language
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, GradcliError, ProgramError
 
@@ -44,7 +45,7 @@ class Parser:
                 try:
                     return known[0](*first, *args, *known[1])
                 except Exception as error:
-                    raise self.failed(error, (*first, *args)) from None
+                    return self.after(error, known[0], (*first, *args, *known[1]))
         signature, values = self.find(args, kwargs)
         if not kwargs:
             self._remember(key, signature, args)
@@ -53,9 +54,15 @@ class Parser:
         try:
             return signature.implementation(*first, *values)
         except Exception as error:
-            raise self.failed(error, (*first, *values)) from None
+            return self.after(error, signature.implementation, (*first, *values))
 
-    def failed(self, error: Exception, args: tuple[Any, ...]) -> Exception:
+    def after(self, error: Exception, run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What a call gives after an error: the results by samples, where `run` asks for the elements of a batched tensor."""
+        if state.mapped and isinstance(error, ProgramError) and error.code is Code.NEEDS_SAMPLES:
+            return state.mapped[-1].by_samples(run, args, error)
+        raise self._failed(error, args) from None
+
+    def _failed(self, error: Exception, args: tuple[Any, ...]) -> Exception:
         """PyTorch's error of a function that refuses complex tensors, where numpy or a record has refused one; else the error itself."""
         flat = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))]
         tensors = [t for t in args if type(t) is Tensor]

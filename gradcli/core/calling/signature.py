@@ -155,13 +155,13 @@ class Parameter:
         """What the implementation of `function` receives."""
         kind = self.type
         if kind in ("Number", "float", "int", "symint") and type(value) is Tensor:
-            value = value.item()
+            value = value.number()
         if kind == "float" and type(value) is not float:
             return float(scalar_of(value, dtypes.float64) if type(value) is complex else value)
         if kind in ("ints", "ints1"):
             if isinstance(value, (tuple, list)):
                 return self._unpacked(value, function)
-            number = int(value.item() if type(value) is Tensor else value)
+            number = int(value.number() if type(value) is Tensor else value)
             if not -_END <= number < _END:
                 raise ProgramError("ValueError", _OVERFLOW)
             return (number,) * self.repeats
@@ -170,7 +170,7 @@ class Parameter:
                 if type(v) is complex or not _is_number(v):
                     why = f"found element of type {language.type_name(v)} at pos {i + 1}"
                     raise ProgramError("TypeError", f"{function}(): argument '{self.name}' must be {_SHOWN[kind]}, but {why}")
-            return tuple(v.item() if type(v) is Tensor else v for v in value)
+            return tuple(v.number() if type(v) is Tensor else v for v in value)
         if kind == "dtype" and not isinstance(value, DType):
             return language.as_dtype(value)
         if kind == "device":
@@ -184,7 +184,7 @@ class Parameter:
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
             if type(v) is Tensor and v.array.dtype.kind == "b" and self.name not in _DIMENSIONS:
                 raise runtime_error(UNMET.format("scalar.isIntegral( false)"))
-        numbers = tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
+        numbers = tuple(v if type(v) is int else int(v.number() if type(v) is Tensor else v) for v in value)
         if numbers and not -_END <= min(numbers) <= max(numbers) < _END:
             i = next(i for i, n in enumerate(numbers) if not -_END <= n < _END)
             why = f'at pos {i + 1} with error "{_OVERFLOW}"'

@@ -267,8 +267,8 @@ class InplaceFunction:
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
         if state.within is not None:
             _write_checks().check_captured(self.name, (tensor, *operands))
-        if state.writes is not None:
-            state.writes.check(tensor, self.name, operands)
+        if state.mapped:
+            _write_checks().check_batch(tensor, self.name, operands)
         if state.dual is not None and self.of.ops and self.of.operator not in _WITHOUT_ZEROS:
             compute = state.dual.with_tangent(tensor, operands, compute)
         try:

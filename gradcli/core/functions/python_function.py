@@ -9,8 +9,9 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 #: how annotations of the implementation are written in a signature
 _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str": "str"}
@@ -64,7 +65,13 @@ class PythonFunction(Function):
         for position, name in enumerate(self.tensors):
             if name in kwargs and type(kwargs[name]) is not Tensor:
                 raise self._no_tensor(position, kwargs[name])
-        return self.routine(*args, **kwargs)
+        try:
+            return self.routine(*args, **kwargs)
+        except ProgramError as error:
+            if error.code is not Code.NEEDS_SAMPLES or not state.mapped:
+                raise
+            run = lambda *values: self.routine(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))  # noqa: E731
+            return state.mapped[-1].by_samples(run, (*args, *kwargs.values()), error)
 
     def _no_tensor(self, position: int, value: Any) -> ProgramError:
         kind = language.type_name(value)

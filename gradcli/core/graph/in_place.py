@@ -15,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.graph.write_checks import (
     UNASKED,
     bump,
+    check_batch,
     check_fits,
     check_memory,
     check_order,
@@ -66,15 +67,27 @@ def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
 
 def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     old = _alias(tensor)
-    result: Tensor = compute(old)
+    if tensor.batch is not None:
+
+        def of_old(array: Any) -> Any:
+            old.array = array
+            made = compute(old)
+            check_fits(tensor, made)
+            if made.node is not None:
+                _keep_old_values(made.node, old)
+            return made
+
+        result: Tensor = tensor.batch.level.rewrite(tensor, of_old, apply)
+    else:
+        result = compute(old)
     if result.requires_grad and not tensor.requires_grad:
         check_writable(tensor, True)
     check_memory(tensor)
     check_fits(tensor, result)
     node = result.node
-    if node is not None:
+    if node is not None and tensor.batch is None:
         _keep_old_values(node, old)
-    if result.array is not tensor.array:
+    if result.array is not tensor.array and tensor.batch is None:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
     if state.dual is not None and result.dtype.is_differentiable:  # truth values leave a tangent as it is
@@ -181,9 +194,13 @@ def _unfit(shape: tuple[int, ...], source: tuple[int, ...]) -> ProgramError:
 
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
-    if state.writes is not None:
-        state.writes.check(tensor, "copy_", (source,))
+    if state.mapped:
+        check_batch(tensor, "copy_", (source,))
     check_writable(tensor, source.requires_grad)
+    if tensor.batch is not None:
+        if np.broadcast_shapes(source.array.shape, tensor.array.shape) != tensor.array.shape:
+            raise _unfit(tensor.array.shape, source.array.shape)
+        return write_part(tensor, COPY_INTO, (source,), (), lambda _: tensor.batch.level.write(tensor, (source,), copy_))
     if source is tensor and not (state.enabled and tensor.requires_grad):
         bump(tensor)
         return tensor
@@ -206,22 +223,26 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:
     """`tensor.fill_(value)` for a number or a 0-d tensor."""
-    if state.writes is not None:
-        state.writes.check(tensor, "fill_", (value,))
+    if state.mapped:
+        check_batch(tensor, "fill_", (value,))
     if type(value) is Tensor:
         check_writable(tensor, value.requires_grad)
         if value.array.ndim:
             raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+        if tensor.batch is not None:
+            return write_part(tensor, FILL_TENSOR, (value,), (), lambda _: tensor.batch.level.write(tensor, (value,), copy_))
         check_memory(tensor)
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
+    if tensor.batch is not None:
+        return write_part(tensor, FILL, (), (), lambda _: tensor.batch.level.write(tensor, (value,), fill_))
     return write_part(tensor, FILL, (), (), lambda array: _store(array, filling(value, tensor.dtype, array.size), tensor.dtype))
 
 
 def zero_(tensor: Tensor) -> Tensor:
     """`tensor.zero_()`."""
-    if state.writes is not None:
-        state.writes.check(tensor, "zero_", ())
+    if tensor.batch is not None:
+        return write_part(tensor, ZERO, (), (), lambda _: tensor.batch.level.write(tensor, (), zero_))
     return write_part(tensor, ZERO, (), (), lambda array: array.fill(0))
 
 
@@ -246,12 +267,15 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     """`t_`, `squeeze_` and their kin: another shape for the tensor itself; the elements stay where they are."""
     check_writable(tensor)
     before = _alias(tensor)
-    array = op.forward(memory_format.spelled_out(tensor.array), *attrs)
-    bump(tensor)
-    probe = Tensor(array, tensor.dtype)
-    if state.enabled:
-        op.record(probe, (before,), attrs)
-    tensor.array = array
+    if tensor.batch is not None:
+        probe = op(before, *attrs)
+        bump(tensor)
+    else:
+        probe = Tensor(op.forward(memory_format.spelled_out(tensor.array), *attrs), tensor.dtype)
+        bump(tensor)
+        if state.enabled:
+            op.record(probe, (before,), attrs)
+    tensor.array = array = probe.array
     leaf = tensor.property_of("sink")
     if leaf is not None:  # it exists for hooks, and PyTorch makes its own when a graph uses the tensor
         leaf.shape = array.shape
@@ -412,8 +436,7 @@ class CopySlices(Node):
 
     def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
-        whole, window = strided.blank(self.part, self.whole, grad.dtype.np)
-        result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
+        result, part = strided.blank_tensors(self.part, self.whole, grad.dtype)
         copy_(result, grad)
         mark_view(part, result, "AsStridedBackward0")
         strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))

@@ -275,7 +275,8 @@ class Traced:
     def call(op: Op, *args: Any) -> Any:
         """Run an operation record on tensors."""
         n = len(op.tensors)
-        return op(*[wrap(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args[:n]], *args[n:])
+        tensors = [as_tensor(a) if isinstance(a, (np.ndarray, np.generic)) or hasattr(type(a), "BATCHED") else a for a in args[:n]]
+        return op(*tensors, *args[n:])
 
 
 numeric = Numeric()

@@ -143,6 +143,16 @@ def _fast_rule(function: Callable[..., Any], sources: tuple[tuple[int, int], ...
     return run
 
 
+def _called(rule: Callable[..., Any], args: list[Any]) -> Any:
+    """What a rule gives; within vmap by one sample after the other, where it asks for elements."""
+    try:
+        return rule(*args)
+    except ProgramError as error:
+        if error.code is not Code.NEEDS_SAMPLES:
+            raise
+        return state.mapped[-1].by_samples(rule, args, error)
+
+
 class Saved:
     """An output kept by its own node: without the tensor itself, which would make a cycle."""
 
@@ -317,11 +327,11 @@ class OpNode(Node):
             first = blocks.defer(first)
         if op.variadic:
             _, function, needs = plan.calls[0]
-            return list(function(*[self.argument(need, first, traced, kept, outs) for need in needs]))
+            return list(_called(function, [self.argument(need, first, traced, kept, outs) for need in needs]))
         result: list[Any] = [None] * len(self.edges)
         for i, function, needs in plan.calls:
             if wanted[i]:
-                result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
+                result[i] = _called(function, [self.argument(need, first, traced, kept, outs) for need in needs])
         return result
 
     def _lies_oddly(self, grads: list[Any]) -> bool:

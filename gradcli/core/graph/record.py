@@ -192,6 +192,8 @@ class Op:
         return f"<Op {self.grad_fn}>"
 
     def __call__(self, *args: Any) -> Any:
+        if state.mapped and (made := state.mapped[-1].on_batch(self, args)) is not None:
+            return made
         if self.variadic:
             inputs: Sequence[Any] = args[0]
             attrs = args[1:]
@@ -213,6 +215,10 @@ class Op:
         if state.dual is not None:
             state.dual.push(self, inputs, attrs, (out,))
         return out
+
+    def kept_attrs(self, attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> tuple[Any, ...]:
+        """The plain arguments that the node of a batched call keeps."""
+        return attrs
 
     def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
         array: Array = result if type(result) is np.ndarray else np.asarray(result)
@@ -264,12 +270,14 @@ class Op:
             state.dual.push(self, inputs, attrs, outs)
         return outs
 
-    def record(self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = ()) -> None:
-        """Make the node of `out` (of all `outs`), if an input needs gradients."""
+    def record(
+        self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = (), own: Sequence[Any] | None = None
+    ) -> None:
+        """Make the node of `out` (of all `outs`), if an input needs gradients. `own` has None for inputs that do not count."""
         mask = 0
         bit = 1
         edges: list[Edge] = []
-        for t in inputs:
+        for t in inputs if own is None else own:
             if type(t) is Tensor and t.requires_grad:
                 mask |= bit
                 edges.append(t.edge())

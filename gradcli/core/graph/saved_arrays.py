@@ -37,7 +37,7 @@ class Watched(np.ndarray[Any, Any]):
 
 def watched(tensor: Tensor) -> Array:
     """The tensor's values, for a node to keep; plain where nothing is recorded."""
-    if not state.enabled:
+    if not state.enabled or tensor.batch is not None:
         return tensor.array
     made: Watched = tensor.array.view(Watched)
     made.version = tensor.counter()

@@ -14,6 +14,10 @@ from gradcli import limits
 from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, owner
+from gradcli.core.tensor.batched import BatchedArray
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 #: shape, strides in elements, offset in elements
@@ -24,8 +28,16 @@ def geometry(array: Array, base: Array) -> Geometry:
     """Where a view lies within its base."""
     size = array.itemsize
     # a view of a base without elements may be in other memory
-    offset = address(array) - address(base) if base.size else 0
+    offset = address(_of_all(array)) - address(_of_all(base)) if base.size else 0
     return array.shape, tuple(s // size for s in array.strides), offset // size
+
+
+def _of_all(array: Any) -> Array:
+    """The array itself; for a batched one, of which the first sample begins at the same place, that of all samples."""
+    while type(array) is BatchedArray:
+        array = array.value.array
+    found: Array = array
+    return found
 
 
 def own_geometry(array: Array) -> Geometry:
@@ -129,6 +141,20 @@ def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
     """Zeros laid out as the base, and the view's elements as a window into them."""
     _, whole, part = _laid_out(base, view, dtype)
     return whole, part
+
+
+def blank_tensors(view: Geometry, base: Geometry, dtype: DType) -> tuple[Tensor, Tensor]:
+    """The same as tensors; within vmap they are others for each sample."""
+    sizes = tuple(level.size for level in state.mapped)
+    step = extent(*base[:2])
+    lead = tuple(step * math.prod(sizes[at + 1 :]) for at in range(len(sizes)))
+    part, of_all = (((*sizes, *shape), (*lead, *strides), offset) for shape, strides, offset in (view, base))
+    made = [Tensor(array, dtype) for array in blank(part, of_all, dtype.np)]
+    for level in state.mapped:
+        for one in made:
+            one.meta = level.within
+        made = [Tensor(BatchedArray(one, 0, level), dtype) for one in made]  # type: ignore[arg-type]
+    return made[0], made[1]
 
 
 def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:

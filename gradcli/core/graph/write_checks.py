@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.graph.strided import separate
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, element_strides, is_dense
+from gradcli.core.tensor.batched import BatchedArray, Level, innermost, levels, needs_samples
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -103,13 +105,74 @@ def check_captured(operator: str, args: Sequence[Any]) -> None:
     tensor = args[0] if args else None
     if type(tensor) is not Tensor or not tensor.captured or operator in ("requires_grad_", "detach_"):
         return
-    if state.transforms[-1:] == ("vmap",):  # which has errors of its own
+    if innermost(args) is not None and state.transforms[-1:] == ("vmap",):  # which has errors of its own
         return
-    raise runtime_error(
+    raise _captured(operator, args[1:])
+
+
+def _captured(operator: str, operands: Sequence[Any]) -> ProgramError:
+    return runtime_error(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
-        f"(aten::{operator}{overload(operator, args[1:])}) that would mutate a captured Tensor. This is not supported; please rewrite the "
+        f"(aten::{operator}{overload(operator, operands)}) that would mutate a captured Tensor. This is not supported; please rewrite the "
         "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
     )
+
+
+_LARGER = (
+    "vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. "
+    "This happened due to `other` being vmapped over but `self` not being vmapped over {1}. Please try to use out-of-place operators "
+    "instead of {0}. If said operator is being called inside the PyTorch framework, please file a bug report instead."
+)
+_FALLBACK = (
+    "There is a performance drop because we have not yet implemented the batching rule for aten::{}. Please file us an issue on GitHub so "
+    "that we can prioritize its implementation. (Triggered internally at "
+    "/__w/pytorch/pytorch/aten/src/ATen/functorch/BatchedFallback.cpp:82.)"
+)
+
+#: operations whose kernel finds that the tensor has another shape than the result for all samples
+_BROADCAST = "add_ atan2_ arctan2_ bitwise_and_ bitwise_or_ bitwise_xor_ copysign_ gcd_ lcm_"
+#: operations that share the batching rule of arithmetic, and those that have one of their own
+_ARITHMETIC = "sub_ mul_ multiply_ div_ divide_ true_divide_ copy_ clamp_min_ clamp_max_ logical_and_ logical_or_ logical_xor_"
+_RULES = "index_put_ index_add_ scatter_add_ scatter_reduce_ fill_ index_fill_"
+
+
+def check_batch(tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
+    """Raise PyTorch's error for a write of batched operands to a tensor that is the same for all samples of vmap.
+
+    Operands that have a history within the level give the tensor one.
+    """
+    own = levels(tensor)
+    for operand in operands:
+        for level in levels(operand) if type(operand) is Tensor else ():
+            if level not in own:
+                raise _larger(level, tensor, name, operands)
+    inside = innermost(operands)
+    array: Any = tensor.array
+    if inside is not None and not (type(array) is BatchedArray and array.level.number >= inside.number):
+        if tensor.view is not None:
+            raise needs_samples()
+        inner = Tensor(array, tensor.dtype)
+        inner.requires_grad, inner.version = tensor.requires_grad, tensor.version
+        inner.node, inner.output_nr = tensor.node, tensor.output_nr
+        tensor.requires_grad, tensor.node, tensor.output_nr, tensor.version = False, None, 0, None
+        tensor.array = BatchedArray(inner, None, inside)  # type: ignore[assignment]
+
+
+def _larger(level: Level, tensor: Tensor, name: str, operands: Sequence[Any]) -> ProgramError:
+    if name in _BROADCAST.split():
+        if tensor.captured:
+            return _captured(name, operands)
+        shapes = [operand.array.shape for operand in operands if type(operand) is Tensor]
+        whole = [level.size, *np.broadcast_shapes(tensor.array.shape, *shapes)]
+        return shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {whole}")
+    if name in _ARITHMETIC.split() or (name == "masked_fill_" and type(operands[-1]) is not Tensor):
+        return runtime_error(_LARGER.format("inplace arithmetic", "in a vmap"))
+    if name == "bernoulli_":
+        return runtime_error(_LARGER.format("inplace bernoulli", "in a vmap"))
+    if name in _RULES.split():
+        return runtime_error(_LARGER.format(name, "in a vmap"))
+    warnings.emit(_FALLBACK.format(name + overload(name, operands)))
+    return runtime_error(_LARGER.format(f"aten::{name}", f"at level {level.number}"))
 
 
 def bump(tensor: Tensor) -> None:

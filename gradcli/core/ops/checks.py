@@ -30,9 +30,9 @@ def with_method(input: Any, name: str) -> Tensor:
     return input
 
 
-def check_not_mapped(name: str) -> None:
-    """Raise PyTorch's RuntimeError within vmap for a function whose result has a size that depends on the elements."""
-    if state.mapped:
+def check_not_mapped(name: str, input: Any) -> None:
+    """Raise PyTorch's RuntimeError for a batched tensor, by a function whose result has a size that depends on the elements."""
+    if state.mapped and type(input) is Tensor and state.mapped[-1].levels(input):
         raise runtime_error(
             f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}. Please file "
             "an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -41,7 +41,7 @@ def check_not_mapped(name: str) -> None:
 
 def check_no_samples(tensors: Sequence[Tensor], message: str) -> None:
     """Raise RuntimeError within vmap for tensors of which every sample has others."""
-    if state.mapped and any(state.writes is None or not state.writes.is_shared(tensor) for tensor in tensors):
+    if state.mapped and any(state.mapped[-1].levels(tensor) for tensor in tensors):
         raise runtime_error(message)
 
 

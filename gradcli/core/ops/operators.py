@@ -23,6 +23,20 @@ from gradcli.errors import Code, ProgramError, runtime_error
 _NUMBERS = (Tensor, int, float, bool, complex)
 
 
+def _mapping(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`; within vmap by one sample after the other, where it asks for elements."""
+
+    def operate(*operands: Any) -> Any:
+        try:
+            return run(*operands)
+        except ProgramError as error:
+            if error.code is not Code.NEEDS_SAMPLES or not state.mapped:
+                raise
+            return state.mapped[-1].by_samples(run, operands, error)
+
+    return operate
+
+
 def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operate(a: Any, b: Any) -> Any:
         if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
@@ -83,9 +97,9 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "-": _sub,
     "*": add_multiply.mul,
     "/": _div,
-    "//": _floor_divide,
-    "%": _remainder,
-    "**": power.pow,
+    "//": _mapping(_floor_divide),
+    "%": _mapping(_remainder),
+    "**": _mapping(power.pow),
     "@": _matmul,
     "&": _named("bitwise_and"),
     "|": _named("bitwise_or"),
@@ -308,7 +322,7 @@ def _index_family() -> Any:
 
 def getitem(tensor: Tensor, index: Any) -> Any:
     """`tensor[index]`."""
-    return (_indexing or _index_family()).getitem(tensor, index)
+    return _mapping((_indexing or _index_family()).getitem)(tensor, index)
 
 
 def setitem(tensor: Tensor, index: Any, value: Any) -> None:

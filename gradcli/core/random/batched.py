@@ -11,27 +11,39 @@ import numpy as np
 from gradcli.core.kernels import Array
 from gradcli.core.random.generator import Generator, Shape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.batched import needs_samples
 from gradcli.core.tensor.dtypes import DType
 from gradcli.errors import ProgramError
 
 
 class BatchedGenerator(Generator):
-    """The samples run one after the other. The first draws for all, as PyTorch does; the others get their parts of these draws."""
+    """A function that draws runs for one sample after the other. The first draws for all; the others get their parts of these draws."""
 
-    __slots__ = ("at", "count", "drawn", "refusal", "sample", "source")
+    __slots__ = ("at", "before", "count", "drawn", "refusal", "sample", "source")
 
     def __init__(self, source: Generator, count: int, refusal: ProgramError | None = None) -> None:
         super().__init__()
         #: the error of each draw, where none is allowed
         self.refusal = refusal
         self.source, self.count = source, count
-        #: the draws so far, each for all samples; the running sample, and the draw that it comes to next
-        self.drawn: list[Array] = []
-        self.sample = self.at = 0
+        #: the draws of the function that runs, each for all samples; the sample that it runs for, and the draw that it comes to next
+        self.drawn: dict[tuple[int, ...], list[Array]] = {}
+        #: the draws of the function before
+        self.before: dict[tuple[int, ...], list[Array]] = {}
+        self.sample = -1
+        self.at: dict[tuple[int, ...], int] = {}
 
     def begin(self, sample: int) -> None:
-        """A sample begins to run."""
-        self.sample, self.at = sample, 0
+        """A function begins to run for a sample."""
+        self.sample, self.at = sample, {}
+
+    def end(self) -> None:
+        """A function has run for all samples."""
+        self.before, self.drawn, self.sample = self.drawn, {}, -1
+
+    def place(self) -> tuple[int, ...]:
+        """The samples of this vmap and of those around it that a function runs for."""
+        return (self.sample, *(self.source.place() if isinstance(self.source, BatchedGenerator) else ()))
 
     def manual_seed(self, seed: int) -> Generator:
         self.source.manual_seed(seed)
@@ -40,10 +52,14 @@ class BatchedGenerator(Generator):
     def _part(self, draw: Callable[[], Array]) -> Array:
         if self.refusal is not None:
             raise self.refusal
-        if self.at == len(self.drawn):
-            self.drawn.append(draw())
-        self.at += 1
-        return np.array(self.drawn[self.at - 1][self.sample])
+        if self.sample < 0:
+            raise needs_samples()
+        outer = self.place()[1:]
+        drawn, at = self.drawn.setdefault(outer, []), self.at.get(outer, 0)
+        if at == len(drawn):
+            drawn.append(draw())
+        self.at[outer] = at + 1
+        return np.array(drawn[at][self.sample])
 
     def uniform(self, shape: Shape, dtype: DType = dtypes.float32, low: float = 0.0, high: float = 1.0) -> Array:
         return self._part(lambda: self.source.uniform((self.count, *shape), dtype, low, high))
@@ -81,17 +97,15 @@ class BatchedGenerator(Generator):
         return (drawn.reshape(size) < p).astype(dtype.np)
 
     def one_uniform(self) -> float:
-        raise self._refused()
+        raise self.refused()
 
     def one_normal(self) -> float:
-        raise self._refused()
-
-    def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
-        raise self._refused()
+        raise self.refused()
 
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: Any = None, largest: Any = None) -> Array:
-        raise self._refused()
+        raise self.refused()
 
-    def _refused(self) -> ProgramError:
-        text = "numbers drawn by tensors with randomness='different' are not part of gradcli"
+    def refused(self) -> ProgramError:
+        """The error of a draw that is not part of gradcli, or that is not allowed."""
+        text = "numbers drawn by tensors, or from a given generator, with randomness='different' are not part of gradcli"
         return self.refusal or ProgramError("NotImplementedError", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.node import Node
@@ -51,37 +51,34 @@ class ForwardLevel(Protocol):
         """`op` has given a tensor another shape in place."""
 
 
-class Batching(NamedTuple):
-    """One level of vmap in which a tensor is batched."""
+class VmapLevel(Protocol):
+    """A call of vmap that is running, and what batched tensors mean."""
 
     number: int
-    #: the argument that the tensor is a sample of, None for another tensor
-    argument: Tensor | None
-    #: the dimension of the batch
-    dim: int
-    #: gives the values of all samples, with the batch in a dimension, from those of the running one; None until all samples have run
-    gather: Callable[[Any, int], Any]
-    #: gives the name of the node that an operation makes for the whole batch, from that for a sample
-    named: Callable[[str], str]
+    size: int
+    drawing: Any
+    within: dict[str, Any] | None
 
-
-class WriteGuard(Protocol):
-    """A function that vmap runs, which knows what it may write to in place, and which tensors it has batched."""
-
-    def batches(self, tensor: Tensor) -> list[Batching]:
-        """The levels of vmap in which a tensor is batched, the innermost first."""
-
-    def note(self, tensor: Tensor) -> None:
-        """A tensor has been made that depends on no sample."""
-
-    def check(self, tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
-        """The operation `name` is going to write `operands` to a tensor."""
+    def levels(self, tensor: Tensor) -> Sequence[Any]:
+        """The calls of vmap for each of whose samples a tensor is another, the innermost first."""
 
     def hides(self, tensor: Tensor) -> bool:
         """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
 
-    def is_shared(self, tensor: Tensor) -> bool:
-        """Whether a tensor is known to be the same for all samples of vmap."""
+    def on_batch(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """The results of an operation record; None where no argument is batched."""
+
+    def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
+        """The results of a function that asked for elements, by one sample after the other. Raises the error where there are none."""
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """The only element of a tensor. Raises PyTorch's RuntimeError for a batched one."""
+
+    def is_recorded_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor has a history, or a tangent, outside of the vmap that it is batched in."""
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        """A tensor as it stands within the level, with a history of its own there."""
 
 
 class State:
@@ -105,9 +102,6 @@ class State:
         "mapped",
         "transforms",
         "within",
-        "writes",
-        "quiet",
-        "retaining",
         "multithreading",
         "dual",
         "numpy",
@@ -142,18 +136,12 @@ class State:
         self.saving_forbidden: str | None = None
         #: whether `watch` or `saving` is set
         self.observed = False
-        #: how many calls of vmap are running, in which no value may become a Python number
-        self.mapped = 0
+        #: the calls of vmap that are running, the innermost last
+        self.mapped: tuple[VmapLevel, ...] = ()
         #: the transforms of torch.func that are running, the innermost last: "vmap", "grad" or "jvp"
         self.transforms: tuple[str, ...] = ()
         #: what the rare properties of a new tensor begin with: "levels", those of torch.func that are open; None outside
         self.within: dict[str, Any] | None = None
-        #: the function that the innermost vmap runs
-        self.writes: WriteGuard | None = None
-        #: whether what a program prints is left out, as a function that PyTorch runs once runs again
-        self.quiet = False
-        #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
-        self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
         self.multithreading = True
         #: the forward AD level that is open
@@ -185,9 +173,6 @@ class State:
             self.mapped,
             self.transforms,
             self.within,
-            self.writes,
-            self.quiet,
-            self.retaining,
             self.multithreading,
             self.dual,
             self.numpy,

@@ -178,6 +178,11 @@ class Tensor:
             kept["captured"] = True
         self.meta = {**kept, **(state.within or {})} or None
 
+    @property
+    def batch(self) -> Any:
+        """The array of a tensor that vmap has batched, which has no elements; None for another tensor."""
+        return self.array if hasattr(type(self.array), "BATCHED") else None
+
     # --- shape and values ---
 
     @property
@@ -200,6 +205,10 @@ class Tensor:
             text = f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
             raise runtime_error(text, Code.MANY_ELEMENTS_AS_NUMBER)
         return self.array.item()
+
+    def number(self) -> Any:
+        """`item()` where a call takes a tensor for a number. Raises PyTorch's RuntimeError for a tensor that vmap has batched."""
+        return state.mapped[-1].number_of(self) if state.mapped else self.item()
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for 0-d."""
@@ -269,9 +278,9 @@ class Tensor:
 
 def wrap(array: Array | np.generic | float, dtype: DType | None = None) -> Tensor:
     """A plain tensor of an array (or numpy scalar), which it shares; `dtype` only where the array cannot tell (bfloat16)."""
-    if type(array) is not np.ndarray:
+    if type(array) is not np.ndarray and not hasattr(type(array), "BATCHED"):
         array = np.asarray(array)
-    return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)
+    return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)  # type: ignore[arg-type, union-attr]
 
 
 def zeros_like(tensor: Tensor) -> Tensor:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from textwrap import indent
 from typing import Any
 
 from gradcli.core.tensor import dtypes, printing
-from gradcli.core.tensor.state import Batching, state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -33,50 +32,42 @@ def tangent_text(tensor: Tensor) -> str | None:
 def tensor_repr(tensor: Tensor) -> str:
     """`repr(tensor)` as PyTorch prints it with the print options in force."""
     levels = tensor.property_of("levels") or ()
-    if levels or state.writes is not None:
-        batches = [] if state.writes is None else state.writes.batches(tensor)
-        if levels or batches:
-            return _wrapped(tensor, levels, batches)
+    if levels or tensor.batch is not None:
+        return _wrapped(tensor, levels)
+    return _plain(tensor, tensor.requires_grad, grad_fn_name(tensor), is_parameter=tensor.is_parameter, tangent=tangent_text(tensor))
+
+
+def _plain(tensor: Tensor, requires_grad: bool, grad_fn: str | None, **more: Any) -> str:
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
         options=printing.options,
         default_dtype=dtypes.get_default().name,
-        requires_grad=tensor.requires_grad,
-        grad_fn=grad_fn_name(tensor),
-        is_parameter=tensor.is_parameter,
-        tangent=tangent_text(tensor),
-    )
-
-
-def _wrapped(tensor: Tensor, levels: Sequence[Any], batches: Sequence[Batching]) -> str:
-    """The text of a tensor within torch.func: that of its values, wrapped in each level, the innermost level outside."""
-    requires_grad, node = levels[0].history(tensor, levels) if levels else (tensor.requires_grad, tensor.grad_fn)
-    name = None if node is None else node.type_name
-    array, wholes = tensor.array, []
-    for batching in batches:
-        if array is not None:
-            array = batching.gather(array, batching.dim)
-        wholes.append((batching.number, f"BatchedTensor(lvl={batching.number}, bdim={batching.dim}, value="))
-        argument = batching.argument
-        if argument is not None and not levels:
-            requires_grad, name = argument.requires_grad, grad_fn_name(argument)
-        elif name is not None:
-            name = batching.named(name)
-    if array is None:
-        return ""  # a program sees no text before all samples have run
-    text = printing.tensor_text(
-        array,
-        tensor.dtype.name,
-        options=printing.options,
-        default_dtype=dtypes.get_default().name,
         requires_grad=requires_grad,
-        grad_fn=name,
+        grad_fn=grad_fn,
+        **more,
     )
-    wholes += [(level.number, f"GradTrackingTensor(lvl={level.number}, value=") for level in levels]
-    for _, start in sorted(wholes, key=itemgetter(0)):
-        text = f"{start}\n{indent(text, '    ')}\n)"
+
+
+def _wrapped(tensor: Tensor, levels: Sequence[Any]) -> str:
+    """The text of a tensor within torch.func: that of its values, wrapped in each level, the innermost level outside."""
+    array: Any = tensor.array
+    if tensor.batch is not None:
+        inside = [level for level in levels if level.number > array.level.number]
+        text = tensor_repr(array.value)
+        if array.dim is not None:
+            text = _within(f"BatchedTensor(lvl={array.level.number}, bdim={array.dim}", text)
+    else:
+        inside = list(levels)
+        requires_grad, node = levels[0].history(tensor, levels)
+        text = _plain(tensor, requires_grad, None if node is None else node.type_name)
+    for level in inside:
+        text = _within(f"GradTrackingTensor(lvl={level.number}", text)
     return text
+
+
+def _within(start: str, text: str) -> str:
+    return f"{start}, value=\n{indent(text, '    ')}\n)"
 
 
 class Texts:

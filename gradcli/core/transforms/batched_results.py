@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
-from gradcli.core.functions import catalog
-from gradcli.core.graph.op_node import OpNode
-from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.shape.joining import STACK
-from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
+#: operations that PyTorch applies to a batch that it has made one with another dimension, and apart again
+_VIEWED = (
+    "AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AffineGridGenerator AvgPool2D AvgPool3D ChannelShuffle Col2Im "
+    "Convolution EmbeddingBag FractionalMaxPool2D FractionalMaxPool3D GridSampler2D GridSampler3D Im2Col IndexReduce LinalgLu "
+    "MaskedScatter MaxPool2DWithIndices MaxUnpool2D MaxUnpool3D MultiMarginLoss MultilabelMarginLoss NativeGroupNorm Norm "
+    "Pdist PixelShuffle PixelUnshuffle Put ReflectionPad1D ReflectionPad2D ReflectionPad3D Renorm ReplicationPad1D ReplicationPad2D "
+    "ReplicationPad3D ScaledDotProductFlashAttentionForCpu SoftMarginLoss UpsampleBicubic2D UpsampleBilinear2D UpsampleLinear1D "
+    "UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D UpsampleNearestExact1D UpsampleNearestExact2D UpsampleTrilinear3D"
+)
+_COPIED = "Permute Select Slice Squeeze T Transpose Unsqueeze"
 #: the last operation of PyTorch's batching rule, where it is another than the one on a sample
 _BATCHED = {
     "SumBackward0": "SumBackward1",
@@ -58,18 +65,11 @@ _BATCHED = {
         "MeanBackward1",
     ),
     **dict.fromkeys(
-        (
-            "ConvolutionBackward0",
-            "MaxPool2DWithIndicesBackward0",
-            "AvgPool2DBackward0",
-            "AdaptiveAvgPool2DBackward0",
-            "NativeGroupNormBackward0",
-            "SoftMarginLossBackward0",
-            "RenormBackward0",
-            "LinalgLuBackward0",
-        ),
+        [f"{name}Backward0" for name in _VIEWED.split()],
         "ViewBackward0",
     ),
+    **dict.fromkeys([f"{name}Backward0_copy" for name in _COPIED.split()], "ViewBackward0"),
+    **dict.fromkeys([f"{name}Backward0_copy" for name in ("Alias", "AsStrided", "Diagonal", "Unfold")], "CloneBackward0"),
 }
 
 
@@ -90,75 +90,46 @@ def _step(arrays: Sequence[Array]) -> int | None:
     return step if same and not steps and step >= 0 and min(first.strides, default=0) >= 0 else None
 
 
-def _spread(arrays: Sequence[Array], step: int, dim: int) -> Array:
+def _spread(arrays: Sequence[Array], step: int) -> Array:
     """A copy of samples that lie `step` bytes apart, with their strides."""
     first = arrays[0]
-    at = dim % (first.ndim + 1)
-    shape = (*first.shape[:at], len(arrays), *first.shape[at:])
-    strides = (*first.strides[:at], step, *first.strides[at:])
+    shape, strides = (len(arrays), *first.shape), (step, *first.strides)
     span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) // first.itemsize
     made = np.lib.stride_tricks.as_strided(np.zeros(span, first.dtype), shape, strides)
-    batch = np.moveaxis(made, at, 0)
     for number, array in enumerate(arrays):
-        batch[number, ...] = array
+        made[number, ...] = array
     return made
 
 
-def stacked(arrays: Sequence[Array], dim: int = 0) -> Array:
-    """The arrays of all samples, the batch as a dimension; where it is the first, each keeps the order of its dimensions in memory.
+def _stacked(arrays: Sequence[Array]) -> Array:
+    """The arrays of all samples, the batch as the first dimension; each keeps the order of its dimensions in memory.
 
     Samples that lie one after the other in the same memory, such as views of an argument, keep their strides, as a view of the batch has.
     """
     step = _step(arrays)
     if step is not None:
-        return _spread(arrays, step, dim)
-    if dim:
-        return np.stack(arrays, dim)
+        return _spread(arrays, step)
     first = arrays[0]
-    strides = (max(first.size, 1), *memory_format.preserved(first))
-    made = memory_format.empty((len(arrays), *first.shape), strides, first.dtype)
-    for sample, array in zip(made, arrays, strict=True) if first.ndim else ():
+    if not first.ndim:
+        return np.stack(arrays)
+    made = memory_format.empty((len(arrays), *first.shape), (max(first.size, 1), *memory_format.preserved(first)), first.dtype)
+    for sample, array in zip(made, arrays, strict=True):
         sample[...] = array
-    return made if first.ndim else np.stack(arrays)
+    return made
 
 
 @cache
 def _stack_named(name: str) -> Op:
     """`stack` under the name of the operation whose results it takes."""
-    return Op(name, stacked, "tensors", "dim", saved="", variadic=True, tensors=STACK.rules["tensors"], complex=True)
+    rule = STACK.rules["tensors"]
+    return Op(name, lambda arrays, dim: _stacked(arrays), "tensors", "dim", saved="", variadic=True, tensors=rule, complex=True)
 
 
-#: operations on the elements of one tensor beside those that broadcast
-_OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
-
-
-def _leaves_batch(node: Node) -> bool:
-    """Whether PyTorch's rule of an operation leaves the batch in its place, instead of moving it to the front."""
-    if type(node) is not OpNode or node.type_name == "PowBackward2":
-        return False
-    return node.type_name in _OF_ELEMENTS or (isinstance(node.op, Pointwise) and len(node.op.tensors) == 1)
-
-
-def place_of_batch(value: Tensor, mapped: Mapping[Node, int]) -> int:
-    """The dimension in which PyTorch has the batch; `mapped` has that of each argument by the node of its sample."""
-    node = value.grad_fn
-    while node is not None and node not in mapped and _leaves_batch(node):
-        node = node.edges[0][0]
-    return 0 if node is None else mapped.get(node, 0)
-
-
-def joined(values: Sequence[Tensor], dim: int, place: int = 0) -> Tensor:
-    """The results of all samples with the batch as dimension `dim`, moved there from `place`."""
-    if state.dual is None and not any(value.requires_grad for value in values):
-        return Tensor(np.moveaxis(stacked([value.array for value in values]), 0, dim), values[0].dtype)
+def joined(values: Sequence[Tensor]) -> Tensor:
+    """The results of all samples with the batch first."""
+    if state.dual is None and innermost(values) is None and not any(value.requires_grad for value in values):
+        return Tensor(_stacked([value.array for value in values]), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}
     name = names.pop() if len(names) == 1 else "ExpandBackward0" if not names else STACK.grad_fn
-    return moved(_stack_named(batched_name(name))(tuple(values), place), place, dim)
-
-
-def moved(tensor: Tensor, start: int, end: int) -> Tensor:
-    """A tensor with its dimension `start` at `end`; the tensor itself where it is there."""
-    if start % tensor.array.ndim == end % tensor.array.ndim:
-        return tensor
-    result: Tensor = catalog.function("movedim")(tensor, start, end)
+    result: Tensor = _stack_named(batched_name(name))(tuple(values), 0)
     return result

@@ -98,8 +98,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
     if state.dual.tangent_of(tangent) is not None:
         raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     check_tangent_size(tensor, tangent)
+    if state.mapped:
+        tensor = state.mapped[-1].lift(tensor)
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
-    made.array = tensor.array.view()  # with the strides of its dimensions of size 1
+    made.array = tensor.array if tensor.batch is not None else tensor.array.view()  # with the strides of dimensions of size 1
     state.dual.set_tangent(made, tangent)
     return made
 

@@ -47,10 +47,10 @@ class ForwardADLevel:
 
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
         """Make `tensor` a dual tensor, whose tangent has its strides: views of both are the same elements."""
-        array = tensor.array
-        if tangent.array.size > 1 and strided.own_geometry(tangent.array) != strided.own_geometry(array):
-            where = strided.own_geometry(array)
-            laid = Tensor(strided.blank(where, where, tangent.dtype.np)[0], tangent.dtype)
+        where = strided.own_geometry(tensor.array)
+        varies = bool(state.mapped) and not set(state.mapped[-1].levels(tensor)) <= set(state.mapped[-1].levels(tangent))
+        if varies or (tangent.array.size > 1 and strided.own_geometry(tangent.array) != where):
+            laid, _ = strided.blank_tensors(where, where, tangent.dtype)
             with Paused(self):
                 tangent = in_place.copy_(laid, tangent)
         tensor.set_property("tangent", (self, tangent))
@@ -96,9 +96,8 @@ class ForwardADLevel:
             if known is None and tensor.view is not None and self.tangent_of(tensor.view.base) is None:
                 base = tensor.view.base
                 part, whole = strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)
-                laid, window = strided.blank(part, whole, tensor.dtype.np)
-                known = Tensor(window, tensor.dtype)
-                self.set_tangent(base, Tensor(laid, base.dtype))
+                laid, known = strided.blank_tensors(part, whole, tensor.dtype)
+                self.set_tangent(base, laid)
                 self.set_tangent(tensor, known)
             if known is None:
                 assert tangent is not None

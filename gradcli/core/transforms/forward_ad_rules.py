@@ -16,6 +16,7 @@ from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.jacobians import vjp
@@ -47,7 +48,13 @@ def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tange
 def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]) -> Tangents:
     """The tangents by the way that the record says, in the dtype and shape in which they come."""
     if callable(op.jvp):
-        return _results(op.jvp(traced, inputs, attrs, given, outs if op.outputs else outs[0]))
+        args = (traced, inputs, attrs, given, outs if op.outputs else outs[0])
+        try:
+            return _results(op.jvp(*args))
+        except ProgramError as error:
+            if error.code is not Code.NEEDS_SAMPLES:
+                raise
+            return _results(state.mapped[-1].by_samples(op.jvp, args, error))
     if op.jvp == "elementwise":
         return [_elementwise(op, inputs, attrs, given, moving, outs)]
     if op.variadic:
@@ -161,6 +168,8 @@ def _transposed(
     graph, results = state.enabled, outs[: op.differentiable]
     node = _node(op, inputs, attrs, moving, outs)
     probes = [traced.ones_like(out) for out in results]  # the rules are linear in them: any values will do
+    if (level := innermost((*inputs, *attrs))) is not None:
+        probes = [level.lift(probe) for probe in probes]
     for probe in probes:
         probe.requires_grad = True
     with recording(True):

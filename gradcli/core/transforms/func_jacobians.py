@@ -16,7 +16,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import forward_ad, jacobians
-from gradcli.core.transforms.pytree import flatten, rebuild
+from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
 from gradcli.core.transforms.torch_func import (
     JVP_TEXT,
     NO_HOOKS,
@@ -30,7 +30,7 @@ from gradcli.core.transforms.torch_func import (
     tensor_leaves,
 )
 from gradcli.core.transforms.user_functions import call, qualified_name_of
-from gradcli.core.transforms.vmap import DRAWN, check_randomness
+from gradcli.core.transforms.vmap import DRAWN, check_randomness, vmap
 from gradcli.errors import runtime_error, shape_error
 
 
@@ -54,12 +54,12 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
     return (result, extra) if has_aux else result
 
 
-def _check_outputs(outputs: list[Tensor], caller: str, before: Any) -> None:
+def _check_outputs(outputs: list[Tensor], caller: str, before: Any = None) -> None:
     """Raise PyTorch's errors for outputs that have no Jacobian, and, of `jacfwd`, for random numbers that the function has drawn."""
     name = "jacfwd" if caller == JVP_TEXT else "jacrev"
     if name == "jacrev":
         check_differentiable(outputs)
-    elif not np.array_equal(before, generator.default.get_state()):
+    elif before is not None and not np.array_equal(before, generator.default.get_state()):
         raise runtime_error(DRAWN)
     for at, o in enumerate(outputs):
         if o.dtype.is_complex:
@@ -78,14 +78,14 @@ def _columns(level: Level, output: Tensor, leaves: list[Tensor], graph: bool) ->
             directions = [direction if i == at else zeros_like(other) for i, other in enumerate(leaves)]
             (found,) = jacobians.vjp(pulled, (probe,), directions, create_graph=graph, retain_graph=True)
             columns.append(zeros_like(output) if found is None else found)
-    return _blocks(columns, output, leaves)
-
-
-def _blocks(columns: list[Tensor], output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
-    """The derivatives by each element of the inputs as one tensor for each input, views of the same memory as in PyTorch."""
     if not columns:
         return [zeros_like(leaf) for leaf in leaves]
-    whole = catalog.function("movedim")(catalog.function("stack")(tuple(columns)), 0, -1)
+    return _blocks(catalog.function("stack")(tuple(columns)), output, leaves)
+
+
+def _blocks(columns: Tensor, output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    """The derivatives by each element of the inputs as one tensor for each input, views of the same memory as in PyTorch."""
+    whole = catalog.function("movedim")(columns, 0, -1)
     parts = catalog.function("split")(whole, [leaf.array.size for leaf in leaves], -1)
     shapes = [(*output.array.shape, *leaf.array.shape) for leaf in leaves]
     return [catalog.method("view").method(part, (shape,), {}) for part, shape in zip(parts, shapes, strict=True)]
@@ -102,8 +102,8 @@ def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any
     return Routine(wrapper_fn, qualified_name_of(func))
 
 
-def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]) -> Any:
-    """The Jacobian in forward mode: the function runs once for each element of its inputs."""
+def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], randomness: Any) -> Any:
+    """The Jacobian in forward mode, of a batch of directions, one for each element of the inputs."""
     positions = positions_of(argnums, len(args))
     leaves, spec = flatten(tuple(args[at] for at in positions))
 
@@ -113,25 +113,28 @@ def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ..
             placed[at] = point
         return call(func, placed)
 
-    before = generator.default.get_state()
-    zeros = [zeros_like(leaf) for leaf in leaves]
-    columns: list[list[Tensor]] = []
-    quiet = state.quiet
-    for at, leaf in enumerate(leaves):
-        for direction in jacobians.one_hot(leaf):
-            directions = [*zeros[:at], direction, *zeros[at + 1 :]]
-            state.quiet = quiet or bool(columns)
-            try:
-                output, out_spec, products, aux = forward_products(of_points, spec, leaves, directions, has_aux, ("vmap", "jvp"))
-            finally:
-                state.quiet = quiet
-            outputs = flatten(output)[0]
-            _check_outputs(outputs, JVP_TEXT, before)
-            columns.append([zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)])
-    blocks = [_blocks([column[k] for column in columns], outputs[k], leaves) for k in range(out_spec.leaves)]
+    count = sum(leaf.array.size for leaf in leaves)
+    basis: list[Tensor] = []
+    for leaf in leaves:
+        rows = np.zeros((count, leaf.array.size), leaf.dtype.np)
+        start = sum(direction.array[0].size for direction in basis)
+        np.fill_diagonal(rows[start:], 1)
+        basis.append(Tensor(rows.reshape(count, *leaf.array.shape), leaf.dtype))
+    found: list[Any] = []
+
+    def push(*directions: Tensor) -> Any:
+        output, out_spec, products, aux = forward_products(of_points, spec, leaves, list(directions), has_aux)
+        outputs = flatten(output)[0]
+        _check_outputs(outputs, JVP_TEXT)
+        found[:] = [out_spec, outputs]
+        return [zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)], aux if has_aux else ()
+
+    columns, aux = vmap(push, randomness=randomness)(*basis)
+    out_spec, outputs = found
+    blocks = [_blocks(column, output, leaves) for column, output in zip(columns, outputs, strict=True)]
     results = [rebuild(spec, row) for row in blocks]
     result = rebuild(out_spec, results if isinstance(argnums, tuple) else [row[0] for row in results])
-    return (result, aux) if has_aux else result
+    return (result, map_leaves(lambda value: catalog.function("select")(value, 0, 0), aux)) if has_aux else result
 
 
 #: up to so many elements of the inputs `jacfwd` runs the function once for each, in forward mode
@@ -150,7 +153,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any
         forward_ad.check_nesting()
         few = 0 < sum(point.array.size for point in points) <= _DIRECTIONS
         if few and state.dual is None:
-            return _forward_jacobian(func, argnums, has_aux, args)
+            return _forward_jacobian(func, argnums, has_aux, args, randomness)
         return _jacobian(func, argnums, has_aux, args, JVP_TEXT)
 
     return Routine(wrapper_fn, qualified_name_of(func))

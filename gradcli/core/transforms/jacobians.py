@@ -15,7 +15,7 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
-from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
 from gradcli.errors import runtime_error
 
 #: a gradient for each input, None for an input that no output depends on
@@ -41,6 +41,8 @@ def vjp(
     pairs = [(output, vector) for output, vector in zip(outputs, given, strict=True) if output is not None and output.requires_grad]
     if not pairs:
         return [None] * len(inputs)
+    if state.mapped:
+        pairs = [(output, _on_level_of(output, vector)) for output, vector in pairs]
     return backward.grad(
         [output for output, _ in pairs],
         inputs,
@@ -49,6 +51,15 @@ def vjp(
         create_graph=create_graph,
         allow_unused=True,
     )
+
+
+def _on_level_of(output: Tensor, vector: Tensor | None) -> Tensor | None:
+    """The vector for a batched output, whose products belong to the level of vmap that the output is on."""
+    batch = output.batch
+    if batch is None or (vector is None and output.array.size != 1):
+        return vector
+    lifted: Tensor = batch.level.lift(ones_like(output) if vector is None else vector)
+    return lifted
 
 
 def vjps(output: Tensor, inputs: Sequence[Tensor], vectors: Iterable[Tensor], *, create_graph: bool = False) -> Iterator[Gradients]:
@@ -60,6 +71,8 @@ def vjps(output: Tensor, inputs: Sequence[Tensor], vectors: Iterable[Tensor], *,
 def leaf_zeros(tensor: Tensor) -> Tensor:
     """Zeros of the same shape and dtype that require grad. Raises PyTorch's RuntimeError for integers."""
     made = zeros_like(tensor)
+    if tensor.batch is not None:
+        made = tensor.batch.level.lift(made)
     set_requires_grad(made, True)
     return made
 
@@ -111,7 +124,7 @@ def _stacked(rows: Sequence[Tensor], output: Tensor, point: Tensor) -> Tensor:
     shape = (*output.array.shape, *point.array.shape)
     if not rows:
         raise runtime_error("stack expects a non-empty TensorList")
-    if state.dual is not None or any(row.requires_grad for row in rows):
+    if state.dual is not None or state.mapped or any(row.requires_grad for row in rows):
         whole = catalog.function("stack")(tuple(rows))
         made: Tensor = catalog.method("view").method(whole, (shape,), {})
         return made

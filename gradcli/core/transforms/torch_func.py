@@ -69,7 +69,7 @@ class Level:
     def __enter__(self) -> Level:
         self.recording = recording(True)
         self.recording.__enter__()
-        self.wrapping = Wrapping(self.kinds, self.own)
+        self.wrapping = Wrapping(self.kinds, self.own, self.before)
         for leaf in self.own.values():
             leaf.requires_grad = True
         return self
@@ -83,6 +83,8 @@ class Level:
 
     def leaf(self, tensor: Tensor) -> Tensor:
         """Make a tensor a leaf of this level."""
+        if state.mapped:
+            tensor = state.mapped[-1].lift(tensor)
         set_requires_grad(tensor, True)
         self.own[id(tensor)] = tensor
         return tensor
@@ -91,16 +93,24 @@ class Level:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
-        made: Tensor = _STAND_IN(value) if value.requires_grad and self.before else self.leaf(_without_history(value))
+        made = self._placed(value)
+        if not made.requires_grad:
+            self.leaf(made)
         made.set_property("captured", False)
         self.given[id(made)] = made, value
+        return made
+
+    def _placed(self, value: Tensor) -> Tensor:
+        """A tensor as it stands within the level."""
+        lifted = state.mapped[-1].lift(value) if state.mapped else value
+        made: Tensor = _STAND_IN(lifted) if lifted.requires_grad and self.before else _without_history(lifted)
         return made
 
     def wrapped(self, value: Any) -> Any:
         """What the function gets in place of an argument that is not differentiated: a tensor that is wrapped in the level."""
         if type(value) is not Tensor:
             return value
-        made: Tensor = _STAND_IN(value) if value.requires_grad and self.before else _without_history(value)
+        made = self._placed(value)
         made.set_property("captured", False)
         self.given[id(made)] = made, value
         return made
@@ -134,6 +144,7 @@ class Level:
 def _without_history(tensor: Tensor, leave: Callable[[Tensor], Tensor] = lambda tangent: tangent) -> Tensor:
     """`tensor.detach()`. A tangent that it has in forward mode, which belongs to another transform, stays, as `leave` gives it."""
     made = detach(tensor)
+    made.array = tensor.array  # with the history that a batched tensor has outside of vmap
     tangent = None if state.dual is None else state.dual.tangent_of(tensor)
     if state.dual is not None and tangent is not None:
         state.dual.set_tangent(made, leave(tangent))
@@ -347,7 +358,7 @@ def _backward_products(func: Any, spec: Any, given: list[Tensor], directions: li
         output, aux = split_aux(call(func, rebuild(spec, leaves)), has_aux, JVP_TEXT)
         outputs, out_spec = tensor_leaves(output, JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs) or any(level.matters_outside(t) for t in directions)
-        moved = [_pushed(level, o, leaves, directions, outside) for o in outputs]
+        moved = [pushed(level, o, leaves, directions, outside) for o in outputs]
         products = [None if m is None else level.leave(m) for m in moved]
         return level.leave(output), out_spec, products, level.leave(aux) if has_aux else None
 
@@ -387,14 +398,14 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
             if direction.dtype is not leaf.dtype:
                 raise runtime_error(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
         with level:
-            moved = [_pushed(level, o, leaves, directions, outside) for o in outputs]
+            moved = [pushed(level, o, leaves, directions, outside) for o in outputs]
             products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
         return rebuild(out_spec, products)
 
     return results, Routine(jvp_fn, "linearize.<locals>.jvp_fn")
 
 
-def _pushed(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
+def pushed(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
     """J u for one output; None if it depends on no input."""
     if not output.requires_grad:
         return None

@@ -11,23 +11,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.captured_writes import Batch, Running
 
 
-def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None, batch: Batch | None = None) -> Any:
-    """Call a function value. Nodes that are recorded afterwards have the place in the text where the transform was called.
-
-    `batch` has the samples of vmap, one of which `args` is.
-    """
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+    """Call a function value. Nodes that are recorded afterwards have the place in the text where the transform was called."""
     if not callable(function):
         raise not_callable(function)
-    origin, outer = state.origin, state.writes
-    if batch is not None:
-        state.writes = Running(function, args, batch)
-    try:
-        result = function(*args, **(kwargs or {}))
-    finally:
-        state.writes = outer
+    origin = state.origin
+    result = function(*args, **(kwargs or {}))
     state.origin = origin
     return result
 

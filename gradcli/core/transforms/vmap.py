@@ -1,23 +1,21 @@
-"""torch.func.vmap: a function of one sample, applied to a batch. The samples are run one after the other and stacked."""
+"""torch.func.vmap: a function of one sample, applied to a batch. The function runs once, on batched tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.random import generator
 from gradcli.core.random.batched import BatchedGenerator
+from gradcli.core.tensor.batched import BatchedArray, Level
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
-from gradcli.core.transforms import batched_results
-from gradcli.core.transforms.captured_writes import Batch
+from gradcli.core.transforms import batched_samples, batching
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -62,53 +60,27 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
 def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], out_dims: Any, randomness: str) -> Any:
     """The results of the samples with the numbers `chosen`."""
     count = len(chosen)
-    samples: dict[int, tuple[list[Any], Spec]] = {}
-    slices: dict[int, list[Any]] = {}
+    given = batch.leaves
+    if count != batch.size:
+        part = catalog.function("narrow")
+        given = [leaf if dim is None else part(leaf, dim, chosen.start, count) for leaf, dim in zip(given, batch.dims, strict=True)]
     source = generator.default
     before = source.get_state()
-    written = Batch(count, randomness == "different", batch.leaves, batch.dims)
-    refusal = runtime_error(DRAWN) if randomness == "error" else None
-    batched = BatchedGenerator(source, count, refusal) if refusal is not None or (randomness == "different" and count) else None
-    failed: ProgramError | None = None
-    # the first sample comes last: what it prints has the values of all
-    for at in (*range(1, count), 0):
-        number = chosen[at] if count else 0
-        sliced = [leaf if dim is None else _slice(leaf, dim, number) for leaf, dim in zip(batch.leaves, batch.dims, strict=True)]
-        slices[at] = sliced
-        written.begin(sliced)
-        if batched is not None:
-            batched.begin(at)
-        try:
-            with _on_sample(not at, batched or source):
-                samples[at] = flatten(call(func, rebuild(batch.spec, sliced), kwargs, written))
-        except ProgramError as error:
-            if not at:
-                raise
-            failed = failed or error
-        if (randomness == "same" and at) or not count:
-            source.set_state(before)
-    if failed is not None:
-        raise failed
-    whole = {
-        id(slices[0][k]): (leaf, dim, [slices[at][k] for at in range(max(count, 1))])
-        for k, (leaf, dim) in enumerate(zip(batch.leaves, batch.dims, strict=True))
-        if count == batch.size
-    }
-    return _joined(func, [samples[at] for at in range(max(count, 1))], out_dims, count, whole)
-
-
-@contextmanager
-def _on_sample(last: bool, source: generator.Generator) -> Iterator[None]:
-    """The state while the function runs on a sample and draws from `source`; unless it is the last, backward keeps what was saved."""
-    outer = state.retaining, state.transforms, state.quiet, generator.default
-    state.mapped += 1
-    state.retaining, state.quiet = state.retaining or not last, state.quiet or not last
-    state.transforms, generator.default = (*state.transforms, "vmap"), source
+    drawing = None
+    if randomness == "error" or (randomness == "different" and count):
+        drawing = BatchedGenerator(source, count, runtime_error(DRAWN) if randomness == "error" else None)
+    level = batching.Mapped(count, drawing)
+    outer = state.mapped, state.transforms
+    state.mapped, state.transforms, generator.default = (*state.mapped, level), (*state.transforms, "vmap"), drawing or source
     try:
-        yield
+        args = [leaf if dim is None else batched_samples.wrap(leaf, dim, level) for leaf, dim in zip(given, batch.dims, strict=True)]
+        results, spec = flatten(call(func, rebuild(batch.spec, args), kwargs))
     finally:
-        state.mapped -= 1
-        state.retaining, state.transforms, state.quiet, generator.default = outer
+        state.mapped, state.transforms = outer
+        generator.default, level.number = source, -2
+        if not count:
+            source.set_state(before)
+    return _joined(func, results, spec, out_dims, level)
 
 
 def check_randomness(randomness: Any) -> None:
@@ -192,23 +164,8 @@ def _check_dim(where: str, leaf: Any, dim: Any) -> None:
         )
 
 
-def _slice(tensor: Tensor, dim: int, at: int) -> Tensor:
-    """One sample; of an empty batch a sample of zeros, which only shows what shape results have."""
-    if not tensor.array.shape[dim]:
-        shape = list(tensor.array.shape)
-        del shape[dim % len(shape)]
-        return Tensor(np.zeros(shape, tensor.dtype.np), tensor.dtype)
-    sample: Tensor = catalog.function("select")(tensor, dim, at)
-    return sample
-
-
-#: by the identity of the first sample of an argument: the argument, the dimension that is mapped, and all samples
-_Whole = dict[int, tuple[Any, int | None, list[Any]]]
-
-
-def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any, count: int, whole: _Whole) -> Any:
-    """The results of all samples as one nest of batched tensors."""
-    spec = samples[0][1]
+def _joined(func: Any, results: Sequence[Any], spec: Spec, out_dims: Any, level: Level) -> Any:
+    """The results as one nest of tensors of all samples."""
     single = spec == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1
     dims = list(out_dims) if single else spread(out_dims, spec)
     if dims is None:
@@ -216,38 +173,34 @@ def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any,
             f"vmap({name_of(func)}, ..., out_dims={_shown(out_dims)})(<inputs>): out_dims is not compatible with the structure of "
             f"`outputs`. out_dims has structure {flatten(out_dims)[1].listing()} but outputs has structure {spec.listing()}."
         )
-    columns = [[leaves[k] for leaves, _ in samples] for k in range(spec.leaves)]
-    return rebuild(spec, [_stacked(func, column, dim, count, whole) for column, dim in zip(columns, dims, strict=True)])
+    return rebuild(spec, [_whole(func, result, dim, level) for result, dim in zip(results, dims, strict=True)])
 
 
-def _stacked(func: Any, values: list[Any], dim: int | None, count: int, whole: _Whole) -> Any:
+def _whole(func: Any, result: Any, dim: int | None, level: Level) -> Any:
+    """The tensor of all samples that a result stands for, with the batch as dimension `dim`."""
     name = name_of(func)
-    first = values[0]
+    array: Any = result.array if type(result) is Tensor else None
+    own = type(array) is BatchedArray and array.level is level
     if dim is None:
-        # the same object every time depends on no sample
-        if type(first) is Tensor and any(v is not first for v in values):
+        if own and array.dim is not None:
             raise _value_error(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-        return first
-    if type(first) is not Tensor:
+        return array.value if own else result
+    if array is None:
         raise _value_error(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type_text(first)}. Did you mean to set out_dims= to "
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type_text(result)}. Did you mean to set out_dims= to "
             "None for output?"
         )
-    limits.check_elements(first.array.size * count, first.array.itemsize)
-    ndim = first.array.ndim + 1
+    limits.check_elements(array.size * level.size, array.itemsize)
+    ndim = array.ndim + 1
     if not -ndim <= dim < ndim:
         raise shape_error(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {dim})", "IndexError")
-    if any(v.requires_grad for v in values):
-        argument, mapped, own = whole.get(id(first), (None, None, []))
-        if mapped is not None and all(value is sample for value, sample in zip(values, own, strict=True)):
-            return batched_results.moved(argument, mapped, dim)
-    if not count:
-        shape = list(first.array.shape)
-        shape.insert(dim % ndim, 0)
-        return Tensor(np.zeros(shape, first.dtype.np), first.dtype)
-    given = [(own[0].grad_fn, mapped % argument.array.ndim) for argument, mapped, own in whole.values() if mapped is not None]
-    nodes = {node: dim for node, dim in given if node is not None}
-    return batched_results.joined(values[:count], dim, batched_results.place_of_batch(first, nodes))
+    if own and array.dim is not None:
+        place, end = array.dim, dim % ndim
+        return array.value if place == end else catalog.function("movedim")(array.value, place, end)
+    value = array.value if own else result
+    shape = list(value.array.shape)
+    shape.insert(dim % ndim, level.size)
+    return catalog.function("broadcast_to")(UNSQUEEZE(value, dim % ndim), tuple(shape))
 
 
 VMAP = Routine(vmap)

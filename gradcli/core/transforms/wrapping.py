@@ -12,9 +12,11 @@ from gradcli.core.tensor.tensor import Tensor
 class Wrapping:
     """One level while it is open. A new tensor has the levels that are open among its rare properties, for its text."""
 
-    __slots__ = ("number", "own", "start", "outer")
+    __slots__ = ("number", "outer", "own", "recorded", "start")
 
-    def __init__(self, kinds: Sequence[str], own: Mapping[int, Tensor]) -> None:
+    def __init__(self, kinds: Sequence[str], own: Mapping[int, Tensor], recorded: bool | None = None) -> None:
+        #: whether the levels outside of a gradient are recorded; None for a level that changes nothing about it
+        self.recorded = recorded
         #: the leaves of the level, by identity
         self.own = own
         self.start = state.sequence

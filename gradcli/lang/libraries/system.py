@@ -9,7 +9,6 @@ from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.execution import emit, emit_error, execution
@@ -35,8 +34,7 @@ class Stream(Scripted):
         """Write a text; its length."""
         if type(text) is not str:
             raise type_error("write() argument must be str, not {}", text)
-        if not state.quiet:
-            self.out(text)
+        self.out(text)
         return len(text)
 
     def flush(self) -> None:

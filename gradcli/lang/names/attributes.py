@@ -143,7 +143,7 @@ def _tensor_method(name: str) -> Method | None:
                     try:
                         return found[0](tensor, *args, *found[1])
                     except Exception as error:
-                        raise function.method_parser.failed(error, (tensor, *args)) from None
+                        return function.method_parser.after(error, found[0], (tensor, *args, *found[1]))
             return method(tensor, args, kwargs)
 
         def run_outside(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:

@@ -34,8 +34,6 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
     if file is not None:
         method = attributes.get_attribute(file, "write")
         write = lambda text: call(method, (text,), state.origin)  # noqa: E731
-    if state.quiet:
-        write = lambda text: None  # noqa: E731
     for name, value in (("sep", sep), ("end", end)):
         if value is not None and type(value) is not str:
             raise ProgramError("TypeError", f"{name} must be None or a string, not {type_name(value)}")

@@ -61,7 +61,7 @@ def _grad_fn(tensor: Tensor) -> Node | None:
 
 
 def _is_hidden(tensor: Tensor) -> bool:
-    return state.writes is not None and state.writes.hides(tensor)
+    return bool(state.mapped) and state.mapped[-1].hides(tensor)
 
 
 GETTERS: dict[str, Callable[[Tensor], Value]] = {
@@ -129,7 +129,8 @@ def _numpy(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
         raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
     from gradcli.lang.arrays import namespace
 
-    check_no_samples((tensor,), "Cannot access data pointer of Tensor that doesn't have storage")
+    if not tensor.requires_grad or _is_hidden(tensor):
+        check_no_samples((tensor,), "Cannot access data pointer of Tensor that doesn't have storage")
     return namespace.array_value(tensor_state.to_numpy(tensor_state.detach(tensor) if force else tensor))
 
 

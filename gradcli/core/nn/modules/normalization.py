@@ -18,7 +18,6 @@ from gradcli.core.ops.layers.normalization.batch_norm import batch_norm
 from gradcli.core.ops.layers.normalization.instance_norm import instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -93,8 +92,6 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and count is not None:
             check_captured("add_", (count,))
-            if state.writes is not None and state.transforms[-1:] != ("vmap",):  # where batch_norm has an error of its own
-                state.writes.check(count, "add_", (1,))
             count.array += 1
             count.counter().count += 1
             if self.momentum is None:

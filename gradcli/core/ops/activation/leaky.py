@@ -22,6 +22,7 @@ from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import UNMET, runtime_error, shape_error
 
@@ -258,6 +259,8 @@ def _check_bounds(lower: float, upper: float) -> None:
 
 def _with_slopes(input: Tensor, lower: float, upper: float, training: bool, source: Generator | None, ops: tuple[Op, Op]) -> Any:
     """The activation by the first of `ops` with slopes drawn from [lower, upper] in training, else by the second with their mean."""
+    if state.mapped:
+        raise runtime_error("vmap: we do not yet support aten::rrelu. Please file an issue")
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     if training and input.dtype is dtypes.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)

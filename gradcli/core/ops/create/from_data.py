@@ -18,7 +18,6 @@ from gradcli.core.ops.create.leaf import cannot_pin, leaf
 from gradcli.core.ops.shape.casting import converted, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -135,7 +134,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
             raise not_one_element()
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
-        return element.item()
+        return element.number()
     if type(element) in (int, float, bool, complex):
         return element
     kind = language.type_name(element)
@@ -252,8 +251,6 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
     made = from_data(data, dtype)
     if pin_memory:
         raise cannot_pin()
-    if state.writes is not None and type(data) is not Tensor:
-        state.writes.note(made)
     return leaf(made.array, made.dtype, requires_grad)
 
 

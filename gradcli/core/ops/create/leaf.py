@@ -71,6 +71,9 @@ def making(
         *own, dtype, layout, _device, pin_memory, requires_grad = values
         if pin_memory and not (whole or late):
             raise cannot_pin()
+        for value in own if state.mapped else ():
+            if type(value) is Tensor and value.batch is not None:
+                value.batch.need_samples()  # what is like a batched tensor is batched, too
         try:
             made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
         except ProgramError as error:
@@ -79,10 +82,7 @@ def making(
             raise
         if pin_memory:
             raise cannot_pin()
-        out = leaf(*made, requires_grad)
-        if state.writes is not None and all(state.writes.is_shared(value) for value in own if type(value) is Tensor):
-            state.writes.note(out)
-        return out
+        return leaf(*made, requires_grad)
 
     return f"{parameters}, {options}", make
 

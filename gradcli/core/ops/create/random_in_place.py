@@ -10,17 +10,26 @@ import numpy as np
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_memory, shares_places
+from gradcli.core.graph.write_checks import check_batch, check_memory, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented, require_floating
-from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
+from gradcli.core.ops.create.random_tensors import check_deviation, check_same, normal, source, uniform
 from gradcli.core.ops.rules import ZERO, moves
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
 
 Sizes = tuple[int, ...]
+
+
+#: PyTorch's error of vmap
+_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is necessary "
+    "for your usage, please file an issue with functorch."
+)
 
 
 def _record(grad_fn: str) -> Op:
@@ -30,6 +39,9 @@ def _record(grad_fn: str) -> Op:
 
 def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     """Overwrite with values that are drawn in the order of memory, which is PyTorch's order."""
+    drawing = state.mapped[-1].drawing if state.mapped else None
+    if drawing is not None and drawing.refusal is None and not state.mapped[-1].levels(tensor):
+        raise runtime_error(_UNBATCHED)
     if shares_places(tensor.array):
         draw((0,))  # which raises the errors of the parameters, at which PyTorch looks first
     check_memory(tensor)
@@ -106,6 +118,9 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 
 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
+    if state.mapped:
+        check_batch(input, "bernoulli_", (p,))
+    check_same(p)
     if input.array.size:
         if input.dtype.is_complex:
             check_memory(input)

@@ -32,8 +32,18 @@ Sizes = tuple[int, ...]
 
 
 def source(given: Generator | None) -> Generator:
-    """The generator that a call names, or the default one."""
+    """The generator that a call names, or the default one. Raises NotImplementedError for one within vmap that draws for each sample."""
+    if given is not None and state.mapped and (drawing := state.mapped[-1].drawing) is not None:
+        raise drawing.refused()
     return generator.default if given is None else given
+
+
+def check_same(*tensors: Tensor) -> None:
+    """Raise RuntimeError within vmap where all samples are to draw the same numbers, by tensors of which each sample has another."""
+    if state.mapped and state.mapped[-1].drawing is None and any(state.mapped[-1].levels(tensor) for tensor in tensors):
+        raise runtime_error(
+            "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+        )
 
 
 def _of_parts(pairs: Array) -> Array:
@@ -104,6 +114,7 @@ _BINOMIAL = not_differentiable("binomial", lambda x, y: x, "count prob")
 
 
 def _poisson(input: Tensor, given: Generator | None) -> Tensor:
+    check_same(input)
     require_floating("poisson_cpu", input.dtype)
     drawn = rejection.each(rejection.poisson, source(given), np.asarray(input.array))
     drawn = np.where(drawn < 2.0**63, drawn, -(2.0**63))  # PyTorch's are integers of 64 bits
@@ -112,6 +123,7 @@ def _poisson(input: Tensor, given: Generator | None) -> Tensor:
 
 def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
     check_no_tangent("aten::binomial", count, prob)
+    check_same(count, prob)
     for name, tensor in (("count", count), ("prob", prob)):
         if not tensor.dtype.is_floating_point:
             text = f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.torch_name}"
@@ -178,6 +190,7 @@ _NORMAL_BOTH = Op(
 
 def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
     like = mean if type(mean) is Tensor else std
+    check_same(*(value for value in (mean, std) if type(value) is Tensor))
     if type(std) is not Tensor:
         check_deviation(std)
         if like.array.size:
@@ -206,6 +219,7 @@ def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | Non
 
 
 def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
+    check_same(input)
     if input.dtype.is_complex and input.array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
     check_no_complex_gradient("bernoulli", input)
@@ -214,6 +228,7 @@ def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
 
 def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
     check_no_tangent("aten::bernoulli", input)
+    check_same(input)
     if input.dtype.is_complex:
         source(given).bernoulli(p, (0,), input.dtype.real)  # which raises the error of the chance
         if input.array.size:
@@ -222,6 +237,7 @@ def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
 
 
 def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Generator | None) -> Tensor:
+    check_same(input)
     count = input.array.shape[0] if input.array.ndim > 1 else 1
     limits.check_elements(count * max(num_samples, 0), 8)
     drawn = source(given).multinomial(

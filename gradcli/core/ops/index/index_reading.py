@@ -128,7 +128,7 @@ _MASK_IN_VMAP = (
 
 def index_array(tensor: Tensor) -> Array:
     """The array of a tensor that is used as an index. Raises IndexError for other dtypes than integers and bool."""
-    if state.mapped and tensor.dtype in (dtypes.bool_, dtypes.uint8):
+    if state.mapped and tensor.dtype in (dtypes.bool_, dtypes.uint8) and state.mapped[-1].levels(tensor):
         raise runtime_error(_MASK_IN_VMAP)
     if tensor.dtype is dtypes.uint8:
         warnings.emit(

@@ -19,7 +19,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_captured, check_overlap, check_writable, expanded, shares_places
+from gradcli.core.graph.write_checks import check_batch, check_captured, check_overlap, check_writable, expanded, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
@@ -232,8 +232,6 @@ def value_tensor(tensor: Tensor, value: Any) -> Tensor:
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
     made = Tensor(dtypes.cast(np.asarray(wide_scalar_of(value, tensor.dtype)), tensor.dtype), tensor.dtype)
-    if state.writes is not None:
-        state.writes.note(made)
     return made
 
 
@@ -291,10 +289,15 @@ def _warn_of_sharing(tensor: Tensor) -> None:
 
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     """Write values to the positions in place, or add them."""
-    if state.writes is not None:
-        state.writes.check(tensor, "index_put_", (values,))
+    if state.mapped:
+        check_batch(tensor, "index_put_", (values, *(Tensor(i, dtypes.of(i.dtype)) for i in indices if i is not None)))
     check_writable(tensor, values.requires_grad)
     key = _key(indices)
+    if tensor.batch is not None:
+        more = (indices, values, accumulate)
+        return in_place.write_part(
+            tensor, INDEX_PUT, (values,), (key, accumulate), lambda _: tensor.batch.level.write(tensor, more, index_put_)
+        )
     if shares_places(tensor.array) and unique(key) and values.array.size == 1:
         warnings.emit(expanded("masked_fill_"))
     shape = check_indices(tensor, indices)

@@ -147,7 +147,7 @@ def _check_mask(values: Sequence[Any], out: Tensor | None = None) -> None:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` is True, as a vector; shapes broadcast."""
     _check_mask((input, mask))
-    if state.mapped:
+    if state.mapped and state.mapped[-1].levels(mask):
         raise runtime_error(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this "
             "would return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "

@@ -24,7 +24,7 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0: a matrix with a row for each, or a tuple with a vector for each dimension."""
-    check_not_mapped("nonzero" if not as_tuple else "where")
+    check_not_mapped("nonzero" if not as_tuple else "where", input)
     if as_tuple:
         array = input.array if input.array.ndim else input.array.reshape(1)
         return tuple(wrap(memory_format.laid_out(p.astype(np.int64), (1,))) for p in np.nonzero(array))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,8 @@ class Selection(Op):
     default_jvp = "transpose"  # applied to tangents, the operation would select other elements
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
+        if state.mapped and (made := state.mapped[-1].on_batch(self, args)) is not None:
+            return made  # type: ignore[no-any-return]
         x, dim = args[0], args[1]
         at = wrap_dim(dim, x.array.ndim)
         if x.dtype.is_special:
@@ -92,6 +94,9 @@ class Selection(Op):
         if state.dual is not None:
             state.dual.push(self, (x,), (*args[1:], index), (out,))
         return out, index
+
+    def kept_attrs(self, attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> tuple[Any, ...]:
+        return (*attrs, outs[1])
 
 
 def _placed(xp: Any, grad: Any, shape: tuple[int, ...], dtype: DType, dim: int, indices: Any, keepdim: bool) -> Any:

@@ -131,14 +131,14 @@ _CONSECUTIVE = kernel("unique_consecutive", f"Tensor input, {_FLAGS}, int? dim=N
 
 def unique(input: Any, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Distinct:
     """The distinct values in order, or with `dim` the distinct slices."""
-    check_not_mapped("_unique2" if dim is None else "unique_dim")
+    check_not_mapped("_unique2" if dim is None else "unique_dim", input)
     flags = {"sorted": sorted, "return_inverse": return_inverse, "return_counts": return_counts}
     return _UNIQUE2(input, **flags) if dim is None else _OF_SLICES(input, dim, **flags)  # type: ignore[no-any-return]
 
 
 def unique_consecutive(input: Any, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Distinct:
     """The first of each run of equal elements or slices."""
-    check_not_mapped("unique_consecutive" if dim is None else "unique_dim_consecutive")
+    check_not_mapped("unique_consecutive" if dim is None else "unique_dim_consecutive", input)
     return _CONSECUTIVE(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)  # type: ignore[no-any-return]
 
 

@@ -57,6 +57,8 @@ class _ToCopy(Op):
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Tensor:
+        if state.mapped and (made := state.mapped[-1].on_batch(self, args)) is not None:
+            return made  # type: ignore[no-any-return]
         tensor, dtype, format = args
         out = Tensor(in_format(converted(tensor.array, dtype), format), dtype)
         if state.enabled and dtype.is_differentiable:
@@ -143,8 +145,6 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
     """A copy in the memory format of the input, or in row-major order."""
     strides = strides_of(input.array.shape, format)
     copy: Tensor = CLONE(input) if strides is None else _COPY_AS(input, strides)
-    if state.writes is not None and state.writes.is_shared(input):
-        state.writes.note(copy)
     return copy
 
 

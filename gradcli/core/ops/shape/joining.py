@@ -55,7 +55,7 @@ class _Joining(Op):
 
     def __call__(self, tensors: Sequence[Tensor], *attrs: Any) -> Any:
         first = tensors[0].dtype
-        if all(t.dtype is first for t in tensors):
+        if any(t.batch is not None for t in tensors) or all(t.dtype is first for t in tensors):
             return super().__call__(tensors, *attrs)
         dtype = dtypes.result_type(tensors)
         ready = [Tensor(dtypes.cast(t.array, dtype), dtype) for t in tensors]

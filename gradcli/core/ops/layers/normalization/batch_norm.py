@@ -22,7 +22,7 @@ from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE, W
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
 from gradcli.core.ops.rules import check_no_gradient, moves
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import batched, dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -196,7 +196,7 @@ def native_batch_norm(
     dtype = given[0].dtype if given else input.dtype  # of the statistics that are kept
     if training:
         if running_mean is not None and running_var is not None:
-            if state.mapped and running_mean.view is None:  # neither is a slice of a batch
+            if state.mapped and set(batched.levels(input)) - set(batched.levels(running_mean)):
                 raise runtime_error(_NOT_BATCHED)
             _follow(input, running_mean, running_var, momentum)
         return BATCH_NORM(input, weight, bias, eps, dtype)
