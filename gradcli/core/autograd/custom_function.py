@@ -253,7 +253,7 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
         _check_transforms(functions, needed, bool(tensors))
         if state.mapped and any(state.mapped[-1].is_recorded_outside(tensor) for tensor in tensors):
             refusal = ProgramError("NotImplementedError", "this function within vmap is not part of gradcli")
-            return state.mapped[-1].by_samples(lambda *given: apply(functions, given, kwargs), args, refusal)
+            return state.mapped[-1].by_samples(lambda *given: apply(functions, given), args, refusal)
     dual = state.dual
     if dual is not None and (dual.paused or all(dual.tangent_of(tensor) is None for tensor in tensors)):
         dual = None

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from gradcli import limits
 from gradcli.core.calling.script_types import Scripted, ScriptType
+from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.exceptions import ErrorObject
 from gradcli.lang.python.object_protocol import Value
@@ -166,7 +167,10 @@ def _has_slots(made: UserClass) -> bool:
     for one in made.mro:
         if type(one) is UserClass:
             given = one.fields.get("__slots__", ("__dict__",))
-            names.update(private_name(one.name, name) for name in ((given,) if type(given) is str else collect(given)))
+            for name in (given,) if type(given) is str else collect(given):
+                if type(name) is not str:
+                    raise type_error("__slots__ items must be strings, not '{}'", name)
+                names.add(private_name(one.name, name))
     made.traits["slots"] = names
     return "__dict__" not in names
 
