@@ -5,6 +5,7 @@ The closure of a statement gives a signal: None, BREAK, CONTINUE, or a one-tuple
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.tensor.state import state
@@ -130,7 +131,8 @@ def for_(node: For, context: Context) -> Run:
     place = node.iterable
     counting = context.counting
     if key is None or counting:
-        return _for_general(node, context, iterable, body, orelse)
+        loop = iterating(node, context, orelse)
+        return lambda frame: loop(frame, iterable(frame), body)
 
     def run(frame: Frame) -> Any:
         values = iterable(frame)
@@ -148,13 +150,13 @@ def for_(node: For, context: Context) -> Run:
     return run
 
 
-def _for_general(node: For, context: Context, iterable: Run, body: Run, orelse: Run | None) -> Run:
+def iterating(node: For, context: Context, orelse: Run | None = None) -> Callable[[Frame, Any, Run], Any]:
+    """What runs a body for each value of an iterable, which the target of the `for` gets."""
     put = assign_to(node.target, context)
     place = node.iterable
     counting = context.counting
 
-    def run(frame: Frame) -> Any:
-        values = iterable(frame)
+    def run(frame: Frame, values: Any, body: Run) -> Any:
         state.origin = place
         for value in iterate(values):
             if counting:

@@ -64,8 +64,8 @@ def _tables(mode: str, statements: bool) -> Tables:
 @cache
 def _again(mode: str, statements: bool) -> Tables:
     """The tables for what may be evaluated more than once."""
-    from gradcli.lang.interpreter.compile_loops import repeated_loop
-    from gradcli.lang.interpreter.compile_repeated import repeated, repeated_block
+    from gradcli.lang.interpreter.plans.compile_loops import repeated_loop
+    from gradcli.lang.interpreter.plans.compile_repeated import repeated, repeated_block
 
     once = _tables(mode, statements)
     more: dict[type, Compile] = {kind: repeated(_EXPRESSIONS[kind]) for kind in (nodes.Binary, nodes.Call, nodes.Unary)}
@@ -75,7 +75,7 @@ def _again(mode: str, statements: bool) -> Tables:
 @cache
 def _shaped(mode: str, statements: bool) -> Tables:
     """The tables for what may have the shape of earlier expressions."""
-    from gradcli.lang.interpreter.compile_shaped import shaped
+    from gradcli.lang.interpreter.plans.compile_shaped import shaped
 
     once = _tables(mode, statements)
     more: dict[type, Compile] = {kind: shaped(_EXPRESSIONS[kind]) for kind in (nodes.Binary, nodes.Call, nodes.Unary)}
@@ -146,7 +146,7 @@ def compile_walk(node: nodes.Expr, one_off: bool, again: bool) -> Run:
 
         if tables.block is None:
             return ordinary
-        from gradcli.lang.interpreter.compile_repeated import repeated_walk
+        from gradcli.lang.interpreter.plans.compile_repeated import repeated_walk
 
         return repeated_walk(node, lambda value: execution.walk(value), ordinary, context, again)  # type: ignore[misc]
 

@@ -11,8 +11,9 @@ import pytest
 from gradcli.core.kernels import block_program, blocks
 from gradcli.core.plans.fused_pass import FusedPass, _Phase
 from gradcli.core.plans.symbols import NotTraceableError, Symbolic, Trace
-from gradcli.lang.interpreter import compile_context, planned
+from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.interpreter.plans import expressions
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
 
@@ -216,7 +217,7 @@ def test_what_asks_for_elements_is_noticed(ask: Callable[[object], object]) -> N
 @pytest.mark.parametrize("expression", ["(x * w).mean()", "F.gelu(x).mean()", "(x ** 2 + w.norm()).mean()"])
 def test_what_cannot_be_traced_is_watched_once(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     watched: list[object] = []
-    watch = planned.watch
-    monkeypatch.setattr(planned, "watch", lambda evaluate: watched.append(evaluate) or watch(evaluate))
+    watch = expressions.watch
+    monkeypatch.setattr(expressions, "watch", lambda evaluate: watched.append(evaluate) or watch(evaluate))
     output(SETUP.format(seed=0, shape=SIZE) + f"for i in range(6):\n    {expression}.backward()\n", "second", monkeypatch)
     assert len(watched) == 1

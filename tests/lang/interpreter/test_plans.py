@@ -20,9 +20,10 @@ from gradcli.core.plans.folded_node import PartNode
 from gradcli.core.plans.update_plan import UpdatePlan, UpdateRepetition
 from gradcli.core.tensor.node import members
 from gradcli.errors import GradcliError
-from gradcli.lang.interpreter import compile_context, compile_shaped
+from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.interpreter.planned_shapes import Shape
+from gradcli.lang.interpreter.plans import compile_shaped
+from gradcli.lang.interpreter.plans.shapes import Shape
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
 

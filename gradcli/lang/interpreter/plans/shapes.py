@@ -11,8 +11,8 @@ from gradcli.core.plans.plan import Plan
 from gradcli.core.plans.watching import may_watch, watch
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.plannable import Leaves, is_number, leaves_of
-from gradcli.lang.interpreter.planned import KEPT, TRIES, Parts, is_large, load_of, may_be_planned
+from gradcli.lang.interpreter.plans.expressions import KEPT, TRIES, Parts, is_large, load_of, may_be_planned
+from gradcli.lang.interpreter.plans.plannable import Leaves, is_number, leaves_of
 from gradcli.lang.names import builtins
 from gradcli.lang.syntax.nodes import Binary, Expr, Node, Step, children
 from gradcli.lang.values.execution import execution

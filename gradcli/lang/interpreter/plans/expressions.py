@@ -20,7 +20,7 @@ from gradcli.core.plans.watching import may_watch, watch
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Run
-from gradcli.lang.interpreter.plannable import FUNCTIONS, Leaves, names_of_test
+from gradcli.lang.interpreter.plans.plannable import FUNCTIONS, Leaves, names_of_test
 from gradcli.lang.names import attributes, builtins
 from gradcli.lang.syntax.nodes import Attribute, Expr, If, Name, Stmt
 from gradcli.lang.values.execution import execution

@@ -11,8 +11,8 @@ from gradcli.core.plans.update_plan import UpdatePlan, UpdateRepetition
 from gradcli.core.plans.watching import may_watch, watch_writes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Repeated, Run
-from gradcli.lang.interpreter.plannable import Updates
-from gradcli.lang.interpreter.planned import KEPT, MISSES, TRIES, is_large, key_of, load_of, may_be_planned
+from gradcli.lang.interpreter.plans.expressions import KEPT, MISSES, TRIES, is_large, key_of, load_of, may_be_planned
+from gradcli.lang.interpreter.plans.plannable import Updates
 from gradcli.lang.syntax.nodes import Attribute
 
 

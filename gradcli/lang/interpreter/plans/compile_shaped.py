@@ -1,7 +1,7 @@
 """Expressions with the shape of earlier ones: those that differ from them in numbers alone, as the lines of a generated script do.
 
 They have one plan, whose leaves are the names and these numbers (`gradcli/core/plans/plan.py` tells what a plan is), so that they are
-not even compiled. `planned_shapes.py`, which is loaded by the first shape that is seen often, makes and runs the plans.
+not even compiled. `shapes.py`, which is loaded by the first shape that is seen often, makes and runs the plans.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_context import Compile, Context, Run
-from gradcli.lang.interpreter.plannable import Leaves, leaves_of, value_of
+from gradcli.lang.interpreter.plans.plannable import Leaves, leaves_of, value_of
 from gradcli.lang.syntax.nodes import Expr, Program, Unary
 
 if TYPE_CHECKING:
-    from gradcli.lang.interpreter.planned_shapes import Shape
+    from gradcli.lang.interpreter.plans.shapes import Shape
     from gradcli.lang.syntax.templates import Template
 
 #: a shape has plans when it is seen so often
@@ -53,7 +53,7 @@ class Shapes:
             self.known[key] = known + 1
             return None
         if isinstance(known, int):
-            from gradcli.lang.interpreter.planned_shapes import Shape
+            from gradcli.lang.interpreter.plans.shapes import Shape
 
             known = Shape(leaves, context)
         self.known[key] = known

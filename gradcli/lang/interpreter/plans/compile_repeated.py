@@ -1,6 +1,6 @@
 """What may be evaluated again: expressions and assignments that can have a plan are watched from their second evaluation on.
 
-What a plan is, `gradcli/core/plans/plan.py` tells; `planned.py` and `planned_updates.py`, which are loaded by the first second evaluation,
+What a plan is, `gradcli/core/plans/plan.py` tells; `expressions.py` and `updates.py`, which are loaded by the first second evaluation,
 make and run them.
 """
 
@@ -13,7 +13,7 @@ from gradcli.lang.interpreter import compile_context
 from gradcli.lang.interpreter.compile_calls import method
 from gradcli.lang.interpreter.compile_context import Compile, Context, Frame, Part, Repeated, Run
 from gradcli.lang.interpreter.compile_names import direct_key
-from gradcli.lang.interpreter.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
+from gradcli.lang.interpreter.plans.plannable import Leaves, Updates, leaves_of, names_of_test, updates_of
 from gradcli.lang.syntax.nodes import Assign, Attribute, AugAssign, Call, Expr, ExprStmt, If, Name, Stmt
 
 #: at most so many assignments have one plan
@@ -33,7 +33,7 @@ def repeated(ordinary: Compile) -> Compile:
         run = ordinary(node, inner)
 
         def plan(frame: Frame) -> Run:
-            from gradcli.lang.interpreter.planned import planned
+            from gradcli.lang.interpreter.plans.expressions import planned
 
             return planned(run, leaves, inner, frame) or ordinary(node, context)
 
@@ -54,7 +54,7 @@ def repeated_walk(node: Expr, walk: Callable[[Any], object], ordinary: Run, cont
     run = inner.expression(node)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned import planned_walk
+        from gradcli.lang.interpreter.plans.expressions import planned_walk
 
         return planned_walk(ordinary, run, walk, leaves, inner, frame, again) or ordinary
 
@@ -106,7 +106,7 @@ def _single(statement: Stmt, context: Context) -> Part:
         load = context.expression(name)
 
         def begin_call(frame: Frame) -> Repeated:
-            from gradcli.lang.interpreter.planned_loops import RepeatedCall
+            from gradcli.lang.interpreter.plans.loops import RepeatedCall
 
             return RepeatedCall(run, load(frame), method_name or "append")
 
@@ -119,7 +119,7 @@ def _single(statement: Stmt, context: Context) -> Part:
             evaluate, loads = once.expression(test), once.expressions(tuple(names))
 
             def begin_test(frame: Frame) -> Repeated:
-                from gradcli.lang.interpreter.planned_loops import RepeatedTest
+                from gradcli.lang.interpreter.plans.loops import RepeatedTest
 
                 return RepeatedTest(evaluate, loads)
 
@@ -238,7 +238,7 @@ def _assignments(statements: tuple[Assign, ...], ending: tuple[Stmt, ...], leave
             one(frame)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned import Ending, Parts, planned_block
+        from gradcli.lang.interpreter.plans.expressions import Ending, Parts, planned_block
 
         end = Ending(ends, ending, context) if ending else None
         parts = Parts(runs, leaves, targets, [direct_key(name, context) for name in targets], end)
@@ -272,7 +272,7 @@ def _updates(statements: tuple[Stmt, ...], updates: Updates, context: Context) -
             one(frame)
 
     def plan(frame: Frame) -> Run:
-        from gradcli.lang.interpreter.planned_updates import planned_updates
+        from gradcli.lang.interpreter.plans.updates import planned_updates
 
         return planned_updates(run, updates, [context.statement(drop) for drop in updates.drops], context, part)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.lang.interpreter.compile_context import Frame, Part, Repeated, Run
-from gradcli.lang.interpreter.planned import NUMBERS, find_zero_grad
+from gradcli.lang.interpreter.plans.expressions import NUMBERS, find_zero_grad
 from gradcli.lang.names.attributes import finder
 
 _find_step = finder("step")

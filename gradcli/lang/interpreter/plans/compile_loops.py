@@ -1,21 +1,17 @@
 """Loops whose bodies consist of plans, and of what changes nothing that plans depend on.
 
 What plans hold for is not checked again in each iteration of such a loop, and the tensors of the names that its body assigns are made
-when it ends, or before anything else runs (`planned_loops.py`).
+when it ends, or before anything else runs (`loops.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.tensor.state import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Part, Run
-from gradcli.lang.interpreter.compile_repeated import parts_of
-from gradcli.lang.interpreter.compile_statements import BREAK, CONTINUE
-from gradcli.lang.interpreter.compile_targets import assign_to
+from gradcli.lang.interpreter.compile_statements import iterating
+from gradcli.lang.interpreter.plans.compile_repeated import parts_of
 from gradcli.lang.syntax.nodes import Assign, Attribute, Call, Expr, ExprStmt, For, If, Name, Stmt, TupleExpr, With
-from gradcli.lang.values.execution import tick
-from gradcli.lang.values.object_operations import iterate
 
 #: iterables whose iteration runs nothing of the program
 _PLAIN = frozenset((range, list, tuple))
@@ -54,31 +50,16 @@ def _names_of(target: Expr) -> set[str] | None:
 
 def _for(node: For, context: Context, parts: list[Part]) -> Run:
     iterable = context.expression(node.iterable)
-    put = assign_to(node.target, context)
-    place = node.iterable
-    counting = context.counting
+    loop = iterating(node, context)
 
     def run(frame: Frame) -> Any:
-        from gradcli.lang.interpreter.planned_loops import RepeatedBody
+        from gradcli.lang.interpreter.plans.loops import RepeatedBody
 
         values = iterable(frame)
         body = RepeatedBody(parts, type(values) in _PLAIN)
-        again = body.run
-        state.origin = place
         try:
-            for value in iterate(values):
-                if counting:
-                    state.origin = node
-                    tick()
-                put(frame, value)
-                signal = again(frame)
-                if signal is not None:
-                    if signal is BREAK:
-                        return None
-                    if signal is not CONTINUE:
-                        return signal
+            return loop(frame, values, body.run)
         finally:
             body.settle(frame)
-        return None
 
     return run
