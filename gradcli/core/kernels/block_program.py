@@ -63,6 +63,8 @@ class BlockProgram:
         `block` is the number of elements of a block; if `even`, blocks may have fewer, so that all threads have as many.
         """
         share = min(workers, self._cost * size // SHARE) or 1
+        if share == 1 and size <= block:
+            return self._run_whole([*values], size)
         if even:
             block = -(-size // (share * -(-size // (share * block))))
         count = -(-size // block)
@@ -79,6 +81,17 @@ class BlockProgram:
         if errors:
             raise errors[0]
         return [one.ufunc.reduce(part) for one, part in zip(self._reductions, parts, strict=True)]
+
+    def _run_whole(self, values: list[Any], size: int) -> list[Any]:
+        """Carry out the steps over all elements at once."""
+        for places, dtype in self._buffers:
+            buffer = np.empty(size, dtype)
+            for place in places:
+                values[place] = buffer
+        with np.errstate(all="ignore"):
+            for function, operands, out in self._lines:
+                function(*[values[place] for place in operands], out=values[out])
+            return [one.ufunc.reduce(values[one.place]) for one in self._reductions]
 
     def _work(self, values: Sequence[Any], blocks: range, size: int, block: int, parts: list[Array]) -> None:
         """Carry out the steps over some of the blocks."""
