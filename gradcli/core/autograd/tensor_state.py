@@ -28,7 +28,9 @@ def detach(input: Tensor) -> Tensor:
 
 
 def detach_(self: Tensor) -> Tensor:
-    """Cut the tensor itself out of the graph."""
+    """Cut the tensor itself out of the graph. Nothing happens in inference mode, in which PyTorch leaves the graph alone."""
+    if state.inference:
+        return self
     if self.view is not None:
         raise runtime_error(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
@@ -49,7 +51,10 @@ def read_data(tensor: Tensor) -> Tensor:
     """`.data`: the same values with a version of their own, so that edits go unnoticed. Raises RuntimeError for a sample of vmap."""
     if state.transforms[-1:] == ("vmap",) and state.mapped[-1].levels(tensor):
         raise runtime_error("accessing `data` under vmap transform is not allowed")
-    return Tensor(tensor.array, tensor.dtype)
+    made = Tensor(tensor.array, tensor.dtype)
+    if tensor.property_of("inference"):
+        made.set_property("inference", True)
+    return made
 
 
 _ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."

@@ -310,7 +310,7 @@ class Walk:
             wanted = _EVERY if len(edges) <= len(_EVERY) else (True,) * len(edges)
         else:
             wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
-            if True not in wanted:
+            if self.capturing and True not in wanted:  # backward(inputs=...) runs the nodes of its inputs for their hooks
                 return
         if node.hooks is not None:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())

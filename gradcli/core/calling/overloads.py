@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.calling import warnings
@@ -26,6 +26,17 @@ _BY_TYPE = {
 }
 
 
+def _made_in_inference(made: Any, given: Sequence[Any]) -> Any:
+    """The result of a call in inference mode: its tensors are inference tensors, but for those that were given and views."""
+    if type(made) is Tensor:
+        if made.view is None and made.version is None and not made.property_of("inference") and all(made is not one for one in given):
+            made.set_property("inference", True)
+    elif isinstance(made, (tuple, list)):
+        for one in made:
+            _made_in_inference(one, given)
+    return made
+
+
 class Parser:
     """The overloads of one function or method; remembers which fits a tuple of argument types."""
 
@@ -43,7 +54,8 @@ class Parser:
             known = self.cache.get(key)
             if known is not None:
                 try:
-                    return known[0](*first, *args, *known[1])
+                    made = known[0](*first, *args, *known[1])
+                    return made if not state.inference else _made_in_inference(made, (*first, *args))
                 except Exception as error:
                     return self.after(error, known[0], (*first, *args, *known[1]))
         signature, values = self.find(args, kwargs)
@@ -52,7 +64,8 @@ class Parser:
         if signature.out_at >= 0:
             values.pop(signature.out_at)
         try:
-            return signature.implementation(*first, *values)
+            made = signature.implementation(*first, *values)
+            return made if not state.inference else _made_in_inference(made, (*first, *values))
         except Exception as error:
             return self.after(error, signature.implementation, (*first, *values))
 

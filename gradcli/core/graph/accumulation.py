@@ -11,7 +11,7 @@ from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 
 #: whether a count of references tells that an object is shared: from Python 3.14 on the interpreter holds some that it does not count
@@ -50,6 +50,8 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
     known = variable.grad
+    if traced and not (state.enabled or state.mapped or state.dual):  # gradients in half precision travel as tensors
+        value, traced = as_tensor(value).array, False
     if known is None:
         if traced:
             gradient = as_tensor(value)
@@ -58,6 +60,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
 
                 variable.grad = COPY(gradient)
                 variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array), traced=True)
+                variable.grad.counter().count = 1
             else:
                 variable.grad = Tensor(_laid_out(variable, np.asarray(gradient.array), traced=True), variable.dtype)
         else:

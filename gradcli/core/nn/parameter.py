@@ -17,6 +17,7 @@ from gradcli.core.kernels import Array, blocks
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
 
@@ -28,14 +29,17 @@ def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     if requires_grad:
         check_inference(tensor)
     made = detach(tensor)
-    made.meta = {"parameter": True}
+    made.meta = {"parameter": True, "inference": True} if tensor.property_of("inference") else {"parameter": True}
     made.requires_grad = requires_grad
     return made
 
 
 def new_parameter(array: Array, dtype: DType | None = None, writes: int = 1) -> Tensor:
     """A parameter with an array as its memory, and the version of one that PyTorch has written its first numbers into."""
-    made = as_parameter(Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype))
+    data = Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)
+    if state.inference:
+        data.set_property("inference", True)
+    made = as_parameter(data)
     made.counter().count = writes
     return made
 

@@ -137,7 +137,7 @@ def _tensor_method(name: str) -> Method | None:
         known = function.method_parser.cache.get
 
         def run_known(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
-            if not kwargs:
+            if not kwargs and not state.inference:
                 found = known(tuple(map(type, args)))
                 if found is not None:
                     try:

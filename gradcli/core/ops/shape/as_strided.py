@@ -158,9 +158,10 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
 def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Tensor | None = None) -> Tensor:
     """Another shape for the tensor itself, filled from its memory and then as one that is not set, row by row or with a format's strides.
 
-    A format that preserves is that of the `template`. Raises RuntimeError for a tensor that requires grad, and for other formats.
+    A format that preserves is that of the `template`. Raises RuntimeError for a tensor that requires grad, but not in inference mode,
+    and for other formats.
     """
-    if input.requires_grad:
+    if input.requires_grad and not state.inference:
         raise shape_error("cannot resize variables that require grad")
     if state.dual is not None and state.dual.tangent_of(input) is not None:
         raise runtime_error("cannot resize variables that has a forward grad")
