@@ -178,13 +178,18 @@ def _transposed(
         back = node.gradients([*probes, *others], True, wanted)
         pulled = [None if back[i] is None else _reduced(as_tensor(back[i]), inputs[i].array.shape) for i in moving]
     directions = [t if t is None or p is None else _like(t, p, True) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
-    needed = graph and any(t.requires_grad for t in (*directions, *inputs) if type(t) is Tensor)
+    needed = graph and any(_has_history(t) for t in (*directions, *inputs) if type(t) is Tensor)
     pushed = vjp(pulled, probes, directions, create_graph=needed)
     if any(type(a) is str and a == "mean" for a in attrs) and not inputs[0].array.size:  # a mean of nothing is nan, its tangent too
         return [traced.zeros_like(out) * out for out in results]
     found = [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
     wide = [t for i in moving if (t := given[i]) is not None and _is_wider(t, inputs[i])]
     return [traced.cast(t, dtypes.float64) if any(_is_wider(w, t) for w in wide) else t for t in found]
+
+
+def _has_history(tensor: Tensor) -> bool:
+    """Whether a tensor requires grad, or one does that it is the batched form of."""
+    return tensor.requires_grad or (tensor.batch is not None and _has_history(tensor.batch.value))
 
 
 def _reduced(gradient: Tensor, shape: tuple[int, ...]) -> Tensor:
