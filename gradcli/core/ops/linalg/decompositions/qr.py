@@ -13,11 +13,11 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.linalg.decompositions.svd import square_bytes
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.linalg.svd import square_bytes
-from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL, TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
