@@ -68,6 +68,7 @@ _TITLES = {
     "index.indexing": "indexing",
     "index.nonzero": "indexing",
     "index.gather_scatter": "gathering and scattering",
+    "index.index_reduce": "gathering and scattering",
     "index.scatter_reduce": "gathering and scattering",
     "index.index_select": "gathering and scattering",
     "index.take_put": "gathering and scattering",

@@ -68,6 +68,7 @@ FAMILIES = (
     "index.indexing",
     "index.nonzero",
     "index.gather_scatter",
+    "index.index_reduce",
     "index.scatter_reduce",
     "index.index_select",
     "index.take_put",
