@@ -15,6 +15,7 @@ from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import Saved, modified_error
+from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
@@ -224,18 +225,12 @@ class FunctionNode(Node, Scripted):
         if node is None:
             return None
         shape = node.meta(number)[0]
-        if result.array.shape != shape and not _sums_to(result.array.shape, shape):
+        if not broadcasts_to(shape, result.array.shape):
             raise shape_error(
                 f"Function {self.type_name} returned an invalid gradient at index {index} - got {list(result.array.shape)} but expected "
                 f"shape compatible with {list(shape)}"
             )
         return result if traced else result.array
-
-
-def _sums_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    if len(given) < len(wanted):
-        return False
-    return all(w in (1, g) for g, w in zip(given[len(given) - len(wanted) :], wanted, strict=True))
 
 
 def apply(functions: Functions, args: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, broadcasts_to
 from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -362,8 +362,7 @@ class OpNode(Node):
             for result, (node, number) in zip(self._by_rules(self.as_tensors(grads), True, wanted), self.edges, strict=True):
                 if type(result) is Tensor and node is not None:
                     have, shape = result.array.shape, node.meta(number)[0]
-                    lead = len(have) - len(shape)
-                    if have != shape and lead >= 0 and all(n in (m, 1) for n, m in zip(shape, have[lead:], strict=True)):
+                    if have != shape and broadcasts_to(shape, have):
                         result = namespaces.traced.sum_to(result, shape)
                 found.append(result.array if type(result) is Tensor else result)
         return found
