@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import Operand, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
-from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import as_kernel
