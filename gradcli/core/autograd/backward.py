@@ -35,11 +35,7 @@ def backward(
 
     `capture`, a dict, receives the gradient of every node of the graph as lists of arrays, one per output.
     """
-    if state.transforms:
-        raise runtime_error(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
-            "call backward() outside of functorch transforms."
-        )
+    check_outside_transforms()
     edges, grads = roots(tensors, gradients)
     if state.watch is not None and capture is None and (began := getattr(state.watch, "began", None)) is not None:
         began(tensors, gradients)
@@ -62,6 +58,15 @@ def backward(
         if type(one) is Tensor:
             retain_grad(one)
     walk.run(edges, grads, [edge_of(one) for one in inputs])
+
+
+def check_outside_transforms() -> None:
+    """Raise RuntimeError within a transform of torch.func, which walks backward itself."""
+    if state.transforms:
+        raise runtime_error(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
+            "call backward() outside of functorch transforms."
+        )
 
 
 def retain_grad(tensor: Tensor) -> None:

@@ -15,7 +15,7 @@ from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import Saved, modified_error
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
@@ -27,14 +27,10 @@ _MISSING_BACKWARD = (
 )
 _MISSING_FORWARD = "You must implement the forward function for custom autograd.Function."
 _MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-
-
 _DIRTY_NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
     "be outputs of the Function."
 )
-
-
 _NO_SETUP_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
     "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -229,18 +225,12 @@ class FunctionNode(Node, Scripted):
         if node is None:
             return None
         shape = node.meta(number)[0]
-        if result.array.shape != shape and not _sums_to(result.array.shape, shape):
+        if not broadcasts_to(shape, result.array.shape):
             raise shape_error(
                 f"Function {self.type_name} returned an invalid gradient at index {index} - got {list(result.array.shape)} but expected "
                 f"shape compatible with {list(shape)}"
             )
         return result if traced else result.array
-
-
-def _sums_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    if len(given) < len(wanted):
-        return False
-    return all(w in (1, g) for g, w in zip(given[len(given) - len(wanted) :], wanted, strict=True))
 
 
 def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
@@ -386,55 +376,6 @@ def _kept_output(one: Any, outputs: Sequence[Tensor]) -> Any:
     """An output is kept without the tensor itself, which would make a cycle with its node."""
     number = next((at for at, output in enumerate(outputs) if output is one), None)
     return one if number is None or one.node is None else Saved(one, number)
-
-
-class _Once(Scripted):
-    """A backward that cannot be differentiated again."""
-
-    __slots__ = ("function",)
-
-    SCRIPT_NAME = "function"
-    SCRIPT_ATTRIBUTES: dict[str, Any] = {}
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    @property
-    def name(self) -> str:
-        """`__name__`."""
-        return str(getattr(self.function, "name", "backward"))
-
-    def __call__(self, ctx: Any, *grads: Any) -> Any:
-        with recording(False):
-            found = self.function(ctx, *grads)
-        if not state.enabled or not any(type(grad) is Tensor and grad.requires_grad for grad in grads):
-            return found
-        made = [_refused(one) if type(one) is Tensor else one for one in (found if isinstance(found, tuple) else (found,))]
-        return tuple(made) if isinstance(found, tuple) else made[0]
-
-
-def _refused(gradient: Tensor) -> Tensor:
-    """The gradient as the result of a node that raises; its input is a leaf, as in PyTorch."""
-    leaf = Tensor(gradient.array, gradient.dtype)
-    leaf.requires_grad = True
-    return _TWICE(leaf)  # type: ignore[no-any-return]
-
-
-def _no_second(grad: Any) -> Any:
-    raise runtime_error("trying to differentiate twice a function that was marked with @once_differentiable")
-
-
-_TWICE = Op(
-    "Error", lambda a: a, "input", full_name="torch::autograd::Error", saved="", input=Rule(_no_second, "not differentiable"), complex=True
-)
-
-
-def once_differentiable(fn: Any) -> _Once:
-    """Mark a backward that cannot be differentiated again."""
-    return _Once(fn)
-
-
-ONCE_DIFFERENTIABLE = Routine(once_differentiable, "once_differentiable")
 
 
 class Function(Scripted):

@@ -125,8 +125,7 @@ class HookedNode(OpNode):
             return bare.gradients(grads, traced, wanted)
         # with another shape or dtype the rules run on tensors, where operations broadcast and promote as PyTorch's kernels do
         with recording(False):
-            given = [None if g is None else Tensor(np.asarray(g), self.meta(k)[1]) for k, g in enumerate(grads)]
-            found = bare.gradients(given, True, wanted)
+            found = bare.gradients(self.as_tensors(grads), True, wanted)
         return [None if g is None else as_tensor(g).array for g in found]
 
     def _opened(self) -> tuple[OpNode, bool]:

@@ -93,14 +93,6 @@ def _mismatch(i: int, gradient: Tensor, shape: tuple[int, ...]) -> ProgramError:
     )
 
 
-def _check_outside_transforms() -> None:
-    if state.transforms:
-        raise runtime_error(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead "
-            "or call backward() outside of functorch transforms."
-        )
-
-
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -110,7 +102,7 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """`torch.autograd.backward`."""
-    _check_outside_transforms()
+    engine.check_outside_transforms()
     if grad_variables is not None:
         warnings.emit("`grad_variables` is deprecated. Use `grad_tensors` instead.", "FutureWarning")
         if grad_tensors is not None:
@@ -215,7 +207,6 @@ def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradie
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
     if inputs is None and gradient is None:  # nothing else to check
-        _check_outside_transforms()
         engine.backward((self,), None, retain_graph=retain_graph, create_graph=bool(create_graph))
         return
     backward((self,), gradient, retain_graph, create_graph, inputs=inputs)

@@ -16,7 +16,7 @@ from numpy import ndarray
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, broadcasts_to, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import (
@@ -404,9 +404,7 @@ def walk_alone(node: Node, grad: Any, keep: bool) -> bool:
 
 def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source: Node | None) -> None:
     """Raise PyTorch's error unless a gradient of shape `have` can be reduced to `shape`; rules may leave it to be repeated, too."""
-    reduced = len(have) >= len(shape) and all(n in (m, 1) for n, m in zip(shape[::-1], have[::-1], strict=False))
-    repeated = source is not None and len(have) <= len(shape) and all(n in (m, 1) for n, m in zip(have[::-1], shape[::-1], strict=False))
-    if not (reduced or repeated):
+    if not (broadcasts_to(shape, have) or (source is not None and broadcasts_to(have, shape))):
         shapes = str(list(have)), str(list(shape))
         if source is None:
             raise runtime_error("invalid gradient at index 0 - got {} but expected shape compatible with {}".format(*shapes))

@@ -12,7 +12,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, broadcasts_to
 from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -334,6 +334,10 @@ class OpNode(Node):
                 result[i] = _called(function, [self.argument(need, first, traced, kept, outs) for need in needs])
         return result
 
+    def as_tensors(self, grads: list[Any]) -> list[Any]:
+        """Gradients of the outputs, for rules on tensors."""
+        return [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
+
     def _lies_oddly(self, grads: list[Any]) -> bool:
         """Whether numpy may lay gradients out in another way than PyTorch.
 
@@ -343,6 +347,8 @@ class OpNode(Node):
         arrays = [array for array in (*grads, *kept) if type(array) is np.ndarray and array.ndim > 1]
         elementwise = self.op.elementwise
         if any(0 in array.shape or ((elementwise or array.ndim > 2) and 1 in array.shape) for array in arrays):
+            if elementwise:  # a number that is repeated, such as the gradient of a sum, prefers no order
+                arrays = [array for array in arrays if 0 in array.shape or any(array.strides)]
             return any(element_strides(array) != contiguous_strides(array.shape) for array in arrays)
         if not elementwise or not any(map(is_permuted, arrays)):
             return False
@@ -351,23 +357,20 @@ class OpNode(Node):
 
     def _rounded_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
         """The gradients of a result in half precision by the rules on tensors: each operation of a rule rounds, which arrays do not."""
-        tensors = [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
         found: list[Any] = []
         with recording(False):
-            for result, (node, number) in zip(self._by_rules(tensors, True, wanted), self.edges, strict=True):
+            for result, (node, number) in zip(self._by_rules(self.as_tensors(grads), True, wanted), self.edges, strict=True):
                 if type(result) is Tensor and node is not None:
                     have, shape = result.array.shape, node.meta(number)[0]
-                    lead = len(have) - len(shape)
-                    if have != shape and lead >= 0 and all(n in (m, 1) for n, m in zip(shape, have[lead:], strict=True)):
+                    if have != shape and broadcasts_to(shape, have):
                         result = namespaces.traced.sum_to(result, shape)
                 found.append(result.array if type(result) is Tensor else result)
         return found
 
     def _laid_out_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
         """The gradients, with the strides of those by the rules on tensors, where each step has PyTorch's strides."""
-        tensors = [None if g is None else Tensor(np.asarray(g), self.meta(number)[1]) for number, g in enumerate(grads)]
         with recording(False):
-            traced = self._by_rules(tensors, True, wanted)
+            traced = self._by_rules(self.as_tensors(grads), True, wanted)
         return [_as_model(value, model) for value, model in zip(self._by_rules(grads, False, wanted), traced, strict=True)]
 
     def _outs(self, traced: bool) -> list[Any]:

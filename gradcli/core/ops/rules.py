@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative, without_jvp
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import broadcasts_to, memory_format
 from gradcli.core.tensor.node import misfit_error
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -85,8 +85,7 @@ def check_gradient(node: str, place: int, have: Sequence[int], wanted: Sequence[
 
     The backward walk would repeat such a gradient, as other rules leave it to.
     """
-    lead = len(have) - len(wanted)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, have[lead:], strict=True)):
+    if not broadcasts_to(wanted, have):
         raise misfit_error(node, str(place), str(list(have)), str(list(wanted)))
 
 

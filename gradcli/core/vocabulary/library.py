@@ -91,7 +91,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.grad": (_AUTOGRAD, "GRAD"),
     "autograd.Function": (_CUSTOM, "FUNCTION"),
     "autograd.function.Function": (_CUSTOM, "FUNCTION"),
-    "autograd.function.once_differentiable": (_CUSTOM, "ONCE_DIFFERENTIABLE"),
+    "autograd.function.once_differentiable": ("gradcli.core.autograd.once_differentiable", "ONCE_DIFFERENTIABLE"),
     "autograd.functional.jacobian": (_FUNCTIONAL, "JACOBIAN"),
     "autograd.functional.hessian": (_FUNCTIONAL, "HESSIAN"),
     "autograd.functional.vjp": (_FUNCTIONAL, "VJP"),

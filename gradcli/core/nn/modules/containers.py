@@ -117,13 +117,17 @@ class ModuleSequence(OperandModule):
 
     def insert(self, index: Any, module: Any) -> ModuleSequence:
         """Put a module before the one at an index."""
+        self.make_room(index)
+        self.children_by_name[formatted(index)] = checked_module(module)
+        return self
+
+    def make_room(self, index: int) -> None:
+        """Move the modules from an index on by one place: name by name, as PyTorch does, also those before a negative index."""
         held = self.children_by_name
-        for i in range(len(held), index, -1):  # PyTorch moves the modules name by name, also those before a negative index
+        for i in range(len(held), index, -1):
             if str(i - 1) not in held:
                 raise ProgramError("KeyError", f"'{i - 1}'", args=(str(i - 1),))
             held[str(i)] = held[str(i - 1)]
-        held[formatted(index)] = checked_module(module)
-        return self
 
 
 class Sequential(ModuleSequence, place="container"):
@@ -145,15 +149,12 @@ class Sequential(ModuleSequence, place="container"):
         """Put a module before the one at an index; names that are no numbers stay. IndexError, KeyError as in PyTorch."""
         if not isinstance(module, Module):
             raise ProgramError("AssertionError", "module should be of type: <class 'torch.nn.modules.module.Module'>")
-        held, size = self.children_by_name, len(self)
+        size = len(self)
         if type(index) is not int or not -size <= index <= size:
             raise ProgramError("IndexError", f"Index out of range: {formatted(index)}")
         at = index + size if index < 0 else index
-        for i in range(size, at, -1):
-            if str(i - 1) not in held:
-                raise ProgramError("KeyError", f"'{i - 1}'", args=(str(i - 1),))
-            held[str(i)] = held[str(i - 1)]
-        held[str(at)] = module
+        self.make_room(at)
+        self.children_by_name[str(at)] = module
         return self
 
     def forward(self, input: Any) -> Any:

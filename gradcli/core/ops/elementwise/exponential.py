@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import Operand, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
-from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import as_kernel
@@ -187,67 +187,72 @@ def logit(input: Tensor, eps: float | None) -> Tensor:
 # --- products with logarithms ---
 
 
-def _xlogy(x: Any, y: Any) -> Any:
+def _times_logarithm(log: Callable[[Any], Any], x: Any, y: Any) -> Any:
     y = np.asarray(y, x.dtype)
-    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log(y)))
+    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * log(y)))
 
 
 def _with_rounded_logarithm(log: Callable[[Any], Any], dtype: DType, x: Any, y: Any) -> Any:
     """`x * log(y)` in half precision, to which PyTorch rounds the logarithm too; 0 where x is 0."""
     x, y = (dtypes.stored(np.asarray(operand, np.float32), dtype) for operand in (x, y))
-    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * dtypes.stored(log(y), dtype)))
+    return _times_logarithm(lambda y: dtypes.stored(log(y), dtype), x, y)
 
 
-_xlogy_in_half = partial(_with_rounded_logarithm, elementary.log)
-_xlog1py_in_half = partial(_with_rounded_logarithm, elementary.log1p)
+def _products(node: str, log: Callable[[Any], Any], least: int, function: str, bounds: str) -> tuple[Pointwise, Pointwise, Pointwise]:
+    """The records of `x * log(y)`, 0 where x is 0: of two tensors, of a number and a tensor, of a tensor and a number.
+
+    The logarithm has a value above `least`, 0 or -1; there `y - least` is what its derivative divides by.
+    """
+    forward, in_half = partial(_times_logarithm, log), partial(_with_rounded_logarithm, log)
+    formula, note = f"where((input == 0) & (other <= {least}), 0, {function}(grad, other))", f"0 where input is 0 and other is not {bounds}"
+    divisor = f"(other + {-least})" if least else "other"
+
+    def above(xp: Any, other: Any) -> Any:
+        return scalars.plus(xp, other, -least) if least else other
+
+    def of_first(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+        flat = (xp.plain(input) == 0) & (np.asarray(xp.plain(other)) <= least)
+        return xp.call(MASKED_FILL, xp.call(of_tensors, grad, other), flat, 0)
+
+    def of_first_and_number(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+        spread = xp.call(of_tensor_and_number, grad, other)
+        return spread if other > least else xp.call(MASKED_FILL, spread, xp.plain(input) == 0, 0)
+
+    of_tensors: Pointwise = Pointwise(
+        f"{node}Backward0",
+        forward,
+        "input other",
+        kind="float",
+        in_half=in_half,
+        input=Rule(of_first, formula, note),
+        other=Rule(lambda xp, grad, input, other: grad * input / above(xp, other), f"grad * input / {divisor}"),
+    )
+    of_number_and_tensor = Pointwise(
+        f"{node}Backward1",
+        lambda other, x: forward(np.asarray(x, other.dtype), other),
+        "other",
+        "x",
+        saved="other self=x",
+        kind="float",
+        in_half=lambda dtype, other, x: in_half(dtype, x, other),
+        layout="numbered",
+        other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / above(xp, other), f"grad * x / {divisor}"),
+    )
+    of_tensor_and_number: Pointwise = Pointwise(
+        f"{node}Backward2",
+        forward,
+        "input",
+        "other",
+        kind="float",
+        in_half=in_half,
+        layout="numbered",
+        input=Rule(of_first_and_number, formula, note),
+    )
+    return of_tensors, of_number_and_tensor, of_tensor_and_number
 
 
-def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    flat = (xp.plain(input) == 0) & (np.asarray(xp.plain(other)) <= 0)
-    return xp.call(MASKED_FILL, xp.call(XLOGY, grad, other), flat, 0)
-
-
-XLOGY: Pointwise = Pointwise(
-    "XlogyBackward0",
-    _xlogy,
-    "input other",
-    kind="float",
-    in_half=_xlogy_in_half,
-    input=Rule(_xlogy_x, "where((input == 0) & (other <= 0), 0, xlogy(grad, other))", "0 where input is 0 and other is not positive"),
-    other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
-)
-
-
-def _xlogy_number_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    spread = xp.call(XLOGY_NUMBER, grad, other)
-    return spread if other > 0 else xp.call(MASKED_FILL, spread, xp.plain(input) == 0, 0)
-
-
-XLOGY_NUMBER: Pointwise = Pointwise(
-    "XlogyBackward2",
-    _xlogy,
-    "input",
-    "other",
-    kind="float",
-    in_half=_xlogy_in_half,
-    layout="numbered",
-    input=Rule(
-        _xlogy_number_rule,
-        "where((input == 0) & (other <= 0), 0, xlogy(grad, other))",
-        "0 where input is 0 and other is not positive",
-    ),
-)
-NUMBER_XLOGY = Pointwise(
-    "XlogyBackward1",
-    lambda other, x: _xlogy(np.asarray(x, other.dtype), other),
-    "other",
-    "x",
-    saved="other self=x",
-    kind="float",
-    in_half=lambda dtype, other, x: _xlogy_in_half(dtype, x, other),
-    layout="numbered",
-    other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
-)
+XLOGY, NUMBER_XLOGY, XLOGY_NUMBER = _products("Xlogy", elementary.log, 0, "xlogy", "positive")
+XLOG1PY, NUMBER_XLOG1PY, XLOG1PY_NUMBER = _products("SpecialXlog1Py", elementary.log1p, -1, "torch.special.xlog1py", "above -1")
 
 
 def xlogy(x: Operand, y: Operand) -> Tensor:
@@ -255,62 +260,6 @@ def xlogy(x: Operand, y: Operand) -> Tensor:
     if type(x) is not Tensor:
         return NUMBER_XLOGY(y, x)
     return XLOGY(x, y) if type(y) is Tensor else XLOGY_NUMBER(x, y)
-
-
-def _xlog1py(x: Any, y: Any) -> Any:
-    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log1p(y))).astype(x.dtype)
-
-
-def _xlog1py_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    flat = (xp.plain(input) == 0) & (xp.plain(other) <= -1)
-    return xp.call(MASKED_FILL, xp.call(XLOG1PY, grad, other), flat, 0)
-
-
-XLOG1PY: Pointwise = Pointwise(
-    "SpecialXlog1PyBackward0",
-    _xlog1py,
-    "input other",
-    kind="float",
-    in_half=_xlog1py_in_half,
-    input=Rule(
-        _xlog1py_rule,
-        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
-        "0 where input is 0 and other is not above -1",
-    ),
-    other=Rule(lambda xp, grad, input, other: grad * input / scalars.plus(xp, other, 1), "grad * input / (other + 1)"),
-)
-
-
-def _xlog1py_number_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    spread = xp.call(XLOG1PY_NUMBER, grad, other)
-    return spread if other > -1 else xp.call(MASKED_FILL, spread, xp.plain(input) == 0, 0)
-
-
-XLOG1PY_NUMBER: Pointwise = Pointwise(
-    "SpecialXlog1PyBackward2",
-    lambda x, other: _xlog1py(x, np.asarray(other, x.dtype)),
-    "input",
-    "other",
-    kind="float",
-    layout="numbered",
-    in_half=_xlog1py_in_half,
-    input=Rule(
-        _xlog1py_number_rule,
-        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
-        "0 where input is 0 and other is not above -1",
-    ),
-)
-NUMBER_XLOG1PY = Pointwise(
-    "SpecialXlog1PyBackward1",
-    lambda other, x: _xlog1py(np.asarray(x, other.dtype), other),
-    "other",
-    "x",
-    saved="other self=x",
-    kind="float",
-    layout="numbered",
-    in_half=lambda dtype, other, x: _xlog1py_in_half(dtype, x, other),
-    other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / scalars.plus(xp, other, 1), "grad * x / (other + 1)"),
-)
 
 
 def _entropy(x: Any) -> Any:

@@ -12,7 +12,7 @@ from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.ops.checks import checked, not_implemented, refuse_bool, require_floating
-from gradcli.core.ops.elementwise.special_function import SpecialFunction
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.rules import zero
 from gradcli.core.tensor import dtypes

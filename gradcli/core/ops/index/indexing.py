@@ -20,7 +20,7 @@ from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_batch, check_captured, check_overlap, check_writable, expanded, shares_places
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, broadcasts_to, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
 from gradcli.core.ops.index.index_reading import (
@@ -330,8 +330,7 @@ def _check_mask(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumula
 def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
     """Raise RuntimeError for values of another dtype, and for values that do not broadcast to `shape`."""
     have = values.array.shape
-    lead = len(shape) - len(have)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
+    if not broadcasts_to(have, shape):
         text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         raise shape_error(text)
     if not indices:

@@ -22,7 +22,7 @@ from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.checks import own_dim, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import check_probability, drop
-from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.casting import to_dtype

@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, grid_sampling
 from gradcli.core.kernels.grid_sampling import Settings
 from gradcli.core.ops.checks import require_floating, scalar_type_error, size, with_method
-from gradcli.core.ops.linalg.products import BMM
+from gradcli.core.ops.linalg.products.matrix_products import BMM
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable
 from gradcli.core.ops.shape.transpose import TRANSPOSE
 from gradcli.core.tensor import dtypes

@@ -16,9 +16,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
-from gradcli.core.ops.linalg.addmm import addmm
-from gradcli.core.ops.linalg.matmul import matmul
-from gradcli.core.ops.linalg.products import mm
+from gradcli.core.ops.linalg.products.addmm import addmm
+from gradcli.core.ops.linalg.products.matmul import matmul
+from gradcli.core.ops.linalg.products.matrix_products import mm
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import infer_size, reshape, view
 from gradcli.core.tensor.state import state

@@ -21,7 +21,7 @@ from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.ops.layers.lstm_layer import SEQUENCE, STATE, WEIGHTS, check_steps, in_one_piece
-from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.joining import cat, stack
 from gradcli.core.ops.shape.slicing import select

@@ -1,1 +1,1 @@
-"""Linear algebra: products, factorisations, solutions of linear systems."""
+"""Linear algebra: products, decompositions, solutions of linear systems; norms, powers, determinants, distances."""

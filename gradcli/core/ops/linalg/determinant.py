@@ -20,11 +20,11 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
 from gradcli.core.ops.index.indexing import INDEX, index_put
+from gradcli.core.ops.linalg.decompositions.svd import SVD
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares, of_any_dtype
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
-from gradcli.core.ops.linalg.solve import SOLVE
-from gradcli.core.ops.linalg.svd import SVD
+from gradcli.core.ops.linalg.solving.solve import SOLVE
 from gradcli.core.ops.reduce.product import others_traced
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, diagonal
 from gradcli.core.ops.shape.squeeze import unsqueeze

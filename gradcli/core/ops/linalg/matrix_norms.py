@@ -17,11 +17,11 @@ from gradcli.core.ops.elementwise import add_multiply, divide_remainder
 from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
 from gradcli.core.ops.elementwise.floating_point import NAN_TO_NUM
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.ops.linalg.inverse import inv_ex
+from gradcli.core.ops.linalg.decompositions.svd import svdvals
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
-from gradcli.core.ops.linalg.svd import svdvals
+from gradcli.core.ops.linalg.solving.inverse import inv_ex
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import check_dtype, vector_norm
 from gradcli.core.ops.shape.casting import to_dtype

@@ -15,11 +15,11 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, matrix_exponential
-from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
+from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.linalg.samples import SQUARE
+from gradcli.core.ops.linalg.solving.inverse import inv
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.ops.shape.views import view

@@ -15,7 +15,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, no_graph
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, half_to_single
+from gradcli.core.kernels import Array, broadcasts_to, elementary, half_to_single
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -222,11 +222,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType
 def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
     """The tensor summed to the shape `size`, which must broadcast to the tensor's shape. Raises RuntimeError if it does not."""
     have = input.array.shape
-    try:
-        fits = np.broadcast_shapes(have, tuple(size)) == have
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(size, have):
         shown = [f"{{[{', '.join(map(str, shape))}]}}" for shape in (size, have)]
         raise shape_error(f"size {shown[0]} is not expandable to size {shown[1]}.")
     return traced.sum_to(input, tuple(size)) if size else sum_all(input)

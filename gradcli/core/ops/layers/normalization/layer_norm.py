@@ -15,7 +15,7 @@ from gradcli.core.kernels import layer_norm as kernel
 from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, weight_gradient
-from gradcli.core.ops.layers.normalization.moments import check_mixed, moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.normalization.moments import check_mixed, check_shapes, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
@@ -131,16 +131,7 @@ def layer_norm(
     given = [tensor for tensor in (weight, bias) if tensor is not None]
     if given and given[0].dtype is not input.dtype:  # PyTorch looks at mixed dtypes first, at unequal parameters last
         check_mixed(input, *given)
-    if not normalized_shape:
-        raise shape_error(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
-        )
-    for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tensor.array.shape != tuple(normalized_shape):
-            raise shape_error(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
-                f"normalized_shape = {list(normalized_shape)}",
-            )
+    check_shapes(normalized_shape, weight=weight, bias=bias)
     if shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")

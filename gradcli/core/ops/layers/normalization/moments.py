@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,21 @@ from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
+
+
+def check_shapes(normalized_shape: Sequence[int], **parameters: Tensor | None) -> None:
+    """Raise RuntimeError for no dimension to normalize, and for parameters of another shape."""
+    if not normalized_shape:
+        raise shape_error(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
+    for name, tensor in parameters.items():
+        if tensor is not None and tensor.array.shape != tuple(normalized_shape):
+            raise shape_error(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
+                f"normalized_shape = {list(normalized_shape)}",
+            )
 
 
 def moments(x: Array, axes: tuple[int, ...], eps: float, kept: Callable[[Array], Array] = np.asarray) -> tuple[Array, Array]:

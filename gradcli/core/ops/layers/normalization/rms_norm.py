@@ -14,6 +14,7 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import power, scalars
 from gradcli.core.ops.elementwise.exponential import RSQRT
+from gradcli.core.ops.layers.normalization.moments import check_shapes
 from gradcli.core.ops.layers.padding import pad
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS_3, ROWS
 from gradcli.core.ops.operators import calculated
@@ -33,16 +34,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
     Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
     """
     inner, shape = tuple(normalized_shape), input.array.shape
-    if not inner:
-        text = (
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
-        )
-        raise shape_error(text)
-    if weight is not None and weight.array.shape != inner:
-        raise shape_error(
-            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and "
-            f"normalized_shape = {list(inner)}",
-        )
+    check_shapes(inner, weight=weight)
     if len(shape) < len(inner):
         raise shape_error(f"Input tensor must have at least {len(inner)} dimensions, but got {len(shape)}", "ValueError")
     if shape[-len(inner) :] != inner:

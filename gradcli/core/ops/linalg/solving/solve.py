@@ -14,7 +14,6 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
-from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
     Call,
@@ -29,6 +28,7 @@ from gradcli.core.ops.linalg.matrices import (
     with_info,
 )
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
+from gradcli.core.ops.linalg.solving.inverse import inv
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Tensor

@@ -12,8 +12,8 @@ from gradcli.core.functions.out import Out
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, memory_format
-from gradcli.core.ops.linalg.addmm import declared, scaled, sum_record, weighted_sum
-from gradcli.core.ops.linalg.products import MV
+from gradcli.core.ops.linalg.products.addmm import declared, scaled, sum_record, weighted_sum
+from gradcli.core.ops.linalg.products.matrix_products import MV
 from gradcli.core.ops.linalg.samples import PAIR, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD

@@ -12,7 +12,7 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import orthogonal_polynomials as polynomials
 from gradcli.core.ops.checks import checked, refuse_half
-from gradcli.core.ops.elementwise.special_function import SpecialFunction
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction
 
 
 def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:

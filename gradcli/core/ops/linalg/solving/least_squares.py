@@ -15,11 +15,11 @@ from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size, wrap_dim
-from gradcli.core.ops.linalg.eigen import EIGH
+from gradcli.core.ops.linalg.decompositions.eigen import EIGH
+from gradcli.core.ops.linalg.decompositions.svd import SVD
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.linalg.svd import SVD
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap

@@ -20,7 +20,7 @@ from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats
-from gradcli.core.ops.linalg.products import check_tangent_of_view, vdot
+from gradcli.core.ops.linalg.products.matrix_products import check_tangent_of_view, vdot
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.rules import in_half_precision

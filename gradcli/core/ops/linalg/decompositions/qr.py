@@ -13,11 +13,11 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.linalg.decompositions.svd import square_bytes
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.linalg.svd import square_bytes
-from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL, TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
@@ -51,16 +51,20 @@ def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
     return xp.call(TRIANGULAR, xp.mT(R), total, False, False, False)
 
 
-def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> Any:
-    gq, gr = grads
+def _check_differentiable(mode: str, Q: Any, R: Any) -> None:
+    """Raise RuntimeError where Q is missing, or has columns that A does not determine."""
     if mode == "r":
         raise runtime_error(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
             "are going to differentiate through linalg.qr."
         )
-    m, n = Q.shape[-2], R.shape[-1]
-    if mode == "complete" and m > n:
+    if mode == "complete" and Q.shape[-2] > R.shape[-1]:
         raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+
+
+def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> Any:
+    _check_differentiable(mode, Q, R)
+    (gq, gr), m, n = grads, Q.shape[-2], R.shape[-1]
     if m >= n:
         return _square_qr_rule(xp, Q, R, gq, gr)
     # the first m columns of a wide matrix determine Q
@@ -81,13 +85,7 @@ def _qr_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, outs: A
     """The tangents of Q and R, in PyTorch's steps; the first columns of a wide matrix determine Q."""
     (Q, R), moved, mode = outs, tangents[0], attrs[0]
     m, n = inputs[0].shape[-2:]
-    if mode == "r":
-        raise runtime_error(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
-            "are going to differentiate through linalg.qr."
-        )
-    if mode == "complete" and m > n:
-        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
+    _check_differentiable(mode, Q, R)
     k = min(m, n)
     square = R if n == k else xp.call(SLICE, R, -1, 0, k, 1)
     turned = xp.call(TRIANGULAR, square, moved if n == k else xp.call(SLICE, moved, -1, 0, k, 1), True, False, False)

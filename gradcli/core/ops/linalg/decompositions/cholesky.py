@@ -29,7 +29,7 @@ from gradcli.core.ops.linalg.matrices import (
     with_info,
 )
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
-from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_system
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR, check_system
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.ops.shape.transpose import mT

@@ -18,10 +18,10 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, size, wrap_dim
+from gradcli.core.ops.linalg.decompositions.lu import SQUARE, WIDE, check_permutations, factored, joined, split, unpacked, zeros_along
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.lu import SQUARE, WIDE, check_permutations, factored, joined, split, unpacked, zeros_along
 from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
-from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
 from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.as_strided import resize_
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU

@@ -16,7 +16,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products import MM, bmm, check_product, check_tangent_of_view, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.products.matrix_products import MM, bmm, check_product, check_tangent_of_view, dot, is_column_major, mm, mv
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand

@@ -17,7 +17,7 @@ from gradcli.core.graph.conjugate import adjoint, conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, singular_values
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.linalg.eigen import differences
+from gradcli.core.ops.linalg.decompositions.eigen import differences
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first_failure, of_any_dtype, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE

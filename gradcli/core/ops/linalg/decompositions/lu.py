@@ -21,7 +21,7 @@ from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, refuse_half
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, to_column_major
-from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE

@@ -17,7 +17,7 @@ from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
 from gradcli.core.ops.checks import checked, not_implemented, refuse_half, require_floating
-from gradcli.core.ops.elementwise.special_function import SpecialFunction
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.rules import check_no_tangent, refused
 from gradcli.core.tensor import dtypes

@@ -18,7 +18,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_ordered
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops import operators
 from gradcli.core.ops.elementwise import add_multiply
-from gradcli.core.ops.linalg.products import BMM, bmm
+from gradcli.core.ops.linalg.products.matrix_products import BMM, bmm
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.reduce import sum_mean

@@ -14,8 +14,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.ops.checks import with_method, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import add_multiply
-from gradcli.core.ops.linalg.einsum import volume
-from gradcli.core.ops.linalg.products import dot, mm
+from gradcli.core.ops.linalg.products.einsum import volume
+from gradcli.core.ops.linalg.products.matrix_products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.sum_mean import SUM

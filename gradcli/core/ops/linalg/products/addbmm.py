@@ -14,7 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
-from gradcli.core.ops.linalg.addmm import (
+from gradcli.core.ops.linalg.products.addmm import (
     check_dtypes,
     check_held,
     check_written,
@@ -27,7 +27,7 @@ from gradcli.core.ops.linalg.addmm import (
     weighted_sum,
     with_factors_and_dtype,
 )
-from gradcli.core.ops.linalg.products import BMM, check_batch_sizes, check_batches, check_ranks, exact_out, multiply
+from gradcli.core.ops.linalg.products.matrix_products import BMM, check_batch_sizes, check_batches, check_ranks, exact_out, multiply
 from gradcli.core.ops.linalg.samples import BATCH, SQUARE_2
 from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape

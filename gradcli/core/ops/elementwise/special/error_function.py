@@ -18,7 +18,7 @@ from gradcli.core.ops.checks import checked, refuse_half
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import add
 from gradcli.core.ops.elementwise.power import POW_SCALAR
-from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import at_once, floating, unary
 from gradcli.core.tensor.tensor import Tensor
 

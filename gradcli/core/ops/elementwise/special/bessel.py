@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import bessel as values
 from gradcli.core.ops.checks import checked, refuse_half
 from gradcli.core.ops.elementwise.signs import SGN
-from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.special.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import at_once, floating, unary
 from gradcli.core.tensor.dtypes import DType
 

@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
 from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.linalg.products import (
+from gradcli.core.ops.linalg.products.matrix_products import (
     MV,
     check_addmv,
     check_product,

@@ -21,7 +21,7 @@ from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares, first_failure, of_any_dtype, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.linalg.solve import SOLVE
+from gradcli.core.ops.linalg.solving.solve import SOLVE
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL
 from gradcli.core.tensor import dtypes

@@ -1,0 +1,62 @@
+"""torch.autograd.function.once_differentiable: the decorator of a backward that cannot be differentiated again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor.state import recording, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+class _Once(Scripted):
+    """A backward that cannot be differentiated again."""
+
+    __slots__ = ("function",)
+
+    SCRIPT_NAME = "function"
+    SCRIPT_ATTRIBUTES: dict[str, Any] = {}
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    @property
+    def name(self) -> str:
+        """`__name__`."""
+        return str(getattr(self.function, "name", "backward"))
+
+    def __call__(self, ctx: Any, *grads: Any) -> Any:
+        with recording(False):
+            found = self.function(ctx, *grads)
+        if not state.enabled or not any(type(grad) is Tensor and grad.requires_grad for grad in grads):
+            return found
+        made = [_refused(one) if type(one) is Tensor else one for one in (found if isinstance(found, tuple) else (found,))]
+        return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def _refused(gradient: Tensor) -> Tensor:
+    """The gradient as the result of a node that raises; its input is a leaf, as in PyTorch."""
+    leaf = Tensor(gradient.array, gradient.dtype)
+    leaf.requires_grad = True
+    return _TWICE(leaf)  # type: ignore[no-any-return]
+
+
+def _no_second(grad: Any) -> Any:
+    raise runtime_error("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+_TWICE = Op(
+    "Error", lambda a: a, "input", full_name="torch::autograd::Error", saved="", input=Rule(_no_second, "not differentiable"), complex=True
+)
+
+
+def once_differentiable(fn: Any) -> _Once:
+    """Mark a backward that cannot be differentiated again."""
+    return _Once(fn)
+
+
+ONCE_DIFFERENTIABLE = Routine(once_differentiable, "once_differentiable")

@@ -1,0 +1,1 @@
+"""Functions of torch.special: gamma, zeta, Bessel and error functions, orthogonal polynomials."""

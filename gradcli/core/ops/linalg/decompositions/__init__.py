@@ -1,0 +1,1 @@
+"""Decompositions of matrices: LU, Cholesky, QR, eigenvalues, singular values."""

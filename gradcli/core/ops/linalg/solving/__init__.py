@@ -1,0 +1,1 @@
+"""Solutions of linear systems, exact and by least squares, and inverses."""
