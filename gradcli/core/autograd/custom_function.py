@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.core.autograd.packed_tensors import Packed
+from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
@@ -96,6 +98,8 @@ class FunctionNode(Node, Scripted):
         self.results = 0
         self.output_places: tuple[int, ...] = ()
 
+    runs_anyway = True
+
     @property
     def type_name(self) -> str:
         return f"{self.functions.name}Backward"
@@ -145,6 +149,8 @@ class FunctionNode(Node, Scripted):
     def _unpacked(self, one: Any, expected: int) -> Any:
         if one is None:
             return None
+        if type(one) is Packed:
+            return one.open(self)
         if type(one) is Saved:
             count = one.version.count
             if count != expected:
@@ -288,11 +294,14 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
         raise ProgramError("NotImplementedError", _MISSING_JVP)
 
 
-def _disconnect(outputs: Sequence[Any], inputs: Sequence[Tensor]) -> None:
-    """Without a node, an output that is no input requires no gradient, whatever it was."""
-    for one in outputs:
-        if type(one) is Tensor and one.requires_grad and not _is_in(one, inputs):
-            one.node, one.requires_grad = None, False
+def _disconnect(outputs: list[Any], inputs: Sequence[Tensor]) -> None:
+    """Without a node, an output requires no gradient, whatever it was: an input that forward has written is detached."""
+    for at, one in enumerate(outputs):
+        if type(one) is Tensor and one.requires_grad:
+            if _is_in(one, inputs):
+                outputs[at] = detach(one)
+            else:
+                one.node, one.requires_grad = None, False
 
 
 def _push_tangents(level: ForwardLevel, ctx: FunctionNode, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
@@ -330,9 +339,9 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool)
     if type(one) is not Tensor:
         return one
     if _is_in(one, ctx.dirty):
+        one.counter().count += 1
         if needed and one.requires_grad and one.node is None:
             raise runtime_error("a leaf Variable that requires grad has been used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
-        one.counter().count += 1
         return one
     if _is_in(one, inputs):
         alias = Tensor(one.array, one.dtype)
@@ -369,13 +378,15 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
             if one is not None and type(one) is not Tensor:
                 kind = language.type_name(one)
                 raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
-        ctx.kept = tuple([(_kept_output(one, tensors), expected) for one, expected in kept])
+        ctx.kept = tuple([(_kept(one, ctx), expected) for one, expected in kept])
 
 
-def _kept_output(one: Any, outputs: Sequence[Tensor]) -> Any:
-    """An output is kept without the tensor itself, which would make a cycle with its node."""
-    number = next((at for at, output in enumerate(outputs) if output is one), None)
-    return one if number is None or one.node is None else Saved(one, number)
+def _kept(one: Any, ctx: FunctionNode) -> Any:
+    """What a node keeps of a tensor: what the pack hook returns, or, without the tensor, which would make a cycle, an output of its own."""
+    own = one is not None and one.node is ctx
+    if state.saving is not None and one is not None:
+        return state.saving.packed(one, ctx if own else None)
+    return Saved(one, one.output_nr) if own else one
 
 
 class Function(Scripted):

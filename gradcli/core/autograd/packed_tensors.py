@@ -64,6 +64,10 @@ class Pair(NamedTuple):
                 _put(node, kind, at, packed)
         _hook(node)
 
+    def packed(self, tensor: Tensor, owner: Node | None) -> Packed:
+        """What a node keeps of one tensor. `owner` is the node of an output, None for another tensor."""
+        return Packed(tensor, self, owner=owner)
+
 
 class Packed:
     """What a node keeps for a tensor that was packed: the value of the pack hook, and the tensor's place in the graph."""

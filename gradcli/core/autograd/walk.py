@@ -26,6 +26,7 @@ from gradcli.core.tensor.node import (
     Edge,
     Node,
     count_consumers,
+    freed_error,
     leading_to,
     members,
     misfit_error,
@@ -199,9 +200,9 @@ class Walk:
         return grads
 
     def _sink(self, node: Node) -> None:
-        """Accumulate the gradient that has arrived at a leaf."""
+        """Accumulate the gradient that has arrived at a leaf. Its hooks are called without one, too."""
         grads = self._arrived(node)
-        if self.capturing or grads[0] is None:
+        if self.capturing or (grads[0] is None and node.hooks is None):
             return
         variable: Tensor = node.variable  # type: ignore[attr-defined]
         if not variable.requires_grad:  # it has been detached in place
@@ -210,8 +211,9 @@ class Walk:
             accumulate(variable, grads.pop(), self.traced)
         else:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
-            accumulate(variable, grads[0], self.traced)
-        if variable.meta is not None:
+            if grads[0] is not None:
+                accumulate(variable, grads[0], self.traced)
+        if variable.meta is not None and (grads == [] or grads[0] is not None):
             call_after_accumulation(variable)
         if node.hooks is not None:
             _hook_calls().call_node_hooks(self, node, AFTER, [], grads)
@@ -262,7 +264,7 @@ class Walk:
                 left = waiting.get(nxt)
                 if left is not None:
                     waiting[nxt] = left - 1
-                    if left == 1 and nxt in buffers:
+                    if left == 1:
                         self._sink(nxt)
             results = None
 
@@ -315,7 +317,7 @@ class Walk:
         if node.hooks is not None:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
         results: list[Any]
-        if grads[0] is not None or any(g is not None for g in grads):
+        if node.runs_anyway or grads[0] is not None or any(g is not None for g in grads):
             state.origin = node.origin
             try:
                 results = node.gradients(grads, traced, wanted)
@@ -327,6 +329,8 @@ class Walk:
                     _anomaly().point_at(node)
                 raise
         else:
+            if node.freed:
+                raise freed_error()
             results = [None] * len(edges)
         if not self.keep:
             node.release()
@@ -360,7 +364,7 @@ class Walk:
                 del result
             if nxt in waiting:
                 waiting[nxt] -= 1
-                if not waiting[nxt] and nxt in buffers:
+                if not waiting[nxt]:
                     self._sink(nxt)
 
 

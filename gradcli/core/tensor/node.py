@@ -38,6 +38,10 @@ class Node:
     folded: ClassVar[bool] = False
     #: whether programs see what is behind it in its place
     hidden: ClassVar[bool] = False
+    #: whether its rule is called even if no gradient has arrived
+    runs_anyway: ClassVar[bool] = False
+    #: whether what it had saved has been let go
+    freed: bool = False
 
     def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
         self.edges = edges

@@ -20,6 +20,9 @@ class PackHooks(Protocol):
     def pack(self, node: Any, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
 
+    def packed(self, tensor: Tensor, owner: Any) -> Any:
+        """What a node keeps of one tensor. `owner` is the node of an output, None for another tensor."""
+
 
 class ForwardLevel(Protocol):
     """A level of forward AD. Operations tell it what they did, and it gives their outputs tangents."""
