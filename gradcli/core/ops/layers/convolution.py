@@ -22,12 +22,14 @@ from gradcli.core.ops.layers.convolution_checks import (
     by_onednn,
     check_bias,
     check_channels,
+    check_complex,
     check_dtypes,
     check_kernel,
     check_kernel_of_bias,
     check_not_empty,
     check_onednn,
     check_output,
+    check_rank,
     check_settings,
     check_shapes,
     check_sizes,
@@ -321,6 +323,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise shape_error("weight should have at least three dimensions")
+    check_rank(input, weight, "")
     for name, value in (("stride", stride), ("dilation", dilation)):
         if len(value) not in (1, rank):
             raise shape_error(f"{name} cannot broadcast to {rank} dimensions")
@@ -347,6 +350,7 @@ def _plain(rank: int) -> Callable[..., Any]:
         if not isinstance(padding, str):
             check_bias(input, bias)
         x, added = _batched(name, input, rank)
+        check_complex(x, weight, bias)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
         if padding == "same":
             out = _same(x, weight, bias, stride, dilation, groups)
@@ -367,6 +371,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
         input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
     ) -> Any:
         x, added = _batched(name, input, rank)
+        check_complex(x, weight, bias)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
         out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
         return squeeze_dim(out, 0) if added else out
