@@ -309,11 +309,14 @@ def _normal_into(mean: Any, std: Any, given: Generator | None, out: Tensor) -> T
     limits.check_elements(math.prod(shape), out.dtype.itemsize)
     in_place.resize_to(out, shape)
     _check_order(out, out)
+    version = out.counter().count
     drawn = catalog.method("normal_").method(out, (0.0, 1.0 if type(std) is Tensor else std), {"generator": given})
     if type(std) is Tensor:
         drawn = catalog.method("mul_").method(drawn, (std,), {})
     added = mean if type(mean) is Tensor else Tensor(np.array(scalar_of(mean, out.dtype), out.dtype.np), out.dtype)
-    return catalog.method("add_").method(drawn, (added,), {})  # type: ignore[no-any-return]
+    catalog.method("add_").method(drawn, (added,), {})
+    out.counter().count = version + 1  # all of it is one write
+    return out
 
 
 def _normal_out(mean: Any, std: Any, *_: Any) -> Out:

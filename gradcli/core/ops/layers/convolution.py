@@ -133,9 +133,9 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
     made = made.astype(dtype, copy=False)
-    # PyTorch's own code, which is not that for float32, keeps the strides of a weight that has its channels last at once
+    # PyTorch's own code, which is not that for float32, looks at the weight alone where that has its channels last at once
     if dtype != np.float32 and weight.ndim < 5 and memory_format.is_channels_last(weight):
-        return memory_format.laid_out(made, memory_format.element_strides(weight))
+        made, first = memory_format.contiguous(made), weight
     return _laid_out(made, first, weight, how)
 
 
