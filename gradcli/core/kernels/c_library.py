@@ -53,7 +53,7 @@ def exp(x: Any) -> Any:
     r = np.multiply(x, _PER_LN2_32, dtype=np.float64)
     k = np.rint(r)
     r -= k
-    np.fmin(r, _ONE, out=r)  # it is nan for infinity
+    r = np.fmin(r, _ONE)  # it is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
         made += term
@@ -131,7 +131,7 @@ def sinh(x: Any) -> Any:
     t = expm1(size)
     half = np.copysign(_HALF, x)
     value = np.where(size < 1, half * (_TWO * t - t * t / (t + _ONE)), half * (t + t / (t + _ONE)))
-    return np.where(size > _LARGEST, np.sinh(x, dtype=np.float64).astype(_SINGLE), value)
+    return np.where(size > _LARGEST, _half_exp(size, half), value)
 
 
 def cosh(x: Any) -> Any:
@@ -139,4 +139,10 @@ def cosh(x: Any) -> Any:
     size = np.abs(x)
     t, e = expm1(size), exp(size)
     value = np.where(size < _HALF_LN2, _ONE + t * t / (_TWO * (_ONE + t)), _HALF * e + _HALF / e)
-    return np.where(size > _LARGEST, np.cosh(x, dtype=np.float64).astype(_SINGLE), value)
+    return np.where(size > _LARGEST, _half_exp(size, _HALF), value)
+
+
+def _half_exp(x: Any, half: Any) -> Any:
+    """exp(x) / 2, which is finite beyond the largest exponential."""
+    root = exp(_HALF * x)
+    return np.where(x < 88.72283, half * exp(x), half * root * root)

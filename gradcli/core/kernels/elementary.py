@@ -54,7 +54,7 @@ _WIDER: dict[Any, Any] = {_FLOAT32: _DOUBLE, np.dtype(np.float64): np.longdouble
 
 def fused(a: Any, b: Any, c: Any) -> Any:
     """`a * b + c`, rounded once for small float32 and float64 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
-    kinds = {operand.dtype for operand in (a, b, c) if isinstance(operand, (np.ndarray, np.generic))}
+    kinds = {operand.dtype for operand in (a, b, c) if type(operand) not in (int, float)}
     if len(kinds) != 1:
         return a * b + c
     kind = kinds.pop()
@@ -62,12 +62,12 @@ def fused(a: Any, b: Any, c: Any) -> Any:
         return a * b + c
     exact: list[Any] = []
     for operand in (a, b, c):
-        if isinstance(operand, (np.ndarray, np.generic)):
-            if operand.size > LARGEST:
-                return a * b + c
-            exact.append(operand)
-        else:
+        if type(operand) in (int, float):
             exact.append(kind.type(operand))
+        elif operand.size > LARGEST:
+            return a * b + c
+        else:
+            exact.append(operand)
     if kind == np.float64:
         return _fused_double(*exact)
     return np.asarray(np.multiply(exact[0], exact[1], dtype=np.float64) + exact[2]).astype(kind)
@@ -111,7 +111,9 @@ def _by(single: Callable[[Any], Any], ufunc: Any) -> Callable[[Any], Any]:
     """A function that `single` computes for small float32 arrays, of which some need an element."""
 
     def compute(x: Any) -> Any:
-        return single(x) if x.dtype is _FLOAT32 and 0 < x.size <= LARGEST else ufunc(x)
+        if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+            return ufunc(x)
+        return single(x) if x.ndim else single(x.reshape(1)).reshape(())
 
     return compute
 

@@ -28,7 +28,7 @@ _SIXTH, _HALF = _constants(0.16666665941423424, 0.5)
 _LOG = _constants(0.3027294874, 0.3996108174, 0.6666694880)
 _ONE, _TWO = _constants(1, 2)
 _PER_LN2 = np.array(1 / np.log(2), _SINGLE)
-_ONE_SINGLE, _TWO_SINGLE, _FOUR_THIRDS, _HUNDRED = (np.array(value, _SINGLE) for value in (1, 2, 4 / 3, 100))
+_HALF_SINGLE, _ONE_SINGLE, _TWO_SINGLE, _FOUR_THIRDS, _HUNDRED = (np.array(value, _SINGLE) for value in (0.5, 1, 2, 4 / 3, 100))
 #: log(2) in two float32: the first has few digits, so that its products with small whole numbers are exact, or as many as it can have
 _LN2_HIGH, _LN2_LOW = _SINGLE(0.693145751953125), np.array(1.428606765330187e-06, _SINGLE)
 _LN2_SHORT = np.array(_LN2_HIGH, _DOUBLE)
@@ -82,8 +82,8 @@ def _exp_of_rest(x: Any, q: Any) -> Any:
     return made
 
 
-def _exp_in_two(x: Any) -> Any:
-    """exp with about twice the digits of float32, in float64; where it overflows, anything."""
+def _expm1_in_two(x: Any) -> Any:
+    """exp(x) - 1 with about twice the digits of float32, in float64; where it overflows, anything."""
     q = np.rint(x * _PER_LN2)
     s = x - np.multiply(q, _LN2_SHORT)
     s -= q * _LN2_LOW
@@ -93,35 +93,43 @@ def _exp_in_two(x: Any) -> Any:
     made += _HALF
     made *= s * s
     made += s
-    made += _ONE
-    return np.ldexp(made, q.astype(np.int32))
+    scale = np.ldexp(_ONE, q.astype(np.int32))
+    made *= scale
+    scale -= _ONE
+    made += scale
+    return made
 
 
 def expm1(x: Any) -> Any:
     """exp(x) - 1."""
-    made = (_exp_in_two(np.minimum(x, _HUNDRED)) - _ONE).astype(_SINGLE)
+    made = _expm1_in_two(np.minimum(x, _HUNDRED)).astype(_SINGLE)
     return np.copysign(np.where(x < -16.635532, -_ONE_SINGLE, made), x)
+
+
+def _exp_and_difference(size: Any) -> tuple[Any, Any]:
+    """d = exp(size) and d - 1/d for sizes of float32, in float64."""
+    t = _expm1_in_two(np.minimum(size, _HUNDRED))
+    d = t + _ONE
+    return d, t + t / d
 
 
 def tanh(x: Any) -> Any:
     """(d - 1/d) / (d + 1/d) with d = exp(|x|)."""
-    size = np.minimum(np.abs(x), _HUNDRED)
-    d = _exp_in_two(size)
-    over = _ONE / d
-    made = ((d - over) / (d + over)).astype(_SINGLE)
+    size = np.abs(x)
+    d, difference = _exp_and_difference(size)
+    made = (difference / (d + _ONE / d)).astype(_SINGLE)
     return np.copysign(np.where(size > 8.664339742, _ONE_SINGLE, made), x)
 
 
 def sinh(x: Any) -> Any:
     """(d - 1/d) / 2 with d = exp(|x|)."""
-    d = _exp_in_two(np.minimum(np.abs(x), _HUNDRED))
-    return np.copysign((d - _ONE / d).astype(_SINGLE) * _HALF.astype(_SINGLE), x)
+    return np.copysign(_exp_and_difference(np.abs(x))[1].astype(_SINGLE) * _HALF_SINGLE, x)
 
 
 def cosh(x: Any) -> Any:
     """(d + 1/d) / 2 with d = exp(|x|)."""
-    d = _exp_in_two(np.minimum(np.abs(x), _HUNDRED))
-    return (d + _ONE / d).astype(_SINGLE) * _HALF.astype(_SINGLE)
+    d = _exp_and_difference(np.abs(x))[0]
+    return (d + _ONE / d).astype(_SINGLE) * _HALF_SINGLE
 
 
 def log1p(x: Any) -> Any:
