@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import c_library, lanes, memory_format
+from gradcli.core.kernels import memory_format
 
 #: beyond this many elements speed counts more than the last bit
 LARGEST = 1 << 14
@@ -107,22 +107,42 @@ def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     return np.broadcast_to(taken.reshape([n if d in inner else 1 for d, n in enumerate(shape)]), shape)
 
 
-def _by(single: Callable[[Any], Any], ufunc: Any) -> Callable[[Any], Any]:
-    """A function that `single` computes for small float32 arrays, of which some need an element."""
+class Provided:
+    """Modules of kernels that few programs need. `gradcli.core` provides what loads them."""
+
+    __slots__ = ("c_library", "lanes")
+
+    #: the functions of `lanes.py`
+    lanes: Callable[[], Any]
+    #: the functions of `c_library.py`
+    c_library: Callable[[], Any]
+
+
+provided = Provided()
+
+
+def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
+    """A function whose elements are all computed by vector code."""
 
     def compute(x: Any) -> Any:
         if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
             return ufunc(x)
-        return single(x) if x.ndim else single(x.reshape(1)).reshape(())
+        vector = getattr(provided.lanes(), name)
+        return vector(x) if x.ndim else vector(x.reshape(1)).reshape(())
 
     return compute
+
+
+def log1p_one_by_one(x: Any) -> Any:
+    """log(1 + x), all of whose elements the C library computes."""
+    return provided.c_library().log1p(x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
 
 
 #: what the loops of PyTorch's kernels take at a time in vector code: two vectors, of 64 bytes each
 _STEP = 128
 
 
-def _in_loop(vector: Callable[[Any], Any], scalar: Callable[[Any], Any], ufunc: Any) -> Callable[..., Any]:
+def _in_loop(name: str, ufunc: Any) -> Callable[..., Any]:
     """A function of an array `x` that a kernel makes of its operands, or which is the only one.
 
     Vector code computes whole groups of elements, the C library the others, as `in_vectors` tells.
@@ -132,32 +152,32 @@ def _in_loop(vector: Callable[[Any], Any], scalar: Callable[[Any], Any], ufunc: 
     def compute(x: Any, *operands: Any) -> Any:
         if x.dtype is not _FLOAT32 or x.size > LARGEST:
             return ufunc(x)
+        scalar = getattr(provided.c_library(), name)
         if x.size < group:
             return scalar(x)
+        vector = getattr(provided.lanes(), name)
         for one in operands or (x,):
             if not one.flags.c_contiguous or one.shape != x.shape:
-                return mixed(x, in_vectors(x, _STEP, *operands))
+                vectors = in_vectors(x, _STEP, *operands)
+                if vectors.all():
+                    return vector(x)
+                return np.where(vectors, vector(x), scalar(x)) if vectors.any() else scalar(x)
         whole = x.size - x.size % group
         if whole == x.size:
             return vector(x)
         flat = x.reshape(-1)
         return np.concatenate((vector(flat[:whole]), scalar(flat[whole:]))).reshape(x.shape)
 
-    def mixed(x: Any, vectors: Any) -> Any:
-        if vectors.all():
-            return vector(x)
-        return np.where(vectors, vector(x), scalar(x)) if vectors.any() else scalar(x)
-
     return compute
 
 
 exp = _careful(np.exp)
 exp2 = _careful(np.exp2)
-expm1 = _by(lanes.expm1, np.expm1)
+expm1 = _in_lanes("expm1", np.expm1)
 log = _careful(np.log)
 log2 = _careful(np.log2)
 log10 = _careful(np.log10)
-log1p = _by(lanes.log1p, np.log1p)
+log1p = _in_lanes("log1p", np.log1p)
 sin = _careful(np.sin)
 cos = _careful(np.cos)
 tan = _careful(np.tan)
@@ -170,14 +190,13 @@ arctanh = _careful(np.arctanh)
 power = _careful_pair(np.power)
 logaddexp = _careful_pair(np.logaddexp)
 logaddexp2 = _careful_pair(np.logaddexp2)
-log1p_one_by_one = _by(c_library.log1p, np.log1p)
-exp_in_lanes = _by(lanes.exp, exp)
-exp_in_loop = _in_loop(lanes.exp, c_library.exp, np.exp)
-expm1_in_loop = _in_loop(lanes.expm1, c_library.expm1, np.expm1)
-log1p_in_loop = _in_loop(lanes.log1p, c_library.log1p, np.log1p)
-tanh_in_loop = _in_loop(lanes.tanh, c_library.tanh, np.tanh)
-sinh = _in_loop(lanes.sinh, c_library.sinh, np.sinh)
-cosh = _in_loop(lanes.cosh, c_library.cosh, np.cosh)
+exp_in_lanes = _in_lanes("exp", exp)
+exp_in_loop = _in_loop("exp", np.exp)
+expm1_in_loop = _in_loop("expm1", np.expm1)
+log1p_in_loop = _in_loop("log1p", np.log1p)
+tanh_in_loop = _in_loop("tanh", np.tanh)
+sinh = _in_loop("sinh", np.sinh)
+cosh = _in_loop("cosh", np.cosh)
 
 #: fewer elements than this are computed one by one, with the C library's functions
 _ONE_BY_ONE = 32
