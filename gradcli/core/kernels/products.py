@@ -15,7 +15,7 @@ from gradcli.core.kernels.summation import in_order
 
 _LANES = 4
 #: beyond this many multiplications the order no longer shows in printed digits
-LARGEST = 1 << 12
+LARGEST = 1 << 13
 
 #: the terms of an element up to which float64 is added up in order
 _FEW = 8
