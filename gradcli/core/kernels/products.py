@@ -1,7 +1,8 @@
 """Products of small vectors and matrices, added up in the order of the library that PyTorch calls.
 
-PyTorch leaves products to MKL. Its code that runs on every processor multiplies, rounds and then adds, without fused
-multiply-adds: matrices term by term, vectors in lanes of four. numpy's library fuses, which shows where terms cancel.
+PyTorch leaves products to MKL. Its code for few rows or columns, which runs on every processor, multiplies, rounds and then adds:
+term by term, or in lanes of four where the terms are contiguous. Beyond, it fuses multiplication and addition, term by term. numpy's
+library fuses in another order, which shows where terms cancel. Two threads are taken to share the rows.
 """
 
 from __future__ import annotations
