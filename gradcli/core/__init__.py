@@ -13,6 +13,7 @@ from typing import Any
 from gradcli.core.functions import catalog
 from gradcli.core.graph import namespaces, record
 from gradcli.core.graph.op_node import OpNode
+from gradcli.core.kernels import elementary
 from gradcli.core.ops import operators
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -45,6 +46,22 @@ def _complex_node() -> type[OpNode]:
     return ComplexNode
 
 
+@cache
+def _lanes() -> Any:
+    from gradcli.core.kernels import lanes
+
+    return lanes
+
+
+@cache
+def _c_library() -> Any:
+    from gradcli.core.kernels import c_library
+
+    return c_library
+
+
+elementary.provided.lanes = _lanes
+elementary.provided.c_library = _c_library
 tensor_needs.operators = operators.WITHIN_CORE
 tensor_needs.refresh_view = _refresh_view
 record.provided.complex_node = _complex_node

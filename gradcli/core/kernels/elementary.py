@@ -54,7 +54,7 @@ _WIDER: dict[Any, Any] = {_FLOAT32: _DOUBLE, np.dtype(np.float64): np.longdouble
 
 def fused(a: Any, b: Any, c: Any) -> Any:
     """`a * b + c`, rounded once for small float32 and float64 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
-    kinds = {operand.dtype for operand in (a, b, c) if isinstance(operand, (np.ndarray, np.generic))}
+    kinds = {operand.dtype for operand in (a, b, c) if type(operand) not in (int, float)}
     if len(kinds) != 1:
         return a * b + c
     kind = kinds.pop()
@@ -62,12 +62,12 @@ def fused(a: Any, b: Any, c: Any) -> Any:
         return a * b + c
     exact: list[Any] = []
     for operand in (a, b, c):
-        if isinstance(operand, (np.ndarray, np.generic)):
-            if operand.size > LARGEST:
-                return a * b + c
-            exact.append(operand)
-        else:
+        if type(operand) in (int, float):
             exact.append(kind.type(operand))
+        elif operand.size > LARGEST:
+            return a * b + c
+        else:
+            exact.append(operand)
     if kind == np.float64:
         return _fused_double(*exact)
     return np.asarray(np.multiply(exact[0], exact[1], dtype=np.float64) + exact[2]).astype(kind)
@@ -107,34 +107,77 @@ def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     return np.broadcast_to(taken.reshape([n if d in inner else 1 for d, n in enumerate(shape)]), shape)
 
 
-#: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power
-_EXP_TERMS = tuple(np.float32(c) for c in (1.98527622e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5))
-_PER_LN2 = np.float32(1 / np.log(2))
-#: log(2) in two parts, the first short enough for exact products with small whole numbers
-_LN2_HIGH = np.float32(0.693145751953125)
-_LN2_LOW = np.float32(1.428606765330187e-06)
+class Provided:
+    """Modules of kernels that few programs need. `gradcli.core` provides what loads them."""
+
+    __slots__ = ("c_library", "lanes")
+
+    #: the functions of `lanes.py`
+    lanes: Callable[[], Any]
+    #: the functions of `c_library.py`
+    c_library: Callable[[], Any]
 
 
-def exp_in_lanes(x: Any) -> Any:
-    """exp as PyTorch's vector kernels compute it in float32: 2^q exp(s) with a polynomial of degree 7 in the rest s."""
-    if x.dtype is not _FLOAT32 or x.size > LARGEST:
-        return exp(x)
-    q = np.rint(x * _PER_LN2)
-    s = fused(q, -_LN2_LOW, fused(q, -_LN2_HIGH, x))
-    series = np.full_like(s, _EXP_TERMS[0])
-    for c in _EXP_TERMS[1:]:
-        series = fused(series, s, c)
-    power = np.ldexp(np.float32(1) + fused(s * s, series, s), np.nan_to_num(q).astype(np.int32))
-    return np.where(x < -104, np.float32(0), power)
+provided = Provided()
+
+
+def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
+    """A function whose elements are all computed by vector code."""
+
+    def compute(x: Any) -> Any:
+        if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+            return ufunc(x)
+        vector = getattr(provided.lanes(), name)
+        return vector(x) if x.ndim else vector(x.reshape(1)).reshape(())
+
+    return compute
+
+
+def log1p_one_by_one(x: Any) -> Any:
+    """log(1 + x), all of whose elements the C library computes."""
+    return provided.c_library().log1p(x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
+
+
+#: what the loops of PyTorch's kernels take at a time in vector code: two vectors, of 64 bytes each
+_STEP = 128
+
+
+def _in_loop(name: str, ufunc: Any) -> Callable[..., Any]:
+    """A function of an array `x` that a kernel makes of its operands, or which is the only one.
+
+    Vector code computes whole groups of elements, the C library the others, as `in_vectors` tells.
+    """
+    group = _STEP // _FLOAT32.itemsize
+
+    def compute(x: Any, *operands: Any) -> Any:
+        if x.dtype is not _FLOAT32 or x.size > LARGEST:
+            return ufunc(x)
+        scalar = getattr(provided.c_library(), name)
+        if x.size < group:
+            return scalar(x)
+        vector = getattr(provided.lanes(), name)
+        for one in operands or (x,):
+            if not one.flags.c_contiguous or one.shape != x.shape:
+                vectors = in_vectors(x, _STEP, *operands)
+                if vectors.all():
+                    return vector(x)
+                return np.where(vectors, vector(x), scalar(x)) if vectors.any() else scalar(x)
+        whole = x.size - x.size % group
+        if whole == x.size:
+            return vector(x)
+        flat = x.reshape(-1)
+        return np.concatenate((vector(flat[:whole]), scalar(flat[whole:]))).reshape(x.shape)
+
+    return compute
 
 
 exp = _careful(np.exp)
 exp2 = _careful(np.exp2)
-expm1 = _careful(np.expm1)
+expm1 = _in_lanes("expm1", np.expm1)
 log = _careful(np.log)
 log2 = _careful(np.log2)
 log10 = _careful(np.log10)
-log1p = _careful(np.log1p)
+log1p = _in_lanes("log1p", np.log1p)
 sin = _careful(np.sin)
 cos = _careful(np.cos)
 tan = _careful(np.tan)
@@ -145,37 +188,22 @@ tanh = _careful(np.tanh)
 arccosh = _careful(np.arccosh)
 arctanh = _careful(np.arctanh)
 power = _careful_pair(np.power)
+exp_in_lanes = _in_lanes("exp", exp)
+exp_in_loop = _in_loop("exp", np.exp)
+expm1_in_loop = _in_loop("expm1", np.expm1)
+log1p_in_loop = _in_loop("log1p", np.log1p)
+tanh_in_loop = _in_loop("tanh", np.tanh)
+sinh = _in_loop("sinh", np.sinh)
+cosh = _in_loop("cosh", np.cosh)
 
 #: fewer elements than this are computed one by one, with the C library's functions
 _ONE_BY_ONE = 32
-_wide_sinh = _careful(np.sinh)
-_wide_cosh = _careful(np.cosh)
 _wide_arcsinh = _careful(np.arcsinh)
 _wide_arctan2 = _careful_pair(np.arctan2)
 
 
 def _few(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype is _FLOAT32 and x.size < _ONE_BY_ONE
-
-
-def sinh(x: Any) -> Any:
-    """(t + t / (t + 1)) / 2 with t = exp(|x|) - 1; below 1 with one rounding less."""
-    if not _few(x):
-        return _wide_sinh(x)
-    t = expm1(np.abs(x))
-    half = np.copysign(np.float32(0.5), x)
-    value = np.where(np.abs(x) < 1, half * (2 * t - t * t / (t + 1)), half * (t + t / (t + 1)))
-    return np.where(np.abs(x) > 22, _wide_sinh(x), value)
-
-
-def cosh(x: Any) -> Any:
-    """(e + 1 / e) / 2 with e = exp(|x|); near 0 from exp(|x|) - 1."""
-    if not _few(x):
-        return _wide_cosh(x)
-    t, e = expm1(np.abs(x)), exp(np.abs(x))
-    half = np.float32(0.5)
-    value = np.where(np.abs(x) < np.float32(np.log(2) / 2), 1 + t * t / (2 * (1 + t)), half * e + half / e)
-    return np.where(np.abs(x) > 22, _wide_cosh(x), value)
 
 
 def arcsinh(x: Any) -> Any:

@@ -1,7 +1,8 @@
 """Products of small vectors and matrices, added up in the order of the library that PyTorch calls.
 
-PyTorch leaves products to MKL. Its code that runs on every processor multiplies, rounds and then adds, without fused
-multiply-adds: matrices term by term, vectors in lanes of four. numpy's library fuses, which shows where terms cancel.
+PyTorch leaves products to MKL. Its code for few rows or columns, which runs on every processor, multiplies, rounds and then adds:
+term by term, or in lanes of four where the terms are contiguous. Beyond, it fuses multiplication and addition, term by term. numpy's
+library fuses in another order, which shows where terms cancel. Two threads are taken to share the rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gradcli.core.kernels.summation import in_order
 
 _LANES = 4
 #: beyond this many multiplications the order no longer shows in printed digits
-LARGEST = 1 << 12
+LARGEST = 1 << 13
 
 #: the terms of an element up to which float64 is added up in order
 _FEW = 8
@@ -108,34 +109,121 @@ def matmul_onto(start: Array, a: Array, b: Array) -> Array:
     return _by_terms(a, b, np.broadcast_to(start, (rows, columns)))
 
 
-def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
-    """The product of matrices, added up term by term; `start` is the first term.
+def _by_terms(a: Array, b: Array, start: Array | None, part: bool = False) -> Array:
+    """The product of matrices, added up term by term; `start` is the first term. `part`: `a` has some rows of a matrix.
 
-    Where the rows of `a` and the columns of `b` are contiguous, columns are added up in lanes: four of them at a time,
-    or all of them where there are eight terms.
+    From some rows and columns on the library's code fuses. Below, where the rows of `a` and the columns of `b` are contiguous,
+    elements are added up in lanes.
     """
-    count, columns = b.shape
+    fused = _fused_rows(a, b)
+    if fused:
+        made = _fused(a[:fused], b)
+        if start is not None:
+            made += start[:fused]
+        if fused == len(a):
+            return made
+        return np.concatenate([made, _by_terms(a[fused:], b, None if start is None else start[fused:], part=True)])
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if start is not None:
-        terms = np.concatenate([start[None], terms])
-    made: Array = in_order(terms)
-    if start is None:
-        made += _ZERO
-    side_by_side = a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous
-    whole = columns if count == 2 * _LANES and columns > 1 else columns - columns % _LANES
-    if count >= _LANES and whole and side_by_side and start is None and len(a) > 1:
-        made[:, :whole] = _in_lanes(a[:, :, None] * b[None, :, :whole])
+        return np.asarray(in_order(np.concatenate([start[None], terms])))
+    made = np.asarray(in_order(terms))
+    made += _ZERO
+    if a.dtype is _FLOAT32:
+        if not part and (len(a) == 1 or b.shape[1] == 1):
+            _add_vector_product(a, b, terms, made)
+        elif a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous:
+            _add_rows_in_lanes(terms, made)
+        elif b.flags.c_contiguous:
+            _add_ahead_of_vectors(terms, made)
     return made
 
 
-def _in_lanes(terms: Array) -> Any:
-    """Sum along axis 1: in four lanes, folded in halves, then what is left over."""
-    count = terms.shape[1]
-    whole = count - count % _LANES
-    lanes = in_order(terms[:, :whole].reshape(len(terms), -1, _LANES, terms.shape[2]), 1)
-    made = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
-    for k in range(whole, count):
-        made = made + terms[:, k]
+#: rows and columns of a product from which the library's code fuses multiplication and addition
+_ROWS, _COLUMNS_TO_FUSE = 4, 12
+#: terms and columns beyond which two threads share the rows
+_TERMS_ALONE, _TERMS_SHARED, _COLUMNS_SHARED = 4, 16, 16
+
+
+def _fused_rows(a: Array, b: Array) -> int:
+    """How many rows of a product, from the first on, the fused code computes; a thread with few rows has none of it."""
+    rows, (count, columns) = len(a), b.shape
+    if a.dtype is not _FLOAT32 or rows < _ROWS or columns < _COLUMNS_TO_FUSE:
+        return 0
+    if count <= _TERMS_ALONE or (count <= _TERMS_SHARED and columns <= _COLUMNS_SHARED):
+        return rows
+    first: int = -(-rows // (2 * _ROWS)) * _ROWS
+    return rows if rows - first >= _ROWS else first
+
+
+def _fused(a: Array, b: Array) -> Array:
+    """The product of matrices, whose sums are rounded once after each term is multiplied and added."""
+    terms = np.multiply(a.T[:, :, None], b[:, None, :], dtype=np.float64, order="C")
+    made = np.zeros(terms.shape[1:], _FLOAT32)
+    for term in terms:
+        np.add(made, term, out=made, casting="same_kind")
+    return made
+
+
+def _add_vector_product(a: Array, b: Array, terms: Array, made: Array) -> None:
+    """The product of a matrix and a vector, where the terms of an element are contiguous, for four elements at a time.
+
+    The terms that fill no vector, or those of one vector, are added up first. Elements that are not one of four take two vectors at a time.
+    """
+    matrix = a if b.shape[1] == 1 else b.T
+    if len(terms) <= _LANES or not matrix.flags.c_contiguous:
+        return
+    count, whole = len(terms), len(matrix) - len(matrix) % _LANES
+    elements, flat = made.reshape(-1), terms.reshape(len(terms), -1)
+    if whole:
+        elements[:whole] = _in_lanes(flat[:, :whole], (count - 1) % _LANES + 1, _LANES)
+    if count >= 3 * _LANES:
+        elements[whole:] = _in_lanes(flat[:, whole:], _LANES, 2 * _LANES)
+
+
+def _add_rows_in_lanes(terms: Array, made: Array) -> None:
+    """The product of contiguous rows and columns. The terms in front of a row's first whole vector are added up first.
+
+    Columns that are not one of four take two vectors at a time.
+    """
+    count, rows, columns = terms.shape
+    whole = columns - columns % _LANES
+    for row in range(min(rows, _LANES)):
+        ahead = -row * count % _LANES
+        for part, step in ((slice(whole), _LANES), (slice(whole, None), 2 * _LANES)):
+            if count - ahead >= step:
+                made[row::_LANES, part] = _in_lanes(terms[:, row::_LANES, part], ahead, step)
+
+
+def _add_ahead_of_vectors(terms: Array, made: Array) -> None:
+    """The elements in front of a row's first whole vector in memory: of eight terms, the last four are added up before they are added."""
+    count, rows, columns = terms.shape
+    if count < 2 * _LANES:
+        return
+    for row in range(1, min(rows, _LANES)):
+        ahead = -row * columns % _LANES
+        if ahead and columns - ahead >= _LANES:
+            part = terms[:, row::_LANES, :ahead]
+            total = in_order(part[:_LANES])
+            for k in range(_LANES, count - count % (2 * _LANES), _LANES):
+                four = part[k : k + _LANES]
+                total = total + in_order(four) if k % (2 * _LANES) else in_order(np.concatenate([total[None], four]))
+            for k in range(count - count % (2 * _LANES), count):
+                total = total + part[k]
+            made[row::_LANES, :ahead] = total
+
+
+def _in_lanes(terms: Array, ahead: int, step: int) -> Any:
+    """Sum along axis 0: what is ahead, then in four lanes of one or two vectors, folded in halves, then what is left over."""
+    count = len(terms)
+    end = count - (count - ahead) % step
+    lanes = terms[ahead:end].reshape((end - ahead) // step, step // _LANES, _LANES, *terms.shape[1:])
+    if ahead:
+        lanes = lanes.copy()
+        lanes[0, 0, 0] += in_order(terms[:ahead])
+    lanes = in_order(in_order(lanes))
+    made = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
+    for k in range(end, count):
+        made = made + terms[k]
     return made
 
 

@@ -20,11 +20,19 @@ from gradcli.errors import runtime_error
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return blocks.where(np.less(x, 0), elementary.expm1(x * input_scale) * (float(alpha) * scale), x * scale)
+    below = elementary.expm1_in_loop(np.minimum(x, 0) * input_scale, x)
+    return blocks.where(np.less(x, 0), below * _factor(x, alpha, scale), x * scale)
+
+
+def _factor(x: Any, alpha: float, scale: float) -> Any:
+    """The factor of the exponential branch, a product of numbers in the dtype of the array."""
+    kind = x.dtype.type
+    return kind(alpha) * kind(scale)
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return blocks.where(_below(grad, x), grad * (float(input_scale) * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+    slope = grad * float(input_scale) * _factor(x, alpha, scale) * elementary.exp_in_loop(x * input_scale, grad, x)
+    return blocks.where(_below(grad, x), slope, grad * scale)
 
 
 def _below(grad: Any, x: Any) -> Any:
@@ -63,7 +71,7 @@ CELU = Pointwise(
 
 
 def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return blocks.where(_below(grad, out), grad * input_scale * (out + float(alpha) * scale), grad * scale)
+    return blocks.where(_below(grad, out), grad * input_scale * (out + _factor(out, alpha, scale)), grad * scale)
 
 
 def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:

@@ -130,8 +130,12 @@ def relu6(input: Tensor) -> Tensor:
 
 # --- hardsigmoid, hardswish ---
 
+#: a number of single precision in PyTorch's kernel
+_SIXTH = np.float32(1) / np.float32(6)
 HARDSIGMOID_BACKWARD = not_differentiable(
-    "hardsigmoid_backward", memory_format.keeping("iterated", lambda grad, x: _masked((x > -3) & (x < 3), grad / 6)), "grad_output input"
+    "hardsigmoid_backward",
+    memory_format.keeping("iterated", lambda grad, x: _masked((x > -3) & (x < 3), grad * x.dtype.type(_SIXTH))),
+    "grad_output input",
 )
 HARDSIGMOID = Pointwise(
     "HardsigmoidBackward0",

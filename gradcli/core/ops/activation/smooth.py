@@ -37,11 +37,15 @@ def _density(x: Any) -> Any:
     return elementary.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
 
 
+def _gelu_tanh(x: Any, *operands: Any) -> Any:
+    return elementary.tanh_in_loop(_K * elementary.fused(x * x * x, _CUBIC, x), *operands)
+
+
 def _gelu(x: Any, approximate: str) -> Any:
     given = x
     x = half_to_single(given)
     if approximate == "tanh":
-        return 0.5 * x * (1 + elementary.tanh(_K * (x + _CUBIC * x * x * x)))
+        return 0.5 * x * (1 + _gelu_tanh(x, x))
     found = x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
     row_major = given.is_row_major if type(given) is blocks.Deferred else given.flags.c_contiguous
     if given.dtype == np.float32 and given.size > 1 and row_major:
@@ -53,9 +57,10 @@ def _gelu(x: Any, approximate: str) -> Any:
 def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
     wide = half_to_single(blocks.defer(x))
     if approximate == "tanh":
-        square = wide * wide
-        t = elementary.tanh(_K * (wide + _CUBIC * square * wide))
-        slope = 0.5 * (1 + t) + 0.5 * wide * (1 - t * t) * _K * (1 + 3 * _CUBIC * square)
+        t = _gelu_tanh(wide, grad, wide)
+        kind = wide.dtype.type
+        inner = _K * elementary.fused(wide * wide, kind(3) * kind(_CUBIC), 1)
+        slope = 0.5 * wide * elementary.fused(-t, t, 1) * inner + 0.5 * (1 + t)
     else:
         slope = 0.5 * (1 + erf(wide * math.sqrt(0.5))) + wide * _density(wide)
     made = grad * slope
@@ -108,14 +113,21 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 # --- silu, mish, softplus, logsigmoid ---
 
 
+def _silu_gradient(grad: Any, x: Any) -> Any:
+    s = logistic(x, grad, x)
+    return grad * s * elementary.fused(x, 1 - s, 1)
+
+
 def _silu_rule(xp: Any, grad: Any, input: Any) -> Any:
+    if type(input) is not Tensor:
+        return as_kernel(_silu_gradient(grad, input), grad, input)
     s = xp.call(SIGMOID, input)
     return as_kernel(grad * s * scalars.plus(xp, input * scalars.from_number(xp, 1, s), 1), grad, input)
 
 
 SILU = Pointwise(
     "SiluBackward0",
-    lambda x: np.true_divide(x, 1 + elementary.exp(np.negative(x))),
+    lambda x: np.true_divide(x, 1 + elementary.exp_in_loop(np.negative(x), x)),
     "input",
     input=Rule(_silu_rule, "grad * sigmoid(input) * (1 + input * (1 - sigmoid(input)))"),
     complex=lambda x: x / (1 + np.exp(-x)),
@@ -130,19 +142,26 @@ def silu(input: Tensor) -> Tensor:
     return SILU(input)
 
 
-def _soft(x: Any) -> Any:
-    """`log(1 + exp(x))` without overflow."""
-    return np.maximum(x, 0) + elementary.log1p(elementary.exp(-np.abs(x)))
+def _tanh_of_softplus(x: Any, *operands: Any) -> Any:
+    e = elementary.exp_in_loop(x, *operands)
+    return elementary.tanh_in_loop(elementary.log1p_in_loop(e, *operands), *operands)
+
+
+def _mish_gradient(grad: Any, x: Any) -> Any:
+    t = _tanh_of_softplus(x, grad, x)
+    return grad * elementary.fused(x * logistic(x, grad, x), elementary.fused(-t, t, 1), t)
 
 
 def _mish_rule(xp: Any, grad: Any, input: Any) -> Any:
+    if type(input) is not Tensor:
+        return as_kernel(_mish_gradient(grad, input), grad, input)
     t = xp.tanh(xp.log1p(xp.exp(input)))
     return grad * (t + input * xp.call(SIGMOID, input) * scalars.from_number(xp, 1, t * t))
 
 
 MISH = Pointwise(
     "MishBackward0",
-    lambda x: x * elementary.tanh(_soft(x)),
+    lambda x: x * _tanh_of_softplus(x, x),
     "input",
     input=Rule(_mish_rule, "grad * (tanh(F.softplus(input)) + input * sigmoid(input) * (1 - tanh(F.softplus(input))**2))"),
 )
@@ -150,12 +169,13 @@ MISH = Pointwise(
 
 def _softplus(x: Any, beta: float, threshold: float) -> Any:
     scaled = x * beta
-    return blocks.where(scaled > threshold, x, elementary.log1p(elementary.exp(scaled)) / beta)
+    soft = elementary.log1p_in_loop(elementary.exp_in_loop(scaled, x), x)
+    return blocks.where(scaled > threshold, x, soft / beta)
 
 
 def _softplus_back(grad: Any, x: Any, beta: float, threshold: float) -> Any:
     scaled = x * beta
-    z = elementary.exp(scaled)
+    z = elementary.exp_in_loop(scaled, grad, x)
     return blocks.where(scaled > threshold, grad, grad * z / (z + 1))  # nan where z is infinite, as in PyTorch
 
 
@@ -181,6 +201,17 @@ _, SOFTPLUS = activation(
 )
 
 
+def log_sigmoid(x: Any) -> Any:
+    """The logarithm of the logistic function of an array, which vector code computes."""
+    return np.minimum(x, 0) - elementary.log1p(elementary.exp_in_lanes(-np.abs(x)))
+
+
+def _logsigmoid_gradient(grad: Any, x: Any) -> Any:
+    e = elementary.exp_in_lanes(-np.abs(x))
+    s = e / (1 + e)
+    return grad * blocks.where(np.less(x, 0), 1 - s, s)
+
+
 def _logsigmoid_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
     s = xp.call(SIGMOID, input)
     return grad * grad_output * (scalars.minus(xp, s, 1) * s)
@@ -188,8 +219,8 @@ def _logsigmoid_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
 
 _, LOG_SIGMOID = activation(
     "LogSigmoid",
-    lambda x: np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x))),
-    lambda grad, x: grad * logistic(-x),
+    log_sigmoid,
+    _logsigmoid_gradient,
     formula="grad * sigmoid(-input)",
     layout="contiguous",
     gradient_layout="preserved",
@@ -228,14 +259,14 @@ def _halves(x: Any, dim: int) -> tuple[Any, Any]:
 @in_single
 def _glu(x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
-    return memory_format.like_operands(a * logistic(b), (a, b))
+    return memory_format.like_operands(a * logistic(b, a, b), (a, b))
 
 
 @in_single
 def _glu_gradient(grad: Any, x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
     s = logistic(b)
-    return np.concatenate((grad * s, grad * a * s * (1 - s)), dim)
+    return np.concatenate((grad * s, (1 - s) * s * a * grad), dim)
 
 
 def _glu_first(xp: Any, grad: Any, input: Any, dim: int) -> Any:

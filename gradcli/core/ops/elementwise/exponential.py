@@ -83,9 +83,12 @@ RSQRT: Pointwise = Pointwise(
 # --- the logistic function and its inverse ---
 
 
-def logistic(x: Any) -> Any:
-    """1 / (1 + exp(-x)); where exp overflows to inf, the quotient is 0, as it should be."""
-    return np.true_divide(1, np.add(1, elementary.exp(np.negative(x))))
+def logistic(x: Any, *operands: Any) -> Any:
+    """1 / (1 + exp(-x)); where exp overflows to inf, the quotient is 0, as it should be.
+
+    `operands` are those of the kernel that computes it, where `x` is not the only one.
+    """
+    return np.true_divide(1, np.add(1, elementary.exp_in_loop(np.negative(x), *(operands or (x,)))))
 
 
 SIGMOID_BACKWARD: Op = Op(

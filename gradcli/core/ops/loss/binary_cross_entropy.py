@@ -14,7 +14,7 @@ from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary, half_to_single, memory_format
-from gradcli.core.ops.activation.smooth import LOG_SIGMOID
+from gradcli.core.ops.activation.smooth import LOG_SIGMOID, log_sigmoid
 from gradcli.core.ops.checks import common_shape, require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import no_difference
@@ -50,7 +50,7 @@ def _weighted(values: Any, weight: Array | None) -> Any:
 
 
 def _bce(x: Array, target: Array, weight: Array | None, reduction: str, dtype: DType) -> Any:
-    values = (target - 1) * np.maximum(elementary.log1p(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
+    values = (target - 1) * np.maximum(elementary.log1p_one_by_one(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
     if weight is not None:
         values = dtypes.cast(dtypes.cast(values, dtype) * weight, dtype)
     return reduced_array(values, reduction)
@@ -131,17 +131,12 @@ BCE = Op(
 # --- of logits ---
 
 
-def _log_sigmoid(x: Array) -> Any:
-    x = half_to_single(x)  # half precision is rounded once
-    return np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x)))
-
-
 def _bce_logits(
     x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str, kinds: tuple[DType, DType, DType]
 ) -> Any:
     """`kinds` are the dtypes of input, target and `pos_weight`: PyTorch writes each step into the result of an earlier one."""
     kind, of_target, of_weight = kinds
-    log = dtypes.cast(_log_sigmoid(x), kind)
+    log = dtypes.cast(log_sigmoid(half_to_single(x)), kind)  # half precision is rounded once
     if pos_weight is not None:
         mixed = dtypes.promote(of_weight, of_target)
         factor = dtypes.cast(dtypes.cast(dtypes.cast(pos_weight - 1, of_weight) * target, mixed) + 1, mixed)

@@ -19,7 +19,7 @@ from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.summation import total
+from gradcli.core.kernels.summation import in_levels, total
 from gradcli.core.ops.activation.softmax import log_softmax
 from gradcli.core.ops.checks import require_floating, scalar_type_error, size
 from gradcli.core.ops.elementwise import scalars
@@ -65,10 +65,12 @@ def _forward(x: Array, target: Array, weight: Array | None, reduction: str, igno
     values = np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype)
     if reduction == "none" and axis:
         return values
-    added = total(values)
+    # the groups of the kernel's sum begin anew behind elements that are ignored
+    in_groups = values.ndim == 1 and len(values) and values.itemsize > 2 and not (target == ignore_index).any()
+    added = in_levels(values) if in_groups else total(values)
     if not axis:  # PyTorch subtracts from 0, and the result has no -0
         added = added + x.dtype.type(0)
-    return added / total(each) if reduction == "mean" else added
+    return added / (in_levels(each) if in_groups else total(each)) if reduction == "mean" else added
 
 
 def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
