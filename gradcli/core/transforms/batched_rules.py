@@ -47,4 +47,5 @@ def by_rule(rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[An
     places = spread(found[1], shape)
     if places is None:
         raise runtime_error(_OUT_DIMS.format(formatted(found[1]), flatten(found[1])[1].listing(), shape.listing()))
-    return rebuild(shape, [wrap(one, dim, level) if type(one) is Tensor and dim is not None else one for one, dim in zip(outputs, places)])
+    batched = [dim is not None and type(one) is Tensor for one, dim in zip(outputs, places, strict=True)]
+    return rebuild(shape, [wrap(one, dim, level) if own else one for one, dim, own in zip(outputs, places, batched, strict=True)])
