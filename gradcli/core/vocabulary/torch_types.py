@@ -295,6 +295,10 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
     def construct(*args: Any, **kwargs: Any) -> Tensor:
         if any(name != "device" for name in kwargs):
             raise _wrong_keywords(args, kwargs)
+        device = kwargs.get("device")
+        place = device if device is None or type(device) is Device else _device(device)
+        if place is not None and place.kind != "cpu":
+            raise runtime_error(f"legacy constructor expects device type: cpu but device type: {place.kind} was passed")
         wanted = dtype or dtypes.get_default()
         if len(args) == 1 and isinstance(args[0], Size):
             return empty(tuple(args[0]), wanted)
