@@ -248,6 +248,10 @@ class ProgramError(GradcliError):
         self.args_: tuple[object, ...] = ((message,) if message else ()) if args is None else args
         #: the instance that was raised, if its class is one that the program defines
         self.instance: object = None
+        #: what a program reads as `__cause__`, `__context__` and `__suppress_context__`
+        self.cause: object = None
+        self.context: object = None
+        self.suppresses = False
         #: the exception types that its class derives from, if its class is one that the program defines
         self.bases: tuple[str, ...] = ()
 

@@ -33,10 +33,12 @@ def test_underscore_names_are_few() -> None:
         verb, *held = rest.split()
         reached |= {name for name in held if name.startswith("_") and not (verb == "call" and name.startswith("__"))}
     of_modules = {"_get_name", "_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set"}
+    of_modules |= {"_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook"}
     of_modules |= {"_all_weights", "_flat_weights", "_flat_weights_names"}
     of_torch = {"_LRScheduler", "_calculate_fan_in_and_fan_out", "_adafactor", "_muon"}
     of_values = {"__name__", "_version", "_base", "_is_view", "_raw_saved_*", "_saved_*", "_tensor_name", "_metadata"}
-    assert reached == of_values | of_modules | of_torch
+    of_errors = {"__cause__", "__context__", "__suppress_context__"}
+    assert reached == of_values | of_modules | of_torch | of_errors
 
 
 #: objects whose attributes and calls lead to more

@@ -43,6 +43,13 @@ _NO_VMAP = (
 )
 
 
+_TWO_RULES = (
+    "You tried to vmap over {}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
+    "generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
+
+
 class Functions(NamedTuple):
     """What the class of a program defines; `setup_context` None means that forward takes ctx itself."""
 
@@ -51,8 +58,10 @@ class Functions(NamedTuple):
     backward: Callable[..., Any] | None
     setup_context: Callable[..., Any] | None
     jvp: Callable[..., Any] | None
-    #: whether vmap has a rule: `generate_vmap_rule`, or a method of the program
+    #: whether vmap runs the methods on samples: `generate_vmap_rule`
     maps: bool = True
+    #: the rule of the program for vmap
+    vmap: Callable[..., Any] | None = None
 
 
 class FunctionNode(Node, Scripted):
@@ -247,6 +256,8 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
     needed = state.enabled and any(tensor.requires_grad for tensor in tensors)
     if state.transforms:
         _check_transforms(functions, needed, bool(tensors))
+        if functions.vmap is not None and state.transforms[-1] == "vmap" and any(tensor.batch is not None for tensor in tensors):
+            return state.mapped[-1].by_rule(functions.vmap, lambda *given: apply(functions, given), args)
         if state.mapped and any(state.mapped[-1].is_recorded_outside(tensor) for tensor in tensors):
             refusal = ProgramError("NotImplementedError", "this function within vmap is not part of gradcli")
             return state.mapped[-1].by_samples(lambda *given: apply(functions, given), args, refusal)
@@ -265,7 +276,10 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
             if functions.setup_context is None:
                 found = functions.forward(ctx, *args)
             else:
-                found = functions.forward(*args)
+                if functions.vmap is None or not state.mapped:
+                    found = functions.forward(*args)
+                else:
+                    found = state.mapped[-1].by_rule(functions.vmap, functions.forward, args)
                 functions.setup_context(ctx, args, found)
         outputs = list(found) if isinstance(found, tuple) else [found]
         if any(not _is_in(one, outputs) for one in ctx.dirty):
@@ -288,8 +302,8 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
     """Raise PyTorch's errors for a function that lacks what the running transforms of torch.func ask for."""
     if functions.setup_context is None:
         raise runtime_error(_NO_SETUP_CONTEXT)
-    if mapped and "vmap" in state.transforms and not functions.maps:
-        raise runtime_error(_NO_VMAP.format(functions.name))
+    if mapped and "vmap" in state.transforms and functions.maps is (functions.vmap is not None):
+        raise runtime_error((_TWO_RULES if functions.maps else _NO_VMAP).format(functions.name))
     if needed and "jvp" in state.transforms and functions.jvp is None:
         raise ProgramError("NotImplementedError", _MISSING_JVP)
 

@@ -27,6 +27,7 @@ def _gradient_edge(node: Any, output_nr: Any, ownership_token: Any = None) -> tu
 
 
 NODE = ScriptType("Node", "torch.autograd.graph", _no_node, lambda value: isinstance(value, Node))
+NODE.instances = Node
 #: the gradient of output `output_nr` of `node`
 GradientEdge = named_tuple("torch.autograd.graph.GradientEdge", _gradient_edge, "node", "output_nr", "ownership_token")
 GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.walk import Walk
+from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
@@ -63,7 +64,16 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
     if node is None:
         node = self.sink()
         self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
+    self.set_property("hooked", True)
     return _hang(node, self.output_nr, hook)
+
+
+def hooks_of(tensor: Tensor) -> OrderedDict | None:
+    """The hooks of a tensor by number, as programs read them; None where it never had one."""
+    node = tensor.grad_fn or tensor.property_of("sink")
+    if node is None or not tensor.property_of("hooked"):
+        return None
+    return OrderedDict({number: hook for at, number, hook in node.hooks or () if at == tensor.output_nr})
 
 
 def _hang(node: Node, number: int, hook: Any) -> HookHandle:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Any, ClassVar
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.errors import ProgramError
 
 
@@ -43,7 +44,14 @@ def named_tuple(path: str, construct: Callable[..., tuple[object, ...]], *fields
         "_asdict": lambda value: Routine(lambda: dict(zip(fields, value, strict=True)), "_asdict"),
         "_replace": lambda value: Routine(lambda **changes: replaced(value, changes), "_replace"),
     }
-    table = {"__slots__": (), "type_name": name, "fields": fields, "SCRIPT_NAME": name, "SCRIPT_ATTRIBUTES": attributes}
+    table: dict[str, Any] = {"__slots__": (), "type_name": name, "fields": fields, "SCRIPT_NAME": name, "SCRIPT_ATTRIBUTES": attributes}
+    table["SCRIPT_STATIC"] = {"_fields": fields, "_make": Routine(lambda iterable: made_of(language.collect(iterable)), "_make")}
+    attributes["_make"] = lambda value: table["SCRIPT_STATIC"]["_make"]
+
+    def made_of(values: Sequence[Any]) -> NamedTuple:
+        if len(values) != len(fields):
+            raise ProgramError("TypeError", f"Expected {len(fields)} arguments, got {len(values)}")
+        return kind(values)
 
     def replaced(value: NamedTuple, changes: dict[str, Any]) -> NamedTuple:
         if unknown := [one for one in changes if one not in fields]:
@@ -57,6 +65,7 @@ def named_tuple(path: str, construct: Callable[..., tuple[object, ...]], *fields
     routine = Routine(construct, f"{name}.__new__", hide_first=True)
     kind.SCRIPT_TYPE = ScriptType(name, module, None, lambda value: type(value) is kind)
     kind.SCRIPT_TYPE.construct = Routine(make, name)
+    kind.SCRIPT_TYPE.instances = kind
     return kind
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Generated, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.data.datasets import IterableDataset, sample_of, size_of
 from gradcli.core.functions import catalog
@@ -272,6 +272,26 @@ class _Endless(Scripted):
 _NOT_PINNED = "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
 
 
+class LoaderIterator(Generated):
+    """What `iter(loader)` gives: the batches of one pass, and how many these are."""
+
+    __slots__ = ("loader",)
+
+    SCRIPT_NAME = "_SingleProcessDataLoaderIter"
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
+        super().__init__(batches, "DataLoader")
+        self.loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__len__": Routine(__len__)}
+
+
 class DataLoader(Scripted):
     """Reads a data set batch by batch."""
 
@@ -342,7 +362,8 @@ class DataLoader(Scripted):
         # PyTorch draws the seed of its workers even without workers
         order = language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
         _drawn_seed(generator_of(self.generator))
-        return self.read_on(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.read(order)
+        batches = self.read_on(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.read(order)
+        return LoaderIterator(self, batches)
 
     def read(self, order: Iterator[Any]) -> Iterator[Any]:
         """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""

@@ -22,6 +22,10 @@ def _registered(hooks: Hooks | None) -> OrderedDict:
     return OrderedDict({number: getattr(run, "hook", run) for number, run in (hooks.functions if hooks else {}).items()})
 
 
+def _of_base(name: str) -> Callable[[Any], Any]:
+    return lambda module: module.base_attributes()[name]
+
+
 class Module(SavedModule, ConvertedModule):
     """The base class of modules.
 
@@ -33,6 +37,7 @@ class Module(SavedModule, ConvertedModule):
     BASE_OF = "modules"
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
         "training": attrgetter("training"),
+        **{name: _of_base(name) for name in ("_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook")},
         "_forward_hooks": lambda module: _registered(module.after),
         "_forward_pre_hooks": lambda module: _registered(module.before),
         "_non_persistent_buffers_set": attrgetter("unsaved"),

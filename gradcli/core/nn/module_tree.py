@@ -182,7 +182,7 @@ class ModuleTree(Scripted):
             module = pending.pop()
             limits.evaluation.tick()  # what is shared comes again and again
             order.append(module)
-            pending += [child for child in module.children_by_name.values() if child is not None]
+            pending += [child for _, child in module.distinct_children()]
         for module in reversed(order):
             fn(module)
         return self

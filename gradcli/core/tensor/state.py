@@ -74,6 +74,9 @@ class VmapLevel(Protocol):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other. Raises the error where there are none."""
 
+    def by_rule(self, rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """The outputs of the vmap staticmethod `rule` of a custom function whose forward is `run`."""
+
     def number_of(self, tensor: Tensor) -> Any:
         """The only element of a tensor. Raises PyTorch's RuntimeError for a batched one."""
 

@@ -16,9 +16,10 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, zeros_like
-from gradcli.core.transforms import jacobians
+from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.user_functions import call, stand_in, type_text
+from gradcli.core.transforms.vmap import vmap
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 Tensors = tuple[Tensor, ...]
@@ -225,16 +226,19 @@ def jacobian(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
             '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".',
         )
-    forward = strategy == "forward-mode"
-    if forward:
-        _check_forward(create_graph, strict)
+    if strategy == "forward-mode":
+        several, given = _tuple_of(inputs, "inputs", "jacobian")
+        _check_forward(create_graph, strict, vectorize)
+        many, rows = _forward_jacobian(func, given)
+        if several:  # forward mode hands out lists where it need not unpack
+            return rows if many else rows[0]
+        return tuple([row[0] for row in rows]) if many else rows[0][0]
+    return _backward_jacobian(func, inputs, create_graph, strict, vectorize)
+
+
+def _backward_jacobian(func: Any, inputs: Any, create_graph: Any, strict: Any, vectorize: Any) -> Any:
     with recording(True):
         several, given = _tuple_of(inputs, "inputs", "jacobian")
-        if forward and not vectorize:
-            raise ProgramError(
-                "NotImplementedError",
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.",
-            )
         points = _stand_ins(given, create_graph)
         many, outputs = _tuple_of(call(func, points), _OUTPUTS, "jacobian")
         if strict:
@@ -251,17 +255,41 @@ def jacobian(
                 # PyTorch differentiates each element without a vector
                 raise runtime_error(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
             check = partial(_check_row, i, graph) if strict else None
-            blocks.append(jacobians.jacobian(output, points, create_graph=graph, check=check))
+            others = [other for other in outputs if other is not output] if vectorize else []
+            blocks.append(jacobians.jacobian(output, points, create_graph=graph, check=check, others=others))
     if not blocks:
         raise ProgramError("IndexError", "tuple index out of range")
-    if forward and several:  # forward mode hands out lists where it need not unpack
-        return [list(row) for row in blocks] if many else list(blocks[0])
     rows = [_result(row, create_graph, several) for row in blocks]
     return tuple(rows) if many else rows[0]
 
 
-def _check_forward(create_graph: Any, strict: Any) -> None:
-    """What PyTorch's forward mode refuses. The numbers are the same in both modes, so one mechanism serves."""
+def _forward_jacobian(func: Any, given: Sequence[Tensor]) -> tuple[bool, list[list[Tensor]]]:
+    """For each output and input the derivatives in forward mode, for all directions at once; and whether the function gave a tuple."""
+    found: list[Any] = []
+
+    def push(*directions: Tensor) -> Any:
+        forward_ad.enter_dual_level()
+        try:
+            many, outputs = _tuple_of(call(func, tuple(map(forward_ad.make_dual, given, directions))), "outputs", "None")
+            parts = [forward_ad.unpack_dual(output) for output in outputs]
+        finally:
+            forward_ad.exit_dual_level()
+        found[:] = [many, [primal.array.shape for primal, _ in parts]]
+        return tuple([zeros_like(primal) if tangent is None else tangent for primal, tangent in parts])
+
+    columns = vmap(push)(*jacobians.basis(given))
+    many, shapes = found
+    rows = []
+    for column, shape in zip(columns, shapes, strict=True):
+        parts = catalog.function("split")(column, [point.array.size for point in given])
+        moved = [catalog.method("permute").method(part, ((*range(1, part.array.ndim), 0),), {}) for part in parts]
+        pairs = zip(moved, given, strict=True)
+        rows.append([catalog.method("reshape").method(part, ((*shape, *point.array.shape),), {}) for part, point in pairs])
+    return many, rows
+
+
+def _check_forward(create_graph: Any, strict: Any, vectorize: Any) -> None:
+    """What PyTorch's forward mode refuses."""
     if create_graph:
         raise ProgramError(
             "NotImplementedError",
@@ -272,6 +300,11 @@ def _check_forward(create_graph: Any, strict: Any) -> None:
         raise runtime_error(
             'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
             'Please either set `strict=False` or `strategy="reverse-mode"`.',
+        )
+    if not vectorize:
+        raise ProgramError(
+            "NotImplementedError",
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.",
         )
 
 
@@ -318,9 +351,13 @@ def hessian(
             _check_tracked(made, "jacobian")
         return made
 
-    rows = jacobian(slope, given, create_graph, strict, vectorize, outer_jacobian_strategy)
+    forward = outer_jacobian_strategy == "forward-mode"
+    if forward:
+        _check_forward(create_graph, strict, vectorize)
+    # the numbers are the same in both modes
+    rows = _backward_jacobian(slope, given, create_graph, strict, vectorize)
     if several:
-        return rows if outer_jacobian_strategy == "forward-mode" else tuple(rows)
+        return [list(row) for row in rows] if forward else tuple(rows)
     return rows[0][0]
 
 

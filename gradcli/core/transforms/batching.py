@@ -28,6 +28,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.batched_functions import by_samples
 from gradcli.core.transforms.batched_results import batched_name
+from gradcli.core.transforms.batched_rules import by_rule
 from gradcli.core.transforms.batched_samples import Outside, finish, front, is_of, joined_samples, sample, samples, tensor_of, varies, wrap
 
 
@@ -45,6 +46,10 @@ class Mapped(Level):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other."""
         return by_samples(run, args, error)
+
+    def by_rule(self, rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """The outputs of the vmap staticmethod `rule` of a custom function whose forward is `run`."""
+        return by_rule(rule, run, args)
 
     def is_recorded_outside(self, tensor: Tensor) -> bool:
         """Whether a tensor has a history, or a tangent, outside of the vmap that it is batched in."""

@@ -47,7 +47,11 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
         rows = []
         for o in outputs:
             outside = level.matters_outside(o)
-            whole = jacobians.jacobian(o, leaves, create_graph=outside) if backward else _columns(level, o, leaves, outside)
+            if backward:
+                others = [other for other in outputs if other is not o]
+                whole = jacobians.jacobian(o, leaves, create_graph=outside, others=others)
+            else:
+                whole = _columns(level, o, leaves, outside)
             rows.append(rebuild(in_spec, map(level.leave, whole)))
         extra = level.leave(aux) if has_aux else None
     result = rebuild(out_spec, rows)
@@ -113,13 +117,6 @@ def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ..
             placed[at] = point
         return call(func, placed)
 
-    count = sum(leaf.array.size for leaf in leaves)
-    basis: list[Tensor] = []
-    for leaf in leaves:
-        rows = np.zeros((count, leaf.array.size), leaf.dtype.np)
-        start = sum(direction.array[0].size for direction in basis)
-        np.fill_diagonal(rows[start:], 1)
-        basis.append(Tensor(rows.reshape(count, *leaf.array.shape), leaf.dtype))
     found: list[Any] = []
 
     def push(*directions: Tensor) -> Any:
@@ -129,7 +126,7 @@ def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ..
         found[:] = [out_spec, outputs]
         return [zeros_like(o) if p is None else p for o, p in zip(outputs, products, strict=True)], aux if has_aux else ()
 
-    columns, aux = vmap(push, randomness=randomness)(*basis)
+    columns, aux = vmap(push, randomness=randomness)(*jacobians.basis(leaves))
     out_spec, outputs = found
     blocks = [_blocks(column, output, leaves) for column, output in zip(columns, outputs, strict=True)]
     results = [rebuild(spec, row) for row in blocks]

@@ -30,6 +30,20 @@ def one_hot(tensor: Tensor) -> Iterator[Tensor]:
         yield Tensor(row, tensor.dtype)
 
 
+def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """For each tensor a batch of directions, one for each element of all tensors: 1 at that element and 0 elsewhere."""
+    count, start = sum(tensor.array.size for tensor in tensors), 0
+    found = []
+    for tensor in tensors:
+        size = tensor.array.size
+        limits.check_elements(count * size, tensor.array.itemsize)
+        rows = np.zeros((count, size), tensor.dtype.np)
+        np.fill_diagonal(rows[start:], 1)
+        start += size
+        found.append(Tensor(rows.reshape(count, *tensor.array.shape), tensor.dtype))
+    return found
+
+
 def vjp(
     outputs: Gradients, inputs: Sequence[Tensor], vectors: Gradients | None, *, create_graph: bool = False, retain_graph: bool | None = None
 ) -> Gradients:
@@ -62,10 +76,13 @@ def _on_level_of(output: Tensor, vector: Tensor | None) -> Tensor | None:
     return lifted
 
 
-def vjps(output: Tensor, inputs: Sequence[Tensor], vectors: Iterable[Tensor], *, create_graph: bool = False) -> Iterator[Gradients]:
-    """v^T J for one vector after the other. The graph stays."""
+def vjps(
+    output: Tensor, inputs: Sequence[Tensor], vectors: Iterable[Tensor], *, create_graph: bool = False, others: Sequence[Tensor] = ()
+) -> Iterator[Gradients]:
+    """v^T J for one vector after the other, which is 0 for `others`. The graph stays."""
+    zeros = [zeros_like(other) for other in others]
     for vector in vectors:
-        yield vjp((output,), inputs, (vector,), create_graph=create_graph, retain_graph=True)
+        yield vjp((output, *others), inputs, (vector, *zeros), create_graph=create_graph, retain_graph=True)
 
 
 def leaf_zeros(tensor: Tensor) -> Tensor:
@@ -99,19 +116,24 @@ def jvp(
 
 
 def jacobian(
-    output: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False, check: Callable[[Gradients], None] | None = None
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    *,
+    create_graph: bool = False,
+    check: Callable[[Gradients], None] | None = None,
+    others: Sequence[Tensor] = (),
 ) -> list[Tensor]:
     """For each input the derivatives of `output`, of the shape of `output` followed by the input's: one backward pass an element.
 
-    `check` gets the gradients of each element. Raises LimitError for a Jacobian over the bounds, and PyTorch's error for an output
-    without elements.
+    The passes take zeros back from `others`, which decides the sign of zeros among the sums. `check` gets the gradients of each
+    element. Raises LimitError for a Jacobian over the bounds, and PyTorch's error for an output without elements.
     """
     if not inputs:
         return []
     for tensor in inputs:
         limits.check_elements(output.array.size * tensor.array.size, tensor.array.itemsize)
     columns: list[list[Tensor]] = [[] for _ in inputs]
-    for gradients in vjps(output, inputs, one_hot(output), create_graph=create_graph):
+    for gradients in vjps(output, inputs, one_hot(output), create_graph=create_graph, others=others):
         if check is not None:
             check(gradients)
         for column, gradient, tensor in zip(columns, gradients, inputs, strict=True):

@@ -260,6 +260,27 @@ _OPTIONS = (
 )
 
 
+#: the ways to call `torch.Tensor`, each with the number of arguments that PyTorch counts for it
+_WAYS = {
+    "*, torch.device device = None": 2,
+    "torch.Storage storage": 1,
+    "Tensor other": 1,
+    "tuple of ints size, *, torch.device device = None": 3,
+    "object data, *, torch.device device = None": 3,
+}
+
+
+def _wrong_keywords(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
+    """PyTorch's TypeError for keywords that no way to call `torch.Tensor` has; it lists them from the last to the first."""
+    names = list(reversed(kwargs))
+    given = ", ".join([*map(language.type_name, args), *(f"{name}={language.type_name(kwargs[name])}" for name in names)])
+    reason = f"\n      didn't match because some of the keywords were incorrect: {', '.join(names)}"
+    ways = "".join(f"\n * ({way}){reason if count == len(args) + len(names) else ''}" for way, count in _WAYS.items())
+    got = given if args else given + ", "
+    text = f"new() received an invalid combination of arguments - got ({got}), but expected one of:{ways}\n"
+    return ProgramError("TypeError", text)
+
+
 def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
     """`torch.LongTensor(tensor)`: the same values, of the same dtype only."""
     if dtype is not None and tensor.dtype is not dtype:
@@ -271,7 +292,13 @@ def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
 def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
     """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
 
-    def construct(*args: Any) -> Tensor:
+    def construct(*args: Any, **kwargs: Any) -> Tensor:
+        if any(name != "device" for name in kwargs):
+            raise _wrong_keywords(args, kwargs)
+        device = kwargs.get("device")
+        place = device if device is None or type(device) is Device else _device(device)
+        if place is not None and place.kind != "cpu":
+            raise runtime_error(f"legacy constructor expects device type: cpu but device type: {place.kind} was passed")
         wanted = dtype or dtypes.get_default()
         if len(args) == 1 and isinstance(args[0], Size):
             return empty(tuple(args[0]), wanted)

@@ -18,7 +18,7 @@ from gradcli.lang.values.value_classes import Builtin, ExceptionType, register
 class ErrorObject(Instance):
     """An instance of a class that derives from an exception type; `args` are those of the call that made it, or of `__init__`."""
 
-    __slots__ = ("__weakref__", "args", "cls", "fields")
+    __slots__ = ("__weakref__", "args", "cause", "cls", "context", "fields", "suppresses")
 
     cls: UserClass
     args: tuple[Value, ...]
@@ -27,6 +27,7 @@ class ErrorObject(Instance):
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
         made = super().new(user_class, args)
         made.args = args  # type: ignore[attr-defined]
+        made.cause, made.context, made.suppresses = None, None, False  # type: ignore[attr-defined]
         return made
 
     def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
@@ -56,8 +57,9 @@ class ErrorObject(Instance):
 
     NATIVE = {
         "args": lambda error: error.args,
-        "__cause__": lambda error: error.fields.get("__cause__"),
-        "__context__": lambda error: error.fields.get("__context__"),
+        "__cause__": lambda error: error.cause,
+        "__context__": lambda error: error.context,
+        "__suppress_context__": lambda error: error.suppresses,
         "__str__": lambda error: Builtin("__str__", error.message),
     }
 

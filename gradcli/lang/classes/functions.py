@@ -115,7 +115,8 @@ def functions_of(cls: UserClass) -> custom_function.Functions:
         method("backward") or method("vjp"),
         method("setup_context"),
         method("jvp"),
-        cls.find("vmap") is not MISSING or cls.find("generate_vmap_rule") is True,
+        cls.find("generate_vmap_rule") is True,
+        method("vmap"),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.state import state
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
@@ -14,8 +13,9 @@ from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.compile_targets import Put, assign_to
 from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
 from gradcli.lang.values.execution import execution, locate
-from gradcli.lang.values.special_methods import Instance, special, truth
-from gradcli.lang.values.types import derives, derives_from_exception, type_of
+from gradcli.lang.values.managers import Leave, enter, value_of
+from gradcli.lang.values.special_methods import Instance
+from gradcli.lang.values.types import derives, derives_from_exception
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import ExceptionType
 
@@ -56,10 +56,13 @@ class Handling:
     def run(self, frame: Frame, error: ProgramError) -> Any:
         """Bind the error, run the clause, and unbind the error's name."""
         if self.put is not None:
-            self.put(frame, error if error.instance is None else error.instance)
+            self.put(frame, value_of(error))
         execution.handling.append(error)
         try:
             return self.body(frame)
+        except ProgramError as raised:
+            note_context(raised)
+            raise
         finally:
             execution.handling.pop()
             if self.unbind is not None:
@@ -108,6 +111,7 @@ def _with_handlers(node: Try, context: Context) -> Run:
             # the traceback would keep the frames of Python alive, and with them all their tensors
             error.__traceback__ = error.__context__ = None
             caught = error
+            note_context(caught)
         else:
             if signal is None and orelse is not None:
                 return orelse(frame)
@@ -148,23 +152,22 @@ def raise_(node: Raise, context: Context) -> Run:
         raised = value.as_error() if isinstance(value, Instance) else value
         if not isinstance(raised, ProgramError):
             raise ProgramError("TypeError", "exceptions must derive from BaseException")
-        _note_cause(raised, because)
+        if cause is not None:
+            held: Any = value_of(raised)
+            held.cause, held.suppresses = because() if isinstance(because, ExceptionType | UserClass) else because, True
+        note_context(raised)
         raise raised
 
     return run
 
 
-def _note_cause(raised: ProgramError, because: Any) -> None:
-    """Keep what a program reads as `__cause__` and `__context__` of an error of its own that it raises."""
-    instance = raised.instance
-    if not isinstance(instance, Instance):
+def note_context(error: ProgramError) -> None:
+    """Keep the error that is being handled as the `__context__` of one that has none."""
+    if not execution.handling:
         return
-    if type(because) in (ExceptionType, UserClass):
-        because = because()
-    handled = execution.handling[-1] if execution.handling else None
-    context = None if handled is None else handled.instance or handled
-    if context is not instance:
-        instance.fields |= {"__cause__": because, "__context__": context}
+    raised, handled = value_of(error), value_of(execution.handling[-1])
+    if raised is not handled and raised.context is None:
+        raised.context = handled
 
 
 def with_(node: With, context: Context) -> Run:
@@ -182,7 +185,7 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     def run(frame: Frame) -> Any:
         manager = manager_run(frame)
         state.origin = place
-        value, left = _entered(manager, place)
+        value, left = enter(manager, place)
         if left is not None:
             return _until_left(left, put, value, body, frame)
         try:
@@ -198,10 +201,6 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     return run
 
 
-#: leaves a manager after an error or without one; whether the error ends there
-Leave = Callable[[ProgramError | None], bool]
-
-
 def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Frame], Leave]:
     """For the block of a generator: enters a manager, and gives the function that leaves it, which says whether the error ends."""
     manager_run = context.expression(place)
@@ -210,34 +209,12 @@ def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Fra
     def run(frame: Frame) -> Leave:
         manager = manager_run(frame)
         state.origin = place
-        value, left = _entered(manager, place)
+        value, left = enter(manager, place)
         if put is not None:
             put(frame, value)
         return left or (lambda error: bool(manager.exit()))
 
     return run
-
-
-def _entered(manager: Any, place: Expr) -> tuple[Any, Leave | None]:
-    """Enter a manager: the value for `as`, and what leaves it, None for one that only has `exit()`. Raises TypeError for other values."""
-    if not isinstance(manager, Instance):
-        if not hasattr(type(manager), "enter"):
-            raise type_error("'{}' object does not support the context manager protocol", manager)
-        return manager.enter(), manager.leave if hasattr(type(manager), "leave") else None
-    enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
-    if enter is None or leave is None:
-        missed = " (missed __exit__ method)" if enter is not None else ""
-        raise type_error(f"'{{}}' object does not support the context manager protocol{missed}", manager)
-
-    def left(error: ProgramError | None) -> bool:
-        if error is None:
-            leave(None, None, None)
-            return False
-        state.origin = place
-        caught = error if error.instance is None else error.instance
-        return truth(leave(type_of(caught), caught, None))
-
-    return enter(), left
 
 
 def _until_left(leave: Leave, put: Put | None, value: Any, body: Run, frame: Frame) -> Any:

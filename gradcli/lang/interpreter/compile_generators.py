@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.core.tensor.state import state
 from gradcli.errors import LanguageError, LimitError, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.compile_exceptions import Handling, Leave, entered
+from gradcli.lang.interpreter.compile_exceptions import Handling, entered, note_context
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_statements import BREAK, CONTINUE
 from gradcli.lang.interpreter.compile_targets import assign_to
@@ -41,6 +41,7 @@ from gradcli.lang.syntax.nodes import (
 )
 from gradcli.lang.values import generators
 from gradcli.lang.values.execution import execution, locate, tick
+from gradcli.lang.values.managers import Leave, value_of
 from gradcli.lang.values.object_operations import iterate
 from gradcli.lang.values.user_functions import Code
 from gradcli.lang.values.value_classes import IteratorValue
@@ -323,6 +324,7 @@ def _with_handlers(node: Try, context: Context) -> Steps:
             locate(error)
             error.__traceback__ = error.__context__ = None
             caught = error
+            note_context(caught)
         else:
             if signal is None and orelse is not None:
                 return (yield from orelse(frame))
@@ -338,7 +340,7 @@ def _with_handlers(node: Try, context: Context) -> Steps:
 def _handle(handler: Handling, frame: Frame, error: ProgramError) -> Generator[Any, Any, Any]:
     """The clause that caught the error. While it yields, the error is not the one that a bare `raise` outside raises."""
     if handler.put is not None:
-        handler.put(frame, error if error.instance is None else error.instance)
+        handler.put(frame, value_of(error))
     steps = handler.body(frame)
     sent: Any = None
     thrown: ProgramError | None = None
@@ -349,6 +351,9 @@ def _handle(handler: Handling, frame: Frame, error: ProgramError) -> Generator[A
                 value = steps.send(sent) if thrown is None else steps.throw(thrown)
             except StopIteration as stop:
                 return stop.value
+            except ProgramError as raised:
+                note_context(raised)
+                raise
             finally:
                 execution.handling.pop()
             thrown = None

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from gradcli import limits
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
+from gradcli.lang.libraries.operator import Provided
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import call, is_callable
+from gradcli.lang.values.execution import execution
+from gradcli.lang.values.managers import Leave, enter
 from gradcli.lang.values.types import is_subclass, type_of
 from gradcli.lang.values.user_classes import NativeMethod
 from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
+
+provided = Provided()
 
 
 class Managed(Scripted):
@@ -109,6 +119,91 @@ class Suppress(Scripted):
         return any(is_subclass(type_of(error if error.instance is None else error.instance), one) for one in self.types)
 
 
+class ExitStack(Scripted):
+    """Managers and functions that are left and called when the block ends, the latest first."""
+
+    __slots__ = ("__weakref__", "leaves")
+
+    SCRIPT_NAME = "ExitStack"
+
+    def __init__(self) -> None:
+        self.leaves: list[Leave] = []
+
+    def enter(self) -> ExitStack:
+        """The stack itself."""
+        return self
+
+    def leave(self, error: ProgramError | None) -> bool:
+        """Leave all managers; whether one of them swallows the error."""
+        current = error
+        while self.leaves:
+            try:
+                if self.leaves.pop()(current):
+                    current = None
+            except ProgramError as raised:
+                current = raised
+        if current is not None and current is not error:
+            raise current
+        return error is not None and current is None
+
+    def enter_context(self, cm: Value) -> Value:
+        """Enter a manager; what it gives."""
+        value, leave = enter(cm, state.origin)
+        self._add(leave or (lambda error: bool(cm.exit())))
+        return value
+
+    def callback(self, callback: Value, /, *args: Value, **kwds: Value) -> Value:
+        """Call a function when the block ends; the function."""
+
+        def run(error: ProgramError | None) -> bool:
+            call(callback, args, state.origin, kwds)
+            return False
+
+        self._add(run)
+        return callback
+
+    def close(self) -> None:
+        """Leave all managers now."""
+        self.leave(None)
+
+    def _add(self, leave: Leave) -> None:
+        limits.check_list(len(self.leaves) + 1)
+        self.leaves.append(leave)
+
+    SCRIPT_METHODS = {method.__name__: Routine(method, method.__name__, hide_first=True) for method in (enter_context, callback, close)}
+
+
+class RedirectStdout(Scripted):
+    """`redirect_stdout(target)`: within the block, what is printed goes to the `write` of the target."""
+
+    __slots__ = ("__weakref__", "before", "target")
+
+    SCRIPT_NAME = "redirect_stdout"
+
+    def __init__(self, new_target: Value) -> None:
+        self.target = new_target
+        self.before: list[Callable[[str], None]] = []
+
+    def enter(self) -> Value:
+        """The target, which gets what is printed from now on."""
+        self.before.append(execution.write)
+        execution.write = lambda text: self._write(text)
+        return self.target
+
+    def _write(self, text: str) -> None:
+        # what the target itself prints is not for it
+        inside, execution.write = execution.write, self.before[-1]
+        try:
+            if self.target is not None:
+                call(provided.read_attribute(self.target, "write"), (text,), state.origin)
+        finally:
+            execution.write = inside
+
+    def exit(self) -> None:
+        """Print as before the block."""
+        execution.write = self.before.pop()
+
+
 def _contextmanager(func: Value) -> NativeMethod:
     if not is_callable(func):
         raise type_error("'{}' object is not callable", func)
@@ -118,6 +213,8 @@ def _contextmanager(func: Value) -> NativeMethod:
 MEMBERS: dict[str, Value] = {
     "contextmanager": Builtin("contextmanager", _contextmanager),
     "nullcontext": script_type(Null, "contextlib"),
+    "ExitStack": script_type(ExitStack, "contextlib"),
+    "redirect_stdout": script_type(RedirectStdout, "contextlib"),
     "suppress": script_type(Suppress, "contextlib"),
     "ContextDecorator": make_class("ContextDecorator", "ContextDecorator", (), {}, {}, {}),
     "AbstractContextManager": make_class("AbstractContextManager", "AbstractContextManager", (), {}, {}, {}),

@@ -27,7 +27,7 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.python import sequences, strings
-from gradcli.lang.python.formatting import format_string
+from gradcli.lang.python.formatting import Reader, format_string
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
@@ -45,8 +45,9 @@ Method = Callable[..., Value]
 #: names with a leading underscore that programs may read where a table has them
 _OPEN = frozenset(
     (
-        *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_tensor_name"),
+        *("_version", "_base", "_is_view", "__name__", "_fields", "_asdict", "_make", "_replace", "_get_name", "_tensor_name"),
         *("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_non_persistent_buffers_set", "_metadata"),
+        *("_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook"),
         *tensor_attributes.OPERATORS,
         *("_flat_weights", "_flat_weights_names", "_all_weights"),
     )
@@ -70,7 +71,12 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     TypeValue: _NAMED,
     ExceptionType: _NAMED,
     Namespace: {"__name__": lambda value: value.path},
-    ProgramError: {"args": lambda value: value.args_},
+    ProgramError: {
+        "args": lambda value: value.args_,
+        "__cause__": lambda value: value.cause,
+        "__context__": lambda value: value.context,
+        "__suppress_context__": lambda value: value.suppresses,
+    },
     IteratorValue: {
         "__name__": lambda value: MISSING if value.kind != "generator" else value.name.rpartition(".")[2],
     },
@@ -85,7 +91,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
 
 
 def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
-    return format_string(OPS, template, args, kwargs)
+    return format_string(OPS, template, args, kwargs, Reader(get_attribute, subscripts.getitem))
 
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {
@@ -192,7 +198,8 @@ def find_attribute(value: Value, name: str) -> Value:
     if getters is not None and name in getters:
         return getters[name](value)
     if kind in (TypeValue, ScriptType, ExceptionType):
-        native = name.startswith("_") and not (value is torch_types.TENSOR and name in tensor_attributes.OPERATORS)
+        known = tensor_attributes.OPERATORS if value is torch_types.TENSOR else ("_fields", "_make")
+        native = name.startswith("_") and name not in known
         found = class_attributes.unbound_native(value, name) if native else unbound(value, name)
         if found is not MISSING:
             return found

@@ -165,7 +165,9 @@ def _dir(value: Value = MISSING, /) -> list[str]:
     if value is MISSING or type(value) in HOST_TYPES:
         what = "without an argument" if value is MISSING else f"of a value of the type {type_name(value)}"
         raise ProgramError("TypeError", f"dir() {what} is not part of gradcli's language")
-    return sorted(attributes.names_of(value))
+    from gradcli.lang.names.listed_names import listed
+
+    return listed(value)
 
 
 # --- text -----------------------------------------------------------------------------------------

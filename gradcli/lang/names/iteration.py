@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gradcli import limits
+from gradcli.core.calling.script_types import Generated
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
@@ -181,7 +182,7 @@ def _iter(iterable: Value, /, *sentinel: Value) -> Value:
         if not is_callable(iterable):
             raise ProgramError("TypeError", "iter(v, w): v must be callable")
         return IteratorValue("callable_iterator", _calls_until(iterable, sentinel[0]), (iterable,))
-    if type(iterable) is IteratorValue:
+    if type(iterable) is IteratorValue or isinstance(iterable, Generated):
         return iterable
     begin = special(iterable, "__iter__")
     if begin is not None:
@@ -189,7 +190,8 @@ def _iter(iterable: Value, /, *sentinel: Value) -> Value:
         if type(found) is not IteratorValue and special(found, "__next__") is None:
             raise type_error("iter() returned non-iterator of type '{}'", found)
         return found
-    return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), iterate(iterable))
+    found = iterate(iterable)
+    return found if isinstance(found, Generated) else IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), found)
 
 
 def _next(iterator: Value, default: Value = MISSING, /) -> Value:

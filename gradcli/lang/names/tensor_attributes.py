@@ -60,6 +60,12 @@ def _grad_fn(tensor: Tensor) -> Node | None:
     return None if node is not None and (node.hidden or _is_hidden(tensor)) else node
 
 
+def _backward_hooks(tensor: Tensor) -> Value:
+    from gradcli.core.autograd.hooks import hooks_of
+
+    return hooks_of(tensor)
+
+
 def _is_hidden(tensor: Tensor) -> bool:
     return bool(state.mapped) and state.mapped[-1].hides(tensor)
 
@@ -93,6 +99,7 @@ GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "output_nr": lambda t: t.output_nr,
     "_version": tensor_state.read_version,
     "_base": _base,
+    "_backward_hooks": _backward_hooks,
 }
 
 

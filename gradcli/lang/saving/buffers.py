@@ -1,4 +1,4 @@
-"""`io.BytesIO`: bytes in memory that torch.save writes and torch.load reads. What they are is not shown: only how many."""
+"""`io.BytesIO` and `io.StringIO`: bytes that torch.save writes and torch.load reads, of which only the number is shown, and text."""
 
 from __future__ import annotations
 
@@ -135,10 +135,92 @@ class BytesIO(Scripted):
     }
 
 
+class StringIO(Scripted):
+    """Text in memory with a position, at which is read and written."""
+
+    __slots__ = ("__weakref__", "position", "text")
+
+    SCRIPT_NAME = "StringIO"
+
+    def __init__(self, initial_value: Value = "", newline: Value = "\n") -> None:
+        if type(initial_value) is not str:
+            raise type_error("initial_value must be str or None, not {}", initial_value)
+        self.text = initial_value
+        self.position = 0
+
+    def write(self, s: Value, /) -> int:
+        """Write a text at the position; its length."""
+        if type(s) is not str:
+            raise type_error("string argument expected, got '{}'", s)
+        end = self.position + len(s)
+        limits.check_string(end)
+        self.text = self.text[: self.position].ljust(self.position, "\0") + s + self.text[end:]
+        self.position = end
+        return len(s)
+
+    def read(self, size: Value = -1, /) -> str:
+        """So many characters at the position, or all that is left."""
+        if size is not None and type(size) is not int:
+            raise type_error("argument should be integer or None, not '{}'", size)
+        rest = self.text[self.position :]
+        found = rest if size is None or size < 0 else rest[:size]
+        self.position += len(found)
+        return found
+
+    def readline(self) -> str:
+        """The rest of the line at the position, with its end."""
+        line, end, _ = self.text[self.position :].partition("\n")
+        self.position += len(line + end)
+        return line + end
+
+    def seek(self, pos: Value, /) -> int:
+        """Set the position."""
+        if type(pos) is not int:
+            raise not_an_integer(pos)
+        if pos < 0:
+            raise ProgramError("ValueError", f"Negative seek position {pos}")
+        limits.check_string(pos)
+        self.position = pos
+        return pos
+
+    def tell(self) -> int:
+        """The position."""
+        return self.position
+
+    def truncate(self, size: Value = None, /) -> int:
+        """Take away what stands behind a place, or behind the position."""
+        end = self.position if size is None else size
+        if type(end) is not int:
+            raise not_an_integer(end)
+        if end < 0:
+            raise ProgramError("ValueError", f"Negative size value {end}")
+        self.text = self.text[:end]
+        return end
+
+    def getvalue(self) -> str:
+        """All the text."""
+        return self.text
+
+    def flush(self) -> None:
+        """Nothing: the text is there already."""
+
+    def enter(self) -> StringIO:
+        """The buffer itself."""
+        return self
+
+    def exit(self) -> None:
+        """Nothing."""
+
+    SCRIPT_METHODS = {
+        method.__name__: Routine(method, method.__name__, hide_first=True)
+        for method in (write, read, readline, seek, tell, truncate, getvalue, flush)
+    }
+
+
 def _content(value: Value) -> bytes:
     if type(value) is not Bytes:
         raise type_error("a bytes-like object is required, not '{}'", value)
     return value.content
 
 
-MEMBERS: dict[str, Value] = {"BytesIO": script_type(BytesIO, "_io")}
+MEMBERS: dict[str, Value] = {"BytesIO": script_type(BytesIO, "_io"), "StringIO": script_type(StringIO, "_io")}

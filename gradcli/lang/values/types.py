@@ -286,7 +286,7 @@ def is_below(native: Value, other: Value) -> bool:
     """Whether a native type derives from another."""
     if type(native) is ExceptionType and type(other) is ExceptionType:
         return derives(native.name, other.name)
-    if type(native) is ScriptType and type(other) is ScriptType and native.instances and other.instances:
+    if type(native) in (ScriptType, TypeValue) and type(other) is ScriptType and native.instances and other.instances:
         return issubclass(native.instances, other.instances)
     return False
 
@@ -315,6 +315,7 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     made = _by_path.get(path)
     if made is None:
         made = _by_path[path] = TypeValue(OF_C.get(path, path), lambda other: path_of(other) == path)
+        made.instances = kind
     return made
 
 

@@ -137,9 +137,10 @@ class TypeValue:
     """A type: what `type(x)` gives and `isinstance` takes; calling it makes a value, where that is possible.
 
     `path` is the name as printed (`torch.Tensor`); `check` decides isinstance. An abstract type decides issubclass by `above`.
+    `instances` is the class of ours that its values have, where it is known.
     """
 
-    __slots__ = ("__weakref__", "above", "check", "make", "name", "path")
+    __slots__ = ("__weakref__", "above", "check", "instances", "make", "name", "path")
 
     def __init__(
         self,
@@ -153,6 +154,7 @@ class TypeValue:
         self.check = check
         self.make = make
         self.above = above
+        self.instances: type | None = None
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if self.make is None:

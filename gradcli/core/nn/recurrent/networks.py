@@ -288,6 +288,9 @@ class LSTM(RNNBase, place="rnn"):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if hx is not None and type(hx) is Tensor:
+            if len(hx.array) < 2:  # the hidden state alone, where two states are needed
+                size = len(hx.array)
+                raise shape_error(f"index {min(size, 1)} is out of bounds for dimension 0 with size {size}", "IndexError")
             hx = catalog.function("unbind")(hx)[:2]
         return self.run(input, None if hx is None else tuple(hx))
 
