@@ -52,14 +52,11 @@ def exp(x: Any) -> Any:
     """2^(k / 32) exp(r) in float64 with a polynomial of degree 3, which decides how one element of thousands is rounded."""
     r = np.multiply(x, _PER_LN2_32, dtype=np.float64)
     k = np.rint(r)
-    r -= k
-    r = np.fmin(r, _ONE)  # it is nan for infinity
+    r = np.fmin(r - k, _ONE)  # it is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
-        made += term
-        made *= r
-    made += _ONE
-    made *= np.exp2(k * _PER_32)
+        made = (made + term) * r
+    made = (made + _ONE) * np.exp2(k * _PER_32)
     return made.astype(_SINGLE)
 
 

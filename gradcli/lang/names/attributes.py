@@ -27,7 +27,7 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.python import sequences, strings
-from gradcli.lang.python.formatting import Reader, format_string
+from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
@@ -91,7 +91,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
 
 
 def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
-    return format_string(OPS, template, args, kwargs, Reader(get_attribute, subscripts.getitem))
+    return format_string(OPS, template, args, kwargs)
 
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {

@@ -1,8 +1,8 @@
 """`format(value, spec)`, the specs of f-strings, and `str.format`.
 
-The fields of `str.format` are parsed here: positions, names, `[item]`, `.name` without a leading underscore, conversions r, s, a,
-and specs with fields one level deep. `Reader` reads attributes from the tables that expressions read them from. The text that a field
-inserts is never parsed again. Width and precision are checked before anything is formatted.
+The fields of `str.format` are parsed here: positions, names and `[item]` of plain containers, conversions r, s, a, and specs
+with fields one level deep. Fields have no attributes, and the text that a field inserts is never parsed again. Width and
+precision are checked before anything is formatted.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
 
 from gradcli import limits
 from gradcli.errors import ProgramError
@@ -88,20 +86,12 @@ def converted(ops: Ops, value: Value, conversion: str) -> Value:
 # --- str.format ---------------------------------------------------------------------------------------------
 
 
-class Reader(NamedTuple):
-    """What reads an attribute of a value, and an item of one that is no plain container."""
-
-    attribute: Callable[[Value, str], Value]
-    item: Callable[[Value, Value], Value]
-
-
 class _Template:
     """A call of `str.format`: its arguments, and whether its fields are numbered explicitly or automatically."""
 
-    __slots__ = ("args", "kwargs", "manual", "next_auto", "ops", "reader")
+    __slots__ = ("args", "kwargs", "manual", "next_auto", "ops")
 
-    def __init__(self, ops: Ops, args: tuple[Value, ...], kwargs: dict[str, Value], reader: Reader | None) -> None:
-        self.reader = reader
+    def __init__(self, ops: Ops, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
         self.ops = ops
         self.args = args
         self.kwargs = kwargs
@@ -145,7 +135,7 @@ class _Template:
         else:
             raise ProgramError("KeyError", repr(name), args=(name,))
         while end < len(field):
-            value, end = _step(value, field, end, self.reader)
+            value, end = _item(value, field, end)
         return value
 
     def number(self, index: int | None) -> int:
@@ -162,9 +152,9 @@ class _Template:
         return self.next_auto - 1
 
 
-def format_string(ops: Ops, template: str, args: tuple[Value, ...], kwargs: dict[str, Value], reader: Reader | None = None) -> str:
-    """`template.format(*args, **kwargs)`; without a reader, fields read plain containers alone."""
-    return _Template(ops, args, kwargs, reader).expand(template, 2)
+def format_string(ops: Ops, template: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> str:
+    """`template.format(*args, **kwargs)`."""
+    return _Template(ops, args, kwargs).expand(template, 2)
 
 
 _BRACE = r"[{}]"
@@ -241,11 +231,10 @@ def _integer(name: str) -> int | None:
     return int(digits or "0")
 
 
-def _step(value: Value, field: str, at: int, reader: Reader | None) -> tuple[Value, int]:
-    """One `[item]` or `.name` step of a field's name at `at`: what it reads, and where the name goes on."""
+def _item(value: Value, field: str, at: int) -> tuple[Value, int]:
+    """One `[item]` step of a field's name at `at`: the element, and where the name goes on."""
     if field[at] == ".":
-        end = min((place for place in (field.find(".", at + 1), field.find("[", at + 1)) if place >= 0), default=len(field))
-        return _attribute(value, field[at + 1 : end], reader), end
+        raise value_error("format fields have no attributes; write an f-string, or pass the attribute's value to format()")
     if field[at] != "[":
         raise value_error("Only '.' or '[' may follow ']' in format field specifier")
     closing = field.find("]", at)
@@ -254,23 +243,10 @@ def _step(value: Value, field: str, at: int, reader: Reader | None) -> tuple[Val
     text = field[at + 1 : closing]
     if not text:
         raise value_error("Empty attribute in format string")
-    index = _integer(text)
-    return _item(value, text if index is None else index, reader), closing + 1
-
-
-def _attribute(value: Value, name: str, reader: Reader | None) -> Value:
-    if not name:
-        raise value_error("Empty attribute in format string")
-    if reader is None or not name.isidentifier() or name.startswith("_"):
-        raise value_error("format fields have no such attributes; write an f-string, or pass the attribute's value to format()")
-    return reader.attribute(value, name)
-
-
-def _item(value: Value, key: Value, reader: Reader | None) -> Value:
     if value is None or isinstance(value, (int, float, complex, set, frozenset)):
         raise type_error(f"'{type(value).__name__}' object is not subscriptable", type(value).__name__)
-    if isinstance(value, (list, tuple, dict, str)):
-        return hosted(operator.getitem, value, key)
-    if reader is None:
+    if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")
-    return reader.item(value, key)
+    index = _integer(text)
+    key: Value = text if index is None else index
+    return hosted(operator.getitem, value, key), closing + 1
