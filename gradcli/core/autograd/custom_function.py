@@ -309,12 +309,12 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
 
 
 def _disconnect(outputs: list[Any], inputs: Sequence[Tensor]) -> None:
-    """Without a node, an output requires no gradient, whatever it was: an input that forward has written is detached."""
+    """Without a node, an output requires no gradient, unless it is a view: an input that forward has written is detached."""
     for at, one in enumerate(outputs):
         if type(one) is Tensor and one.requires_grad:
             if _is_in(one, inputs):
                 outputs[at] = detach(one)
-            else:
+            elif one.view is None:
                 one.node, one.requires_grad = None, False
 
 
