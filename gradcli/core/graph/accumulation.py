@@ -11,7 +11,7 @@ from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 
 #: whether a count of references tells that an object is shared: from Python 3.14 on the interpreter holds some that it does not count
@@ -68,9 +68,11 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             shared = not COUNTED or getrefcount(value) > alone or value.base is not None or not value.flags.writeable
             variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
-    if traced:
+    if traced and state.enabled:
         variable.grad = known + as_tensor(value)
         return
+    if traced:  # by rules on tensors, without create_graph
+        value = as_tensor(value).array
     blocks.settle()
     array = np.asarray(known.array)
     try:
