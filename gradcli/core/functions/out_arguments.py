@@ -42,7 +42,9 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         rule = Out() if isinstance(rule, bool) else rule(*values)
     if type(out) is Tensor:
         _take_dtype(signature, values, out, rule)
-    return _Call(function, rule, values, out).run(signature.implementation)
+    names = [p.name for p in signature.parameters if p.name != "out"]
+    constants = [i for i, name in enumerate(names) if name in rule.constants]
+    return _Call(function, rule, values, out, constants).run(signature.implementation)
 
 
 def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out) -> None:

@@ -107,7 +107,9 @@ ATTENTION = Op(
     key=_rule(
         lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), _D + "D.mT @ query"
     ),
-    value=_rule(lambda grad, query, key, value, *how: np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), _P + "P.mT @ grad"),
+    value=_rule(
+        lambda grad, query, key, value, *how: np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), _P + "P.mT @ grad"
+    ),
 )
 SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "dim", input=SOFTMAX.rules["input"])
 

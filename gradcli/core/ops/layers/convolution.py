@@ -22,6 +22,7 @@ from gradcli.core.ops.layers.convolution_checks import (
     by_onednn,
     check_bias,
     check_channels,
+    check_complex,
     check_dtypes,
     check_kernel,
     check_kernel_of_bias,
@@ -347,6 +348,7 @@ def _plain(rank: int) -> Callable[..., Any]:
         if not isinstance(padding, str):
             check_bias(input, bias)
         x, added = _batched(name, input, rank)
+        check_complex(x, weight)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
         if padding == "same":
             out = _same(x, weight, bias, stride, dilation, groups)
@@ -367,6 +369,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
         input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
     ) -> Any:
         x, added = _batched(name, input, rank)
+        check_complex(x, weight)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
         out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
         return squeeze_dim(out, 0) if added else out

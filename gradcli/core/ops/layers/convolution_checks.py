@@ -74,6 +74,12 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
         )
 
 
+def check_complex(input: Tensor, weight: Tensor) -> None:
+    """Raise RuntimeError for a weight of another dtype than a complex input, at which PyTorch looks before anything else."""
+    if input.dtype.is_complex and weight.dtype is not input.dtype:
+        raise runtime_error(f"Input type ({input.dtype.tensor_name}) and weight type ({weight.dtype.tensor_name}) should be the same")
+
+
 def check_bias(input: Tensor, bias: Tensor | None) -> None:
     """Raise RuntimeError for a bias of another dtype than the input."""
     if bias is not None and bias.dtype is not input.dtype:
