@@ -368,7 +368,9 @@ class Walk:
 
 def needs_care(grad: Array) -> bool:
     """Whether numpy may lay out what comes of a gradient in another way than PyTorch."""
-    return (grad.ndim > 2 and 1 in grad.shape) or (not grad.flags.c_contiguous and (1 in grad.shape or any(grad.strides)))
+    if 1 in grad.shape:
+        return grad.ndim > 2 or grad.strides != (grad.itemsize * grad.shape[1], grad.itemsize)
+    return not grad.flags.c_contiguous and any(grad.strides)
 
 
 def _sum(known: Any, value: Any) -> Any:

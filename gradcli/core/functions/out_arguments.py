@@ -315,7 +315,7 @@ class _Call(OutChecks):
             raise runtime_error("different numbers for elements of out that share memory are not part of gradcli")
         made.counter().count += (self.rule.writes if isinstance(self.rule.writes, int) else self.rule.writes[self.written]) - 1
         self.written += 1
-        if result.requires_grad and not self.operands:  # a new tensor with requires_grad=True
+        if result.requires_grad and not any(t.requires_grad for t in self.operands):  # a new tensor with requires_grad=True
             made.requires_grad = True
         return made
 
