@@ -147,6 +147,8 @@ def _written(outs: Any, results: Sequence[Tensor]) -> Any:
     if type(outs) is Tensor:
         raise ProgramError("TypeError", "argument 'out' must be tuple of Tensors, not Tensor")
     for out, result in zip(outs, results, strict=True):
+        if type(out) is not Tensor:
+            raise ProgramError("AttributeError", f"'{language.type_name(out)}' object has no attribute 'resize_as_'")
         in_place.copy_(resize_(out, result.array.shape), result)
     return outs
 
