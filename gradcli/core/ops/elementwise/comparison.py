@@ -176,7 +176,7 @@ _NOTHING_OF_OTHER = Rule(lambda xp, other_shape, other_dtype: xp.zeros(other_sha
 def _writing(op: Pointwise) -> tuple[Overload, ...]:
     """The in-place form of a comparison: 0 and 1 of the tensor's own dtype, whose derivative is 0."""
     number, tensor = (
-        Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", jvp=_no_tangent, input=_NOTHING_OF_INPUT, other=other)
+        Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", saved="", jvp=_no_tangent, input=_NOTHING_OF_INPUT, other=other)
         for k, other in enumerate((NONDIFF, _NOTHING_OF_OTHER))
     )
 
