@@ -88,6 +88,8 @@ class OutChecks:
             check_memory(tensor)
             for i, operand in enumerate(self.operands if self.overlap and not own else ()):
                 written = self.in_place and i == 0
+                if not self.overlap_of(i):
+                    continue
                 if not written or tensor.array.shape == operand.array.shape:  # else PyTorch copies it into `out` once that has its shape
                     check_overlap(tensor, operand, self.overlap_of(i) == "any" and not written)
             if self.elementwise and any(t is tensor for t in self.operands):
