@@ -44,6 +44,7 @@ class Out:
         operator: str = "",
         autograd: Autograd | None = None,
         tracked: slice | None = None,
+        constants: tuple[str, ...] = ("index", "mask", "condition"),
         nothing: bool = False,
         late: bool = False,
         row_major: Literal["", "always", "unfit"] = "",
@@ -84,6 +85,8 @@ class Out:
         self.autograd = autograd
         #: which of several tensors have gradients; by default as many as the record says, or one
         self.tracked = tracked
+        #: the parameters without derivative, whose tensors may require grad where their dtype is wrong
+        self.constants = constants
         #: whether None is returned
         self.nothing = nothing
         #: whether graphs are refused after the arguments have been checked, as functions that are composed of others do

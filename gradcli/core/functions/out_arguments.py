@@ -42,7 +42,9 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         rule = Out() if isinstance(rule, bool) else rule(*values)
     if type(out) is Tensor:
         _take_dtype(signature, values, out, rule)
-    return _Call(function, rule, values, out).run(signature.implementation)
+    names = [p.name for p in signature.parameters if p.name != "out"]
+    constants = [i for i, name in enumerate(names) if name in rule.constants]
+    return _Call(function, rule, values, out, constants).run(signature.implementation)
 
 
 def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out) -> None:
@@ -303,6 +305,8 @@ class _Call(OutChecks):
         if self.rule.adds and shares_places(out.array):
             raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, *self.outs)):
+            if out is not self.outs[0] and out.view is not None:
+                raise runtime_error("Functions which modify views in-place must return a single Variable")
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands
             if not any(t.requires_grad for t in (*operands, out)):
@@ -313,7 +317,7 @@ class _Call(OutChecks):
             raise runtime_error("different numbers for elements of out that share memory are not part of gradcli")
         made.counter().count += (self.rule.writes if isinstance(self.rule.writes, int) else self.rule.writes[self.written]) - 1
         self.written += 1
-        if result.requires_grad and not self.operands:  # a new tensor with requires_grad=True
+        if result.requires_grad and not any(t.requires_grad for t in self.operands):  # a new tensor with requires_grad=True
             made.requires_grad = True
         return made
 

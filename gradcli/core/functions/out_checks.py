@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 class OutChecks:
     """The checks of a call that writes into `out`."""
 
-    def __init__(self, function: Function, rule: Out, values: list[Any], out: Any) -> None:
+    def __init__(self, function: Function, rule: Out, values: list[Any], out: Any, constants: Sequence[int]) -> None:
         self.rule = rule
         self.values = values
         self.out = out
         self.outs: Sequence[Tensor] = out if isinstance(out, (tuple, list)) else (out,)
-        flat = [t for v in values for t in (v if isinstance(v, (tuple, list)) else (v,))]
-        self.operands = [t for t in flat if type(t) is Tensor]
+        self.operands = _tensors(values)
         #: the name of the function in errors about dtypes
         self.name = function.operator.replace("linalg_", "linalg.")
         #: the operator that errors about graphs name
@@ -42,10 +41,11 @@ class OutChecks:
         self.in_place = function.inplace and not self.elementwise
         self.autograd = rule.autograd or ("derivative" if function.ops or rule.operator else "constant")
         #: the tensors whose gradients count: of several results some are indices, or have no derivative
-        self.tracked = [*self.operands, *self.outs]
+        operands = _tensors([v for i, v in enumerate(values) if i not in constants])
+        self.tracked = [*operands, *self.outs]
         if out is self.outs and self.autograd == "derivative":
             count = next((op.differentiable for op in function.ops if op.outputs), 1)
-            self.tracked = [*self.operands, *out[rule.tracked or slice(count)]]
+            self.tracked = [*operands, *out[rule.tracked or slice(count)]]
 
     # --- graphs and tangents ---
 
@@ -88,6 +88,8 @@ class OutChecks:
             check_memory(tensor)
             for i, operand in enumerate(self.operands if self.overlap and not own else ()):
                 written = self.in_place and i == 0
+                if not self.overlap_of(i):
+                    continue
                 if not written or tensor.array.shape == operand.array.shape:  # else PyTorch copies it into `out` once that has its shape
                     check_overlap(tensor, operand, self.overlap_of(i) == "any" and not written)
             if self.elementwise and any(t is tensor for t in self.operands):
@@ -161,6 +163,11 @@ class OutChecks:
             for which, one in (("result", dtype), ("out", out.dtype)):
                 names |= {which: one.torch_name, f"{which}_c": one.c_name, f"{which}_type": _type_name(one)}
             raise ProgramError(self.rule.error, text.format(**names))
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    """The tensors among values, and in lists and tuples among them."""
+    return [t for v in values for t in (v if isinstance(v, (tuple, list)) else (v,)) if type(t) is Tensor]
 
 
 def _type_name(dtype: DType) -> str:

@@ -176,9 +176,9 @@ def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
         halves = [isinstance(a, (np.ndarray, Deferred)) and a.dtype == np.float16 for a in args]
         if not any(halves):
             return forward(*args)
-        wide = [np.asarray(a, np.float32) if half else a for a, half in zip(args, halves, strict=True)]
+        wide = [memory_format.in_dtype(np.asarray(a), np.dtype(np.float32)) if half else a for a, half in zip(args, halves, strict=True)]
         result = np.asarray(forward(*wide))
-        return result.astype(np.float16) if result.dtype == np.float32 else result
+        return memory_format.in_dtype(result, np.dtype(np.float16)) if result.dtype == np.float32 else result
 
     return run
 

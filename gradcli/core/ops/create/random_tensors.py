@@ -211,6 +211,8 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
         else:
             scalar_of(mean, std.dtype)
     means, stds = (np.asarray(v.array) if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
+    if type(std) is not Tensor:
+        stds = std  # deviations of one number are scaled before the mean is added, which makes no zero negative
     made = leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
     if type(mean) is Tensor and type(std) is Tensor:
         return recorded(_NORMAL_BOTH, made, mean, std)

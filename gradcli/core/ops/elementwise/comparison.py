@@ -12,10 +12,9 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
-from gradcli.core.graph.record import NONDIFF, Op
+from gradcli.core.graph.record import NONDIFF, Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_no_samples
-from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -155,7 +154,7 @@ def _warn_of_complex(written: Tensor, made: Tensor, *operands: Operand) -> None:
     """Warn where a comparison with complex numbers is written into a real tensor, which PyTorch converts to complex and back."""
     if made.array.shape != written.array.shape:
         return  # an error follows
-    if not written.dtype.is_complex and written.dtype is not dtypes.bool_ and dtypes.result_type(operands).is_complex:
+    if made.array.size and not written.dtype.is_complex and written.dtype is not dtypes.bool_ and dtypes.result_type(operands).is_complex:
         warnings.imaginary_discarded()
 
 
@@ -169,11 +168,16 @@ def _no_tangent(xp: Any, inputs: Sequence[Any], attrs: Any, tangents: Sequence[T
     return None if tangents[0] is None else xp.zeros_like(out)
 
 
+#: zeros in row-major order, whatever the memory format
+_NOTHING_OF_INPUT = Rule(lambda xp, input_shape, input_dtype: xp.zeros(input_shape, input_dtype), "zeros_like(input)")
+_NOTHING_OF_OTHER = Rule(lambda xp, other_shape, other_dtype: xp.zeros(other_shape, other_dtype), "zeros_like(other)")
+
+
 def _writing(op: Pointwise) -> tuple[Overload, ...]:
     """The in-place form of a comparison: 0 and 1 of the tensor's own dtype, whose derivative is 0."""
     number, tensor = (
-        Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", jvp=_no_tangent, input=ZERO, other=other)
-        for k, other in enumerate((NONDIFF, ZERO))
+        Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", saved="", jvp=_no_tangent, input=_NOTHING_OF_INPUT, other=other)
+        for k, other in enumerate((NONDIFF, _NOTHING_OF_OTHER))
     )
 
     def run(a: Tensor, b: Operand) -> Tensor:

@@ -253,6 +253,7 @@ def _check_spectrum(call: str, x: Tensor, n_fft: int, hop: int, width: int, wind
     """Whether the second half of the frequencies is left out. Raises RuntimeError for sizes that do not fit."""
     rank = x.array.ndim
     if rank < 2:
+        wrap_dim(-2, rank + 1)
         wrap_dim(-3, rank + 1)
     if not x.array.size:
         raise runtime_error(f"{call}: input tensor cannot be empty.")

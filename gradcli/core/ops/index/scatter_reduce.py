@@ -258,12 +258,12 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
     `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
     """
-    _check_scattered(input, dim, index, src, reduce)
+    _check_scattered(input, dim, index, src, reduce, include_self)
     record = _SCATTER_REDUCE_BFLOAT if input.dtype is dtypes.bfloat16 else SCATTER_REDUCE
     return record(input, src, dim, watched(index), reduce, include_self)
 
 
-def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> None:
+def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> None:
     """Raise PyTorch's errors for arguments of `scatter_reduce`."""
 
     def check_reduce() -> None:
@@ -273,13 +273,16 @@ def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce
         if reduce == "mean" and input.dtype is dtypes.bool_:
             raise not_implemented("scatter_gather_tensor_cpu_reduce_mean" if index.array.size else "div_floor_cpu", input.dtype)
 
-    check_gather("scatter", input, dim, index, src, check_reduce)
+    if include_self:
+        return check_gather("scatter", input, dim, index, src, check_reduce)
+    check_gather("scatter", input, dim, index, src)  # PyTorch first writes at the positions, which so are looked at before
+    return check_reduce()
 
 
 def _scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
     """The new values of `scatter_reduce_`. RuntimeError for products in forward mode, where PyTorch has no tangent to write."""
     if reduce == "prod" and moves(input):
-        _check_scattered(input, dim, index, src, reduce)
+        _check_scattered(input, dim, index, src, reduce, include_self)
         raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #1 'src'")
     return scatter_reduce(input, dim, index, src, reduce, include_self)
 

@@ -355,7 +355,8 @@ def _variance_out(input: Tensor, *_: Any) -> Out:
 
     def take_dtype(values: list[Any], out: Tensor) -> None:
         """Unless there is one result, it computes in the dtype of `out`. An `out` of a lower category is refused before the warning."""
-        if out.dtype.category < input.dtype.real.category and out.array.shape == shape(values):
+        if out.dtype.category < input.dtype.real.category and (found := shape(values)) is not None:
+            in_place.resize_to(out, found)
             raise result_dtype_error(input.dtype.torch_name, out.dtype)
         if input.dtype.is_floating_point and out.dtype.is_floating_point and several(values):
             values[0] = Tensor(dtypes.cast(input.array, out.dtype), out.dtype)

@@ -60,6 +60,9 @@ def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> 
         return laid_out(window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :]), x)
 
     def laid_out(made: Array, x: Array) -> Array:
+        if channels_last and rank == 3 and x.ndim == 4:  # looked at as a batch of one volume
+            last = not x.flags.c_contiguous and memory_format.is_channels_last(x[None])
+            return memory_format.laid_out(made[None], memory_format.channels_last_strides((1, *made.shape)))[0] if last else made
         return memory_format.of_images(made, x) if channels_last else made
 
     transpose = Op(

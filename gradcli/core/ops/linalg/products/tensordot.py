@@ -123,10 +123,10 @@ class _Tensordot(Function):
     __slots__ = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(kwargs.get("out"), (Tensor, NoneType)):
-            given = dict(zip(("a", "b", "dims"), args, strict=False)) | kwargs
-            if "a" in given and "b" in given:
-                _dimensions(given["a"], given["b"], given.get("dims", 2))
+        names = ("a", "b", "dims", "out")
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if not isinstance(given.get("out"), (Tensor, NoneType)) and given.keys() <= set(names) and "a" in given and "b" in given:
+            _dimensions(given["a"], given["b"], given.get("dims", 2))
         return super().__call__(*args, **kwargs)
 
 

@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size, wrap_dim
+from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size
 from gradcli.core.ops.linalg.decompositions.eigen import EIGH
 from gradcli.core.ops.linalg.decompositions.svd import SVD
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -117,7 +117,7 @@ def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitia
                 "requires_grad True."
             )
     if isinstance(atol, float) and rtol is None:  # the usual relative tolerance is computed first
-        wrap_dim(-2, input.array.ndim)
+        size(input, -2)
         _check_epsilon(input)
     if input.array.ndim < 2 or (input.dtype not in (dtypes.float32, dtypes.float64) and not input.dtype.is_complex):
         raise shape_error(
@@ -174,8 +174,11 @@ def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool,
         if not input.dtype.is_complex:
             require_floating("linalg_eigh_cpu", input.dtype)
     check_floats(name, input, f"{name.replace('.', '_')}_cpu", complex=True)
+    tolerances = _tolerances(input, atol, rtol)
+    # PyTorch's library takes infinite numbers too, so that shapes that do not broadcast are the error
+    _bound(np.zeros((*input.array.shape[:-2], 1)), tolerances)
     values = np.abs(EIGH.forward(input.array, True)[0]) if hermitian else SVD.forward(input.array, False)[1]
-    bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
+    bound = _bound(values.max(-1, keepdims=True), tolerances)
     return catalog.function("sum")(wrap(values > bound), dim=-1, out=out)  # type: ignore[no-any-return]
 
 

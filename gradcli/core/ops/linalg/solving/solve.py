@@ -274,6 +274,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor other, ints? dims=None", tensorsolve),
         doc="X of tensordot(input, X, X.dim()) = other.",
         samples=(Sample("torch.linalg.tensorsolve(x, y)", np.linalg.tensorsolve, x=_FOUR, y=SQUARE),),
-        out=Out(lower=CASTABLE.replace("{name}", "tensorsolve"), first=True, autograd="composed"),
+        out=lambda input, *_: Out(lower=CASTABLE.replace("{name}", "tensorsolve"), dtype=input.dtype, first=True, autograd="composed"),
     ),
 )
