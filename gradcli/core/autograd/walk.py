@@ -180,7 +180,7 @@ class Walk:
             if value.shape != shape:
                 value = namespaces.numeric.sum_to(value, shape)
             if value.dtype is not dtype.np:
-                value = value.astype(dtype.np)
+                value = memory_format.in_dtype(value, dtype.np) if type(value) is ndarray else value.astype(dtype.np)
         return value
 
     def _arrived(self, node: Node) -> list[Any]:

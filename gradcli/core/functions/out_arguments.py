@@ -227,7 +227,8 @@ class _Call(OutChecks):
             return False
         if error.code is Code.NO_KERNEL:
             return len(error.names) > 1  # else nothing tells which dtype has none
-        by_kernel = singular or error.code in (*_BY_KERNEL, Code.AFTER_CHECKS)
+        found = (*_BY_KERNEL, Code.AFTER_CHECKS, *([Code.OUT_OF_RANGE] if self.rule.instead else []))
+        by_kernel = singular or error.code in found
         return by_kernel or self.is_elementwise(error) or self.in_place
 
     def regular_results(self, implementation: Callable[..., Any], error: ProgramError, wide: bool) -> Any:
@@ -251,8 +252,8 @@ class _Call(OutChecks):
 
         if self.is_elementwise(error) and not self.rule.instead:  # some take no floats
             return Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
-        values = [self.rule.instead.get(i, value) for i, value in enumerate(self.values)]
-        return self.evaluated(implementation, [regular(v) for v in values])
+        instead = self.rule.instead
+        return self.evaluated(implementation, [instead[i] if i in instead else regular(v) for i, v in enumerate(self.values)])
 
     # --- dtypes ---
 

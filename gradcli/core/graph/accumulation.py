@@ -71,9 +71,11 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             shared = not COUNTED or getrefcount(value) > alone or value.base is not None or not value.flags.writeable
             variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
-    if traced:
+    if traced and state.enabled:
         variable.grad = known + as_tensor(value)
         return
+    if traced:  # by rules on tensors, without create_graph
+        value = as_tensor(value).array
     blocks.settle()
     array = np.asarray(known.array)
     try:

@@ -145,8 +145,6 @@ tanh = _careful(np.tanh)
 arccosh = _careful(np.arccosh)
 arctanh = _careful(np.arctanh)
 power = _careful_pair(np.power)
-logaddexp = _careful_pair(np.logaddexp)
-logaddexp2 = _careful_pair(np.logaddexp2)
 
 #: fewer elements than this are computed one by one, with the C library's functions
 _ONE_BY_ONE = 32

@@ -183,7 +183,10 @@ def of_gradient(array: Array) -> Strides:
 
 def in_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     """A copy in another dtype."""
-    return laid_out(array.astype(dtype), preserved(array))
+    made = array.astype(dtype)
+    if array.ndim < 2 or (array.flags.c_contiguous and array.size and 1 not in array.shape):
+        return made
+    return laid_out(made, preserved(array))
 
 
 def as_converted(array: Array) -> Array:

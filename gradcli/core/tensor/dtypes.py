@@ -174,7 +174,7 @@ def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
         # floats out of the range of 32 bits, and nan, become the lowest integer
         held = np.where((array > -2147483649.0) & (array < 2147483648.0), array, array.dtype.type(-2147483648.0))
         return held.astype(np.int32).astype(dtype.np)
-    return array.astype(dtype.np)
+    return memory_format.in_dtype(array, dtype.np)
 
 
 def stored(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:

@@ -23,6 +23,8 @@ from gradcli.core.transforms.jacobians import vjp
 from gradcli.errors import Code, ProgramError
 
 Tangents = list[Tensor | None]
+#: the operations whose tangents have the dtype that the formula gives, whatever that of the result is
+_OWN_DTYPE = ("NextafterBackward0", "ProdBackward0", "ProdBackward1")
 
 
 def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, outs: Sequence[Tensor]) -> Tangents:
@@ -42,7 +44,7 @@ def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tange
             name = error.names[0]
             raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.") from None
         raise
-    return [t if t is None else _like(t, out) for t, out in zip(found, results, strict=False)]
+    return [t if t is None or op.grad_fn in _OWN_DTYPE else _like(t, out) for t, out in zip(found, results, strict=False)]
 
 
 def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]) -> Tangents:

@@ -10,12 +10,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.functions.out import Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op
-from gradcli.core.graph.write_checks import resized
+from gradcli.core.graph.write_checks import read_while_written, resized
 from gradcli.core.kernels import Array, memory_format, selection
-from gradcli.core.ops.checks import check_broadcast, not_implemented, require_floating
+from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, check_no_complex_gradient, check_no_tangent, not_differentiable, recorded
 from gradcli.core.random import generator, rejection
@@ -188,6 +190,13 @@ _NORMAL_BOTH = Op(
 )
 
 
+def _check_deviations(std: Tensor) -> None:
+    if std.dtype.is_complex:
+        raise runtime_error("normal expects standard deviation to be non-complex")
+    if std.array.size and not (std.array >= 0).all():
+        raise runtime_error("normal expects all elements of std >= 0.0")
+
+
 def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
     like = mean if type(mean) is Tensor else std
     check_same(*(value for value in (mean, std) if type(value) is Tensor))
@@ -196,10 +205,7 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
         if like.array.size:
             require_floating("normal_kernel_cpu", like.dtype)
     else:
-        if std.dtype.is_complex:
-            raise runtime_error("normal expects standard deviation to be non-complex")
-        if std.array.size and not (std.array >= 0).all():
-            raise runtime_error("normal expects all elements of std >= 0.0")
+        _check_deviations(std)
         if type(mean) is Tensor:
             check_broadcast([mean.array, std.array])
         else:
@@ -288,27 +294,30 @@ def _check_count(values: list[Any], out: Tensor) -> None:
 _PERMUTATION = Out(autograd="fallback", silent=True, memory="unchecked", inspect=_check_count)
 
 
+def _normal_into(mean: Any, std: Any, given: Generator | None, out: Tensor) -> Tensor:
+    """PyTorch draws into `out`, then multiplies it by the deviations and adds the means."""
+    check_same(*(value for value in (mean, std) if type(value) is Tensor))
+    operands = [value.array for value in (mean, std) if type(value) is Tensor]
+    if type(std) is Tensor:
+        _check_deviations(std)
+    else:
+        check_deviation(std)
+        operands.append(out.array)
+    shape = common_shape([a.shape for a in operands])
+    if out.array.shape != shape and any(np.shares_memory(out.array, a) for a in operands if a is not out.array):
+        raise read_while_written()
+    limits.check_elements(math.prod(shape), out.dtype.itemsize)
+    in_place.resize_to(out, shape)
+    _check_order(out, out)
+    drawn = catalog.method("normal_").method(out, (0.0, 1.0 if type(std) is Tensor else std), {"generator": given})
+    if type(std) is Tensor:
+        drawn = catalog.method("mul_").method(drawn, (std,), {})
+    added = mean if type(mean) is Tensor else Tensor(np.array(scalar_of(mean, out.dtype), out.dtype.np), out.dtype)
+    return catalog.method("add_").method(drawn, (added,), {})  # type: ignore[no-any-return]
+
+
 def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
-    def in_dtype_of_out(values: list[Any], out: Tensor) -> None:
-        """PyTorch draws into `out`, and multiplies and adds the tensors then."""
-        if out.dtype in (dtypes.float32, dtypes.float64):
-            for i, value in enumerate(values[:2]):
-                if type(value) is Tensor and not value.dtype.is_differentiable:
-                    values[i] = Tensor(dtypes.cast(value.array, out.dtype), out.dtype)
-        if type(std) is not Tensor:
-            check_deviation(std)
-            check_broadcast([mean.array, out.array])
-
-    def check_alike(out: Tensor, result: Tensor) -> None:
-        _check_order(out, result)
-        if (out.array.shape != result.array.shape and type(std) is not Tensor) or out.dtype is not result.dtype:
-            raise ProgramError("NotImplementedError", "normal() into an out of another shape or dtype is not part of gradcli")
-
-    return (
-        Out(operator="normal", memory="own", overlap="any", inspect=in_dtype_of_out, check=check_alike)
-        if type(mean) is Tensor or type(std) is Tensor
-        else _DRAWN
-    )
+    return Out(operator="normal", steps=_normal_into) if type(mean) is Tensor or type(std) is Tensor else _DRAWN
 
 
 def _check_kernel(values: list[Any], out: Tensor) -> None:

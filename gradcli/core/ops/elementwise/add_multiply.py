@@ -215,6 +215,12 @@ def _lerp_from_end(a: Any, b: Any, weight: Any) -> Any:
     return elementary.fused(difference, np.where(vectors, weight - 1, -(1 - weight)), b)
 
 
+def _lerp_start(xp: Any, grad: Any, weight: Any) -> Any:
+    if xp.plain(weight).dtype == np.bool_:
+        raise no_difference(True, True)
+    return grad * xp.call(SUB, 1, weight)
+
+
 LERP_SCALAR = Pointwise(
     "LerpBackward0",
     _lerp,
@@ -228,7 +234,7 @@ LERP_TENSOR = Pointwise(
     "LerpBackward1",
     lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), _lerp_from_end(a, b, w)),
     "input end weight",
-    input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
+    input=Rule(_lerp_start, "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
     weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
     complex=True,
@@ -337,9 +343,10 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     for name, t in (("end", end), ("weight", weight)):
         if type(t) is Tensor and t.dtype is not input.dtype and (t is end or t.array.ndim):
             raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
-    if not input.dtype.is_differentiable:
+    dtype = dtypes.result_type((input, end, weight)) if type(weight) is Tensor else input.dtype
+    if not dtype.is_differentiable:
         check_broadcast([t.array for t in (input, end, weight) if type(t) is Tensor])
-        raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
+        raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", dtype)
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
 

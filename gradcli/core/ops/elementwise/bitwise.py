@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
@@ -64,7 +64,7 @@ def bitwise_not(input: Tensor, name: str = "bitwise_not") -> Tensor:
     check_no_tangent(f"aten::{name}", input)
     if input.dtype.is_differentiable:
         raise not_implemented("bitwise_not_cpu", input.dtype)
-    return wrap(np.asarray(np.invert(input.array)))
+    return wrap(memory_format.like_operands(np.asarray(np.invert(input.array)), (input.array,)))
 
 
 def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, commutes: bool = True) -> Function:

@@ -17,6 +17,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_no_samples
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -97,16 +98,21 @@ def _isin_out(elements: Operand, *_: Any) -> Out:
     return Out(EXACT, dtype=dtypes.bool_, first=True, inspect=_check_kinds, shape=lambda _: (0,))
 
 
+def _own_dtype(value: Operand) -> DType:
+    return value.dtype if type(value) is Tensor else dtypes.int64 if type(value) is int else dtypes.float64
+
+
 def isin(elements: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Which of `elements` occur in `test_elements`; with `invert`, which do not."""
     _check_kinds((elements, test_elements))
     left, right = (np.asarray(x.array if type(x) is Tensor else x) for x in (elements, test_elements))
-    dtype = dtypes.result_type((elements, test_elements))
-    left, right = left.astype(dtype.np), right.astype(dtype.np)
-    if right.size >= int(10.0 * left.size**0.145) and assume_unique:
+    sorts = right.size >= int(10.0 * left.size**0.145)
+    # PyTorch joins what it sorts in one vector, where a number or a 0-d tensor has a dtype of its own
+    dtype = dtypes.promote(*map(_own_dtype, (elements, test_elements))) if sorts else dtypes.result_type((elements, test_elements))
+    left, right = dtypes.cast(left, dtype), dtypes.cast(right, dtype)
+    if sorts and assume_unique:
         return wrap(_by_sorting(left, right, invert))
-    if type(test_elements) is Tensor and left.size and right.size < int(10.0 * left.size**0.145):
-        # as PyTorch does with few elements; more of them are sorted
+    if type(test_elements) is Tensor and left.size and not sorts:
         catalog.method("view").method(catalog.method("to").method(test_elements, (dtype,), {}), (right.size,), {})
     return wrap(np.asarray(np.isin(left, right, invert=invert)))
 

@@ -46,6 +46,9 @@ def _numbers(a: Array) -> Array:
 
 
 def _paired(xp: Any, grad: Any) -> Any:
+    array = xp.plain(grad)
+    if not array.size and memory_format.element_strides(array)[-1] != 1:  # an expanded gradient, which PyTorch takes for contiguous
+        raise runtime_error("Tensor must have a last dimension with stride 1")
     return xp.call(VIEW_AS_COMPLEX, grad if xp.plain(grad).flags.c_contiguous else xp.call(CONTIGUOUS, grad))
 
 

@@ -348,9 +348,22 @@ def _gap(a: Any, b: Any) -> Any:
     return a - b
 
 
+def _log_of_sum(a: Any, b: Any) -> Any:
+    """As PyTorch: from the larger operand."""
+    made = np.maximum(a, b) + elementary.log1p(elementary.exp(-np.abs(a - b)))
+    return np.where(np.isinf(a) & (a == b), a, made)
+
+
+def _log2_of_sum(a: Any, b: Any) -> Any:
+    """As PyTorch: from the larger operand, by the natural logarithm."""
+    above = elementary.log1p(elementary.exp2(-np.abs(a - b)))
+    made = elementary.fused(above, above.dtype.type(1 / math.log(2)), np.maximum(a, b))
+    return np.where(np.isinf(a) & (a == b), a, made)
+
+
 LOGADDEXP = Pointwise(
     "LogaddexpBackward0",
-    elementary.logaddexp,
+    _log_of_sum,
     "input other",
     kind="float",
     complex=_complex_logaddexp,
@@ -359,7 +372,7 @@ LOGADDEXP = Pointwise(
 )
 LOGADDEXP2 = Pointwise(
     "Logaddexp2Backward0",
-    elementary.logaddexp2,
+    _log2_of_sum,
     "input other",
     kind="float",
     input=Rule(

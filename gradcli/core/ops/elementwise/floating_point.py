@@ -146,12 +146,20 @@ def _next_bfloat(a: Any, b: Any) -> Array:
     return np.where(np.isnan(x) | np.isnan(y), np.float32(np.nan), np.where(x == y, y, moved))
 
 
+def _next_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Tensor) -> Any:
+    """The tangent of the first operand, in its own dtype; PyTorch's formula leaves out the other one."""
+    if tangents[0] is None:
+        return None
+    return xp.where(memory_format.compared(np.equal, *(xp.plain(x) for x in inputs)), 0.0, tangents[0])
+
+
 def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
     return Pointwise(
         "NextafterBackward0",
         forward,
         "input other",
         narrow=True,
+        jvp=_next_jvp,
         input=Rule(
             lambda xp, grad, input, other: xp.where(memory_format.compared(np.equal, xp.plain(input), xp.plain(other)), 0.0, grad),
             "where(input == other, 0, grad)",

@@ -214,8 +214,20 @@ CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", _larger, np.greater_equal, np.less, 
 CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", _smaller, np.less_equal, np.greater, "<")
 
 
+def _check_numbers(values: list[Any], out: Tensor) -> None:
+    """Check the dtype of `out` where numbers change that of integers, which PyTorch converts first: they share no memory with it."""
+    input, *bounds = values
+    dtype = dtypes.result_type([input, *(b for b in bounds if b is not None)])
+    if dtype is input.dtype or input.dtype.is_differentiable or dtype.is_complex:
+        return
+    if out is input:
+        raise runtime_error(f"result type {dtype.torch_name} can't be cast to the desired output type {out.dtype.c_name}")
+    if out.dtype is not dtype:
+        raise runtime_error(SAME.format(out=out.dtype.torch_name, result=dtype.torch_name))
+
+
 def _bounded_out(input: Tensor, *bounds: Any) -> Out:
-    return Out("" if any(type(b) is Tensor for b in bounds) else SAME)
+    return Out() if any(type(b) is Tensor for b in bounds) else Out(SAME, inspect=_check_numbers)
 
 
 def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc) -> Function:

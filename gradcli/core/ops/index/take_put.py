@@ -154,7 +154,8 @@ def _take_out(input: Tensor, index: Tensor) -> Out:
         result.array = memory_format.laid_out(result.array, memory_format.preserved(index.array))
 
     text = "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
-    return Out(text, first=True, inspect=_check_long, check=lay_out)
+    anywhere = Tensor(np.zeros(index.array.shape, np.int64), dtypes.int64)
+    return Out(text, first=True, inspect=_check_long, check=lay_out, instead={1: anywhere})
 
 
 def _check_views(values: list[Any], out: Tensor) -> None:

@@ -28,6 +28,7 @@ from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -128,7 +129,8 @@ def additive(mask: Tensor, like: Tensor) -> Tensor:
     """A mask that is added to scores: of bool, 0 where True and minus infinity where False; other dtypes stay as they are."""
     if mask.dtype is not dtypes.bool_:
         return mask
-    return Tensor(np.where(mask.array, 0, -np.inf).astype(like.dtype.np), like.dtype)
+    hidden = scalar_of(-math.inf, like.dtype)
+    return Tensor(np.where(mask.array, 0, hidden).astype(like.dtype.np), like.dtype)
 
 
 def _causal(query: Tensor, key: Tensor) -> Tensor:
@@ -136,6 +138,11 @@ def _causal(query: Tensor, key: Tensor) -> Tensor:
     rows, columns = query.array.shape[-2], key.array.shape[-2]
     limits.check_elements(rows * columns, query.dtype.itemsize)
     return Tensor(np.where(np.tri(rows, columns, dtype=np.bool_), 0, -np.inf).astype(query.dtype.np), query.dtype)
+
+
+def _fits(mask: tuple[int, ...], scores: tuple[int, ...]) -> bool:
+    """Whether a mask of this shape broadcasts to that of the scores."""
+    return len(mask) <= len(scores) and all(m in (1, n) for m, n in zip(mask[::-1], scores[::-1], strict=False))
 
 
 def scaled_dot_product_attention(
@@ -166,16 +173,23 @@ def scaled_dot_product_attention(
     chosen = query.array.ndim == 4 and len({s[:-2] for s in shapes}) == 1 and not dropout_p
     if mask is not None and chosen and not mask.requires_grad:  # which kernel to take depends on the sizes of the mask
         own_dim(mask, -2)
+    # PyTorch's kernel takes rows in one piece
+    alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
+    by_kernel = query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad)
+    if (
+        is_causal
+        and mask is not None
+        and not (by_kernel and query.dtype.is_differentiable and _fits(mask.array.shape, (*shapes[0][:-1], shapes[1][-2])))
+    ):
+        raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.array.ndim == 4 and not query.dtype.is_differentiable:
         if mask is not None:
             check_into(np.broadcast_to(False, (*shapes[0][:-1], shapes[1][-2])), mask.array)
         check_probability(max(dropout_p, 0))
         raise scalar_type_error(dtypes.float32, query.dtype)
-    # PyTorch's kernel takes rows in one piece
-    alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
     if query.array.ndim == 4 and alike and dropout_p < 0:
         raise runtime_error("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
-    if query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad):
+    if by_kernel:
         limits.check_work(query.array.size * key.array.shape[-2] * 2)
         both = None if mask is None else mask.array
         if both is not None:
@@ -200,8 +214,6 @@ def _by_steps(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dr
     if dtype in (dtypes.float16, dtypes.bfloat16):
         query, key, value = (to_dtype(t, dtypes.float32) for t in (query, key, value))
     if is_causal:
-        if mask is not None:
-            raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         mask = _causal(query, key)
     root = math.sqrt(abs(factor))
     scores = matmul(scalars.times(traced, query, math.copysign(root, factor)), scalars.times(traced, transpose(key, -2, -1), root))

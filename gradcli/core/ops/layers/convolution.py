@@ -22,12 +22,14 @@ from gradcli.core.ops.layers.convolution_checks import (
     by_onednn,
     check_bias,
     check_channels,
+    check_complex,
     check_dtypes,
     check_kernel,
     check_kernel_of_bias,
     check_not_empty,
     check_onednn,
     check_output,
+    check_rank,
     check_settings,
     check_shapes,
     check_sizes,
@@ -77,8 +79,17 @@ def _cut(x: Array, padding: Sizes) -> Array:
 
 def _laid_out(made: Array, x: Array, weight: Array, how: Settings) -> Array:
     """A result as PyTorch lays it out: with channels last where one of both operands has them; of volumes only its library does that."""
+    if x.ndim == 3:  # images of one row, of an input in row-major order
+        x = x if x.flags.c_contiguous else memory_format.contiguous(x)
+        return memory_format.of_images(made[:, :, None], _one_row(x), _one_row(weight))[:, :, 0]
     images = x.ndim == 4 or (x.ndim == 5 and _by_library(x, weight, how))
     return memory_format.of_images(made, x, weight) if images else made
+
+
+def _one_row(x: Array) -> Array:
+    """Sequences as images of one row, with the strides of PyTorch's view."""
+    first, second, last = x.strides
+    return np.lib.stride_tricks.as_strided(x, (*x.shape[:2], 1, x.shape[2]), (first, second, x.shape[2] * last, last))
 
 
 def _by_library(x: Array, weight: Array, how: Settings) -> bool:
@@ -90,8 +101,8 @@ def _by_library(x: Array, weight: Array, how: Settings) -> bool:
 
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
-    how, dtype, first = _settings(attrs, x.ndim - 2), x.dtype, x
-    x, weight = half_to_single(x), half_to_single(weight)
+    how, dtype, given = _settings(attrs, x.ndim - 2), x.dtype, (x, weight)
+    x, weight = map(half_to_single, given)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
         out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
@@ -99,11 +110,11 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
         out += bias.reshape(-1, *(1 for _ in how.stride))
-    return _laid_out(out.astype(dtype, copy=False), first, weight, how)
+    return _laid_out(out.astype(dtype, copy=False), *given, how)
 
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
-    how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
+    how, dtype, given = _settings(attrs, grad.ndim - 2), grad.dtype, (x, weight)
     grad, weight = half_to_single(grad), half_to_single(weight)
     if how.transposed:
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
@@ -111,7 +122,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
         out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
-    return _laid_out(np.asarray(out.astype(dtype, copy=False)), x, weight, how)
+    return _laid_out(np.asarray(out.astype(dtype, copy=False)), *given, how)
 
 
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
@@ -122,9 +133,10 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
     made = made.astype(dtype, copy=False)
-    # PyTorch's own code, which is not that for float32, has kernels of one element, and joined ones of one channel, in row-major order
-    single = dtype != np.float32 and (math.prod(weight.shape[2:]) == 1 or weight.shape[1] == 1 < how.groups)
-    return memory_format.contiguous(made) if single else _laid_out(made, first, weight, how)
+    # PyTorch's own code, which is not that for float32, keeps the strides of a weight that has its channels last at once
+    if dtype != np.float32 and weight.ndim < 5 and memory_format.is_channels_last(weight):
+        return memory_format.laid_out(made, memory_format.element_strides(weight))
+    return _laid_out(made, first, weight, how)
 
 
 def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:
@@ -311,6 +323,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise shape_error("weight should have at least three dimensions")
+    check_rank(input, weight, "")
     for name, value in (("stride", stride), ("dilation", dilation)):
         if len(value) not in (1, rank):
             raise shape_error(f"{name} cannot broadcast to {rank} dimensions")
@@ -337,6 +350,7 @@ def _plain(rank: int) -> Callable[..., Any]:
         if not isinstance(padding, str):
             check_bias(input, bias)
         x, added = _batched(name, input, rank)
+        check_complex(x, weight, bias)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
         if padding == "same":
             out = _same(x, weight, bias, stride, dilation, groups)
@@ -357,6 +371,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
         input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
     ) -> Any:
         x, added = _batched(name, input, rank)
+        check_complex(x, weight, bias)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
         out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
         return squeeze_dim(out, 0) if added else out

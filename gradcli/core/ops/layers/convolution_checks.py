@@ -47,14 +47,20 @@ def check_settings(stride: Sizes, padding: Sizes, dilation: Sizes, output_paddin
             raise runtime_error(text)
 
 
-def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
-    """Raise RuntimeError for ranks and numbers of channels that do not fit."""
+def check_rank(input: Tensor, weight: Tensor, space: str = " ") -> None:
+    """Raise RuntimeError for an input of another rank than the weight; `space` is what its message has before the sizes."""
     x, w = list(input.array.shape), list(weight.array.shape)
     if len(x) != len(w):
         raise shape_error(
-            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, but got {len(x)}-dimensional input of size {x} "
-            "instead",
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight{space}{w}, but got {len(x)}-dimensional input of size "
+            f"{x} instead",
         )
+
+
+def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
+    """Raise RuntimeError for ranks and numbers of channels that do not fit."""
+    check_rank(input, weight)
+    x, w = list(input.array.shape), list(weight.array.shape)
     if w[0] < groups:
         text = f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
         raise shape_error(text)
@@ -78,6 +84,13 @@ def check_bias(input: Tensor, bias: Tensor | None) -> None:
     """Raise RuntimeError for a bias of another dtype than the input."""
     if bias is not None and bias.dtype is not input.dtype:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
+
+
+def check_complex(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Raise RuntimeError for parameters of another dtype than a complex input, which PyTorch checks first."""
+    for name, value in (("weight", weight), ("bias", bias)):
+        if input.dtype.is_complex and value is not None and value.dtype is not input.dtype:
+            raise runtime_error(f"Input type ({input.dtype.tensor_name}) and {name} type ({value.dtype.tensor_name}) should be the same")
 
 
 def check_kernel_of_bias(input: Tensor, bias: Tensor | None, transposed: bool) -> None:

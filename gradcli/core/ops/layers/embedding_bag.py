@@ -16,7 +16,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import not_implemented, with_method
@@ -31,9 +31,10 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array) -> Array:
     """`count` rows: the rows at `source`, each times its share, added up at `target`."""
-    out = np.zeros((count, rows.shape[1]), rows.dtype)
-    add_at(out, target, rows[source] * shares[:, None].astype(rows.dtype))
-    return out
+    taken = half_to_single(rows[source])
+    out = np.zeros((count, rows.shape[1]), taken.dtype)
+    add_at(out, target, taken * shares[:, None].astype(taken.dtype))
+    return out.astype(rows.dtype, copy=False)
 
 
 _NO_SECOND = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_embedding_bag_backward' is not implemented."))
@@ -90,10 +91,11 @@ def _bag(
     """The rows in each bag added up, then divided by their number if they are to be averaged; `kept` are places in per_sample_weights."""
     if per_sample_weights is not None:
         return _moved(weight, indices, bags, count, per_sample_weights[kept])
-    out = np.zeros((count, weight.shape[1]), weight.dtype)
-    add_at(out, bags, weight[indices])
+    out = _moved(weight, indices, bags, count, np.ones(1))
     each = np.ones(count)
     each[bags] = shares
+    if weight.dtype == np.float16:  # PyTorch divides the rounded sums
+        return (out * each[:, None]).astype(weight.dtype)
     return np.asarray(out * each[:, None].astype(weight.dtype))
 
 

@@ -232,6 +232,8 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
         if pieces != len(params) // each:
             raise runtime_error("Expected more weights in stacked_rnn")
     batch = input.array.shape[0 if how.batch_first else 1]
+    if not whole and any(state.array.shape[1] != batch for state in states):  # the errors of the first product come before
+        linear(transpose(input, 0, 1) if how.batch_first else input, params[0], params[2] if how.has_biases else None)
     for state in states:
         _check_batch(batch, state, params[1], 3 if name == "gru" else 1, whole, state is states[0])
     gates = _GATES.get(name, 0)

@@ -120,9 +120,10 @@ _FORMULA = (
 )
 CDIST = Op(
     "CdistBackward0",
-    _distances,
+    lambda x1, x2, p: _distances(x1, x2, p).astype(x1.dtype, copy=False),  # tensors without elements may have two dtypes
     "x1 x2",
     "p",
+    layout="contiguous",
     jvp=without_jvp("_cdist_forward"),
     x1=Rule(
         lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p), _FORMULA + "g.sum(-2)", "0 where the distance is 0"

@@ -90,7 +90,7 @@ def _dimensions(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
             raise ProgramError(
                 "TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, not {language.type_name(value)}"
             )
-        for i, d in enumerate(value):
+        for i, d in enumerate(() if isinstance(value, range) else value):
             if not isinstance(d, int):
                 kind = f"element of type {language.type_name(d)} at pos {i}"
                 raise ProgramError("TypeError", f"tensordot(): argument '{name}' (position {at}) must be tuple of ints, but found {kind}")
@@ -99,13 +99,13 @@ def _dimensions(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
 
 def _pair(a: Any, b: Any, dims: Any) -> tuple[Any, Any]:
     """The dimensions of both, as PyTorch's function, which is in Python, finds them."""
-    given = dims
     if type(dims) is Tensor:
-        dims = _listed(dims)
+        left, right = _listed(a, dims)
+        return left, right
     if isinstance(dims, int):
         if dims < 0:
             raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims)}")
-        if given is dims and dims > min(with_method(t, "dim").array.ndim for t in (a, b)):
+        if dims > min(with_method(t, "dim").array.ndim for t in (a, b)):
             raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={formatted(dims)}")
         return range(-dims, 0), range(dims)
     if not isinstance(dims, (tuple, list)):
@@ -137,13 +137,21 @@ def _check_tensors(a: Any, b: Any) -> None:
             raise ProgramError("TypeError", text)
 
 
-def _listed(dims: Tensor) -> Any:
+def _listed(a: Any, dims: Tensor) -> Any:
     """Dimensions that a tensor holds, as PyTorch reads them: two rows, or a number."""
-    if dims.array.size > 1 or dims.array.ndim > 1:
-        if not dims.array.ndim or dims.array.shape[0] != 2:
-            return dims.tolist()
+    if dims.array.size > 1:
+        if dims.array.shape[0] != 2:
+            raise ProgramError("AssertionError", f"dims tensor must have size 2 in first dimension, got {dims.array.shape[0]}")
         return [row.tolist() for row in dims.array]
-    return int(dims.array.reshape(-1)[0]) if dims.array.size else dims.tolist()
+    try:
+        count = int(dims.item())
+    except (ValueError, OverflowError, TypeError) as error:
+        raise ProgramError(type(error).__name__, str(error)) from None
+    if count < 0:
+        raise runtime_error(f"tensordot expects dims >= 0, but got dims={formatted(dims if dims.array.ndim else dims.item())}")
+    if type(a) is Tensor and count:
+        wrap_dim(-count, a.array.ndim)
+    return range(-count, 0), range(count)
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:

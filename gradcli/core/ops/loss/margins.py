@@ -154,7 +154,7 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
     counts = ((xp.plain(short) > 0) * (1 - own) * _weights(shape, target, weight, dtype) / shape[-1]).astype(dtype)
     slope = _each(xp, xp.reshape(grad, shape[:-1]) if reduction == "none" else grad, math.prod(shape[:-1]), reduction)
     pushed = xp.where(counts != 0, scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts), 0.0)
-    return pushed - scalars.times_data(xp, xp.sum(pushed, -1, True), own)
+    return xp.where(own == 1, pushed - xp.sum(pushed, -1, True), pushed)
 
 
 _AT_EDGE = "nothing is pushed where the margin is just met"

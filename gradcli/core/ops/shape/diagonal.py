@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_size, wrap_dim
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
@@ -120,13 +121,23 @@ _V: Any = [1.0, 2.0, 3.0]
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
 
+def _check_batch(out: Tensor, result: Tensor) -> None:
+    """Refuse matrices that do not lie at equal distances, since PyTorch takes them for such and writes beside them."""
+    shape = out.array.shape
+    if shape != result.array.shape or len(shape) < 4 or not out.array.size:
+        return
+    strides = memory_format.element_strides(out.array)
+    if any(n > 1 and strides[d] != strides[-3] * math.prod(shape[d + 1 : -2]) for d, n in enumerate(shape[:-3])):
+        raise runtime_error("an out whose matrices do not lie at equal distances is not part of gradcli")
+
+
 def _triangular(name: str, record: Op, doc: str, sample: Sample) -> Function:
     def run(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.array.ndim < 2:
             raise shape_error(f"{name}: input tensor must have at least 2 dimensions")
         return record(input, diagonal)  # type: ignore[no-any-return]
 
-    out = Out(EXACT, memory="unchecked", overlap="partial")
+    out = Out(EXACT, memory="unchecked", overlap="partial", check=_check_batch)
     own: Any = {"doc": doc, "ops": (record,), "samples": (sample,), "inplace": True, "fills": True, "out": out}
     return Function(name, ("Tensor input, symint diagonal=0", run), **own)
 
