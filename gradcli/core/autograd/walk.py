@@ -169,6 +169,7 @@ class Walk:
             _check_shape(have, shape, edge, source)
         if self.traced:
             if value.dtype.is_complex and not dtype.is_complex:
+                _check_real(source)
                 value = namespaces.traced.real(value)
             if value.array.shape != shape:
                 value = namespaces.traced.sum_to(value, shape)
@@ -176,6 +177,7 @@ class Walk:
                 value = namespaces.traced.cast(value, dtype)
         else:
             if value.dtype.kind == "c" and not dtype.is_complex:
+                _check_real(source)
                 value = value.real
             if value.shape != shape:
                 value = namespaces.numeric.sum_to(value, shape)
@@ -411,6 +413,15 @@ def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source
         if source is None:
             raise runtime_error("invalid gradient at index 0 - got {} but expected shape compatible with {}".format(*shapes))
         raise misfit_error(source.name(), str([source.edges[i] for i in source.listed].index(to)), *shapes)
+
+
+def _check_real(source: Node | None) -> None:
+    """Raise PyTorch's error where the node that gives a complex gradient to a real tensor does not take the real part."""
+    if isinstance(source, OpNode) and not source.op.real_part:
+        raise runtime_error(
+            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
+            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
 
 
 @cache

@@ -259,7 +259,13 @@ COPY_INTO = Op(
 ZERO = Op("ZeroBackward0", lambda a: a * 0, "input", input=_ZERO_RULE, complex=True)
 FILL = Op("FillBackward2", lambda a: a, "input", input=_ZERO_RULE, complex=True)
 FILL_TENSOR = Op(
-    "FillBackward3", lambda a, v: a, "input value", input=_ZERO_RULE, value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"), complex=True
+    "FillBackward3",
+    lambda a, v: a,
+    "input value",
+    input=_ZERO_RULE,
+    value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"),
+    complex=True,
+    real_part=False,
 )
 
 

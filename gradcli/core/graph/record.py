@@ -106,6 +106,7 @@ class Op:
     __slots__ = (
         "complex",
         "wirtinger",
+        "real_part",
         "grad_fn",
         "full_name",
         "forward",
@@ -153,10 +154,13 @@ class Op:
         layout: memory_format.Layout | None = None,
         complex: OnComplex = None,
         wirtinger: bool = False,
+        real_part: bool = True,
         **rules: Rule | None,
     ) -> None:
         self.complex = forward if complex is True or (view and complex is None) else complex
         self.wirtinger = wirtinger
+        #: whether a real input has the real part of a complex gradient; PyTorch's formulas that do not take it meet an error of its engine
+        self.real_part = real_part
         self.grad_fn = grad_fn
         self.full_name = full_name or grad_fn
         self.forward = forward if layout is None else memory_format.keeping(layout, forward)

@@ -146,11 +146,13 @@ def polygamma(x: Array, n: int, narrowed: Callable[[Array], Array] | None = None
     wide = _wide(x)
     pole = (wide <= 0) & (wide == np.floor(wide))
     held = np.where(pole | (wide < _LOWEST), np.nan, wide)
-    factor = (-1.0) ** (n + 1) * math.factorial(n)
+    # PyTorch's n! is exp(lgamma(n + 1)) in the dtype
+    logarithm = math.log(math.factorial(n))
+    factor = math.exp(logarithm) if x.dtype == np.float64 else float(np.float32(math.exp(np.float32(logarithm))))
+    factor *= (-1.0) ** (n + 1)
     sums = zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held))
     if narrowed is not None and n > 1:
         sums = narrowed(sums)
-        factor = math.copysign(float(np.exp(np.float32(math.lgamma(n + 1)))), factor)
     result = factor * np.where(np.isnan(held), np.nan, sums)
     result = np.where(pole, factor * np.inf, result)
     if n == 1:

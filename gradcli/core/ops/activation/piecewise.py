@@ -206,6 +206,13 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
     return SOFTSHRINK(input, lambd)
 
 
+def _look_at_gaps(values: list[Any], out: Tensor) -> None:
+    """An `out` whose elements do not follow each other is written by the scalar code, as `softshrink` computes an input with gaps."""
+    x = values[0]
+    if x.array.shape == out.array.shape and not np.any(in_vectors(x.array, 64, out.array, x.array)):
+        values[0] = Tensor(np.repeat(x.array[..., None], 2, -1)[..., 0], x.dtype)
+
+
 # --- the functions ---
 
 _X = [0.5, -1.5, 2.0, 4.5]
@@ -309,6 +316,6 @@ FUNCTIONS = (
         SOFTSHRINK,
         Sample("F.softshrink(x, 1.)", lambda x: np.sign(x) * np.maximum(np.abs(x) - 1, 0), x=_X),
         python="",
-        out=Out(SAME, kernel_first=True),
+        out=Out(SAME, kernel_first=True, inspect=_look_at_gaps),
     ),
 )

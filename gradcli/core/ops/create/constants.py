@@ -166,6 +166,7 @@ FILL_TENSOR = Op(
     input=_NO_INFLUENCE,
     value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),
     complex=True,
+    real_part=False,
 )
 
 

@@ -367,6 +367,7 @@ LOGADDEXP = Pointwise(
     "input other",
     kind="float",
     complex=_complex_logaddexp,
+    real_part=False,
     input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(_gap(other, input)), 1), "grad / (1 + exp(other - input))"),
     other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(_gap(input, other)), 1), "grad / (1 + exp(input - other))"),
 )

@@ -269,8 +269,8 @@ def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = Fals
     return Function(name, ("Tensor input", run), doc=doc, samples=samples, out=into, overlap="partial")
 
 
-def _check_ldexp(out: Tensor, result: Tensor) -> None:
-    if not out.dtype.is_differentiable and result.dtype.is_differentiable:
+def _check_ldexp(values: list[Any], out: Tensor) -> None:
+    if not out.dtype.is_differentiable:
         raise runtime_error(f"ldexp can't be cast to the desired output type {out.dtype.torch_name}")
 
 
@@ -303,8 +303,8 @@ FUNCTIONS = (
         samples=(Sample("ldexp(x, tensor([1., 2., -1.]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
         torch_inplace=("ldexp_",),
         written=(("Tensor input, Tensor other", _ldexp_in_place),),
-        overlap="",
-        out=Out(memory="first", check=_check_ldexp),
+        overlap="partial",
+        out=Out(memory="first", inspect=_check_ldexp),
     ),
     Function(
         "nextafter",

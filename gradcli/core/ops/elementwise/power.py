@@ -288,6 +288,15 @@ def _check_power_out(values: list[Any], out: Tensor) -> None:
 
 _P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
+def _pow_out(base: Operand, exponent: Operand) -> Out:
+    """A tensor that a number makes another dtype is copied, so that its memory does not matter; of a number `out` gets its shape first."""
+    if type(base) is Tensor:
+        copied = type(exponent) is not Tensor and dtypes.result_type((base, exponent)) is not base.dtype
+        return Out(memory="first", overlap="" if copied else "partial")
+    how: Any = {"memory": "own", "lower": None} if base == 1 and base is not True else {"memory": "resized"}
+    return Out(shape=lambda values: values[1].array.shape, **how)
+
+
 FUNCTIONS = (
     Function(
         "square",
@@ -313,8 +322,7 @@ FUNCTIONS = (
         ),
         inplace=True,
         analytic=np.power,
-        # of a number PyTorch gives `out` its shape before it looks at the memory
-        out=lambda base, _: Out() if type(base) is Tensor else Out(memory="resized"),
+        out=_pow_out,
     ),
     Function(
         "float_power",

@@ -16,6 +16,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast
 from gradcli.core.ops.index.nonzero import nonzero
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of, wide_scalar_of
 from gradcli.core.tensor.state import state
@@ -77,6 +78,7 @@ WHERE = Choice(
     input=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), grad, 0.0), "where(condition, grad, 0)"),
     other=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), 0.0, grad), "where(condition, 0, grad)"),
     complex=True,
+    real_part=False,
 )
 
 
@@ -91,6 +93,9 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
         condition = wrap(condition.array.astype(bool))
     elif condition.dtype is not dtypes.bool_:
         raise runtime_error(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.torch_name}")
+    if type(input) is not type(other):  # a complex number makes the tensor complex by a node of its own
+        dtype = dtypes.result_type((input, other))
+        input, other = (to_dtype(x, dtype) if dtype.is_complex and type(x) is Tensor else x for x in (input, other))
     return WHERE(input, other, watched(condition))
 
 

@@ -16,6 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.matrices import as_data
+from gradcli.core.tensor.tensor import Tensor
 
 #: numpy's `norm` by `normalization`: of transforms forward, and of those backward
 _FORWARD = ("backward", "ortho", "forward")
@@ -118,6 +119,9 @@ def _real_rule(xp: Any, grad: Any, dim: tuple[int, ...], normalization: int, one
 def _complex_rule(xp: Any, grad: Any, dim: tuple[int, ...], normalization: int) -> Any:
     made = xp.call(R2C, grad, dim, normalization, True)
     doubled = grad.shape[dim[-1]] - made.shape[dim[-1]]
+    if type(made) is not Tensor:  # elements that are not doubled keep an imaginary part of 0 beside nan
+        made.swapaxes(dim[-1], 0)[1 : 1 + doubled] *= 2
+        return made
     weights = np.ones(made.shape[dim[-1]], xp.plain(grad).dtype)
     weights[1 : 1 + doubled] = 2
     return made * as_data(made, weights.reshape([-1 if d == dim[-1] else 1 for d in range(len(made.shape))]))

@@ -149,6 +149,7 @@ INDEX_FILL_TENSOR: Op = Op(
         "grad.index_select(dim, index.unique()).sum()",
     ),
     complex=True,
+    real_part=False,
 )
 INDEX_COPY: Op = Op(
     "IndexCopyBackward0",

@@ -175,6 +175,7 @@ INDEX_PUT: Op = Op(
     input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
     complex=True,
+    real_part=False,
 )
 _INDEX_BACK_BFLOAT: Op = in_half_precision(INDEX_BACK, partial(put, add=combined_in_bfloat16))
 _INDEX_PUT_BFLOAT = in_half_precision(

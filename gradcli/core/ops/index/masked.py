@@ -45,6 +45,7 @@ MASKED_FILL_TENSOR = Op(
     input=_UNFILLED,
     value=Rule(lambda xp, grad, mask: xp.sum(xp.call(MASKED_SELECT, grad, mask)), "grad.masked_select(mask).sum()"),
     complex=True,
+    real_part=False,
 )
 
 

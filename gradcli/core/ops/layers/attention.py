@@ -50,19 +50,28 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
     return out
 
 
-def _shares(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
-    """The softmax of the scores: how much of each value a row takes. A masked element has share 0, even where its score is infinite."""
+def _scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
+    """The scores. That of a masked element is minus infinity, even where it would be infinite."""
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
-    if attn_mask is not None:
-        scores = np.where(attn_mask == -np.inf, -np.inf, scores + attn_mask.astype(scores.dtype))
-    return _softmax(scores)
+    if attn_mask is None:
+        return np.asarray(scores)
+    return np.where(attn_mask == -np.inf, -np.inf, scores + attn_mask.astype(scores.dtype))
+
+
+def _shares(scores: Array) -> Array:
+    """The softmax of the scores by the logarithm of the sum, which PyTorch's kernel keeps: that of large scores has few digits."""
+    top = scores.max(-1, keepdims=True, initial=-np.inf)
+    top = np.where(np.isinf(top), 0, top).astype(scores.dtype)
+    total = elementary.exp(scores - top).sum(-1, keepdims=True)
+    return elementary.exp(scores - (top + elementary.log(np.where(total == 0, 1, total).astype(scores.dtype))))  # type: ignore[no-any-return]
 
 
 def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
     """The gradient of the scores."""
-    shares = _shares(query, key, attn_mask, scale)
+    scores = _scores(query, key, attn_mask, scale)
     slopes = np.matmul(grad, value.swapaxes(-1, -2))
-    return np.asarray(shares * (slopes - (shares * slopes).sum(-1, keepdims=True)) * query.dtype.type(scale))
+    along = (_softmax(scores) * slopes).sum(-1, keepdims=True)
+    return np.asarray(_shares(scores) * (slopes - along) * query.dtype.type(scale))
 
 
 def _by_rows(x: Array) -> Array:
@@ -99,7 +108,7 @@ ATTENTION = Op(
     key=_rule(
         lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), _D + "D.mT @ query"
     ),
-    value=_rule(lambda grad, query, key, value, *how: np.matmul(_shares(query, key, *how).swapaxes(-1, -2), grad), _P + "P.mT @ grad"),
+    value=_rule(lambda grad, query, key, value, *how: np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), _P + "P.mT @ grad"),
 )
 SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "dim", input=SOFTMAX.rules["input"])
 

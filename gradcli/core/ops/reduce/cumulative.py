@@ -21,6 +21,7 @@ from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
 from gradcli.core.ops.index.selection import Selection, result
 from gradcli.core.ops.reduce.common import Typed, sum_dtype
 from gradcli.core.ops.rules import check_no_complex_gradient
+from gradcli.core.ops.shape.casting import warn_of_discarded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -52,7 +53,10 @@ _add_up, _multiply_up = _accumulate(np.add), _accumulate(np.multiply)
 
 def _as_input(xp: Any, grad: Any, dtype: DType, input_dtype: DType) -> Any:
     """The gradient of a result of `dtype` in the dtype of the input."""
-    return grad if dtype is input_dtype else xp.cast(grad, input_dtype)
+    if dtype is input_dtype:
+        return grad
+    warn_of_discarded(xp.plain(grad), input_dtype)
+    return xp.cast(grad, input_dtype)
 
 
 def _backwards(xp: Any, x: Any, dim: int) -> Any:
@@ -158,6 +162,7 @@ CUMPROD: Typed = Typed(
         "at zeros, the products that leave the element out",
     ),
     complex=True,
+    real_part=False,
 )
 
 

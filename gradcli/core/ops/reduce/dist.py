@@ -19,30 +19,17 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
-_REAL_BESIDE_COMPLEX = (
-    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this error "
-    "message be improved?  If so, please report an enhancement request to PyTorch.)"
-)
-
 
 def _difference(input: Any, other: Any, dtype: DType) -> Any:
     """`input - other` in the dtype that both tensors promote to, of tensors or arrays."""
     return input - other if type(input) is Tensor else dtypes.cast(input, dtype) - dtypes.cast(other, dtype)
 
 
-def _check_complex(xp: Any, x: Any, dtype: DType) -> None:
-    """Raise PyTorch's error for the gradient of a real tensor beside a complex one."""
-    if dtype.is_complex and xp.plain(x).dtype.kind != "c":
-        raise runtime_error(_REAL_BESIDE_COMPLEX)
-
-
 def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, dtype: DType, out: Any) -> Any:
-    _check_complex(xp, input, dtype)
     return norm_gradient(xp, grad, _difference(input, other, dtype), p, out, None, False)
 
 
 def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, dtype: DType, out: Any) -> Any:
-    _check_complex(xp, other, dtype)
     gradient = norm_gradient(xp, grad, _difference(input, other, dtype), p, out, None, False)
     if gradient is None:
         raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #0 'self'")
@@ -82,6 +69,7 @@ DIST = _Distance(
     "p dtype",
     jvp=_dist_jvp,
     complex=True,
+    real_part=False,
     input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
     other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
 )

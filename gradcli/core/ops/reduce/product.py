@@ -136,6 +136,7 @@ PROD = Typed(
         "at zeros, the product of the other elements",
     ),
     complex=True,
+    real_part=False,
 )
 PROD_DIM = Typed(
     "ProdBackward1",
@@ -150,6 +151,7 @@ PROD_DIM = Typed(
         "at zeros, the product of the other elements",
     ),
     complex=True,
+    real_part=False,
 )
 
 

@@ -56,6 +56,7 @@ SUM = _Sum(
     "dtype",
     input=Rule(lambda xp, grad, input_shape: xp.broadcast_to(grad, input_shape), "grad.expand(input.shape)"),
     complex=True,
+    real_part=False,
 )
 SUM_DIM = Typed(
     "SumBackward1",
@@ -67,6 +68,7 @@ SUM_DIM = Typed(
         "grad.reshape(input.sum(dim, True).shape).expand(input.shape)",
     ),
     complex=True,
+    real_part=False,
 )
 
 
@@ -126,6 +128,7 @@ MEAN = _MeanOfAll(
     saved="self_sym_numel self_sym_sizes",
     input=Rule(_mean_rule, "grad.expand(input.shape) / input.numel()"),
     complex=True,
+    real_part=False,
 )
 MEAN_DIM = _Mean(
     "MeanBackward1",
@@ -140,6 +143,7 @@ MEAN_DIM = _Mean(
         "grad.reshape(input.sum(dim, True).shape).expand(input.shape) / (input.numel() / grad.numel())",
     ),
     complex=True,
+    real_part=False,
 )
 
 
@@ -196,7 +200,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType 
     wanted = sum_dtype(input, dtype)
     if wanted.is_complex:
         if input.dtype.is_differentiable and input.array.size:
-            raise not_implemented("nansum_cpu", wanted)
+            raise not_implemented("nansum_cpu", wanted, Code.AFTER_CHECKS)
         return sum(input, dim, keepdim, wanted)
     return NANSUM(input, dim, keepdim, wanted)  # type: ignore[no-any-return]
 

@@ -19,7 +19,6 @@ from gradcli.core.ops.create.leaf import unset
 from gradcli.core.ops.shape import casting
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -112,12 +111,7 @@ def _replaced_part(xp: Any, grad: Any, size: Any, stride: Any, offset: int, inpu
     return xp.where(outside, 0.0, grad)
 
 
-def _part_of_gradient(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any, src_dtype: DType) -> Any:
-    if xp.plain(grad).dtype.kind == "c" and not src_dtype.is_complex:
-        raise runtime_error(
-            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
-            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+def _part_of_gradient(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
     return xp.call(strided.AS_STRIDED, grad, size, stride, offset, input_stride)
 
 
@@ -137,6 +131,7 @@ AS_STRIDED_SCATTER = Op(
         "grad.contiguous().as_strided(size, stride, offset)",
     ),
     complex=True,
+    real_part=False,
 )
 
 

@@ -18,7 +18,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
+def _scatter(name: str, view: Op, formula: str, src_formula: str, real_part: bool = True) -> Op:
     """The record of a copy in which the part that `view` shows is `src`."""
 
     def forward(a: Array, src: Array, *where: Any) -> Array:
@@ -37,6 +37,7 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
         input=Rule(input_rule, formula),
         src=Rule(lambda xp, grad, attrs: xp.call(view, grad, *attrs), src_formula),
         complex=True,
+        real_part=real_part,
     )
     return record
 
@@ -49,7 +50,7 @@ SLICE_SCATTER = _scatter(
     "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
 )
 DIAGONAL_SCATTER = _scatter(
-    "Diagonal", DIAGONAL, "grad.diagonal_scatter(zeros_like(src), offset, dim1, dim2)", "grad.diagonal(offset, dim1, dim2)"
+    "Diagonal", DIAGONAL, "grad.diagonal_scatter(zeros_like(src), offset, dim1, dim2)", "grad.diagonal(offset, dim1, dim2)", real_part=False
 )
 
 

@@ -78,12 +78,12 @@ INPUT_GRADIENT = input_gradient(namespaces.in_single(_input_gradient))
 WEIGHT_GRADIENT = weight_gradient(namespaces.in_single(_weight_gradient))
 
 
-def _input_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float) -> Any:
-    return xp.call(INPUT_GRADIENT, grad, input, mean, rstd, weight, normalized_shape, eps)
+def _input_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+    return xp.call(INPUT_GRADIENT, grad, input, mean, rstd, weight, bias, normalized_shape, eps)
 
 
-def _weight_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any, eps: float) -> Any:
-    return xp.call(WEIGHT_GRADIENT, grad, input, mean, rstd, weight, normalized_shape, eps)
+def _weight_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+    return xp.call(WEIGHT_GRADIENT, grad, input, mean, rstd, weight, bias, normalized_shape, eps)
 
 
 def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]) -> Array:
@@ -96,8 +96,8 @@ def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: 
 BIAS_GRADIENT = bias_gradient(namespaces.in_single(_bias_gradient))
 
 
-def _bias_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Any) -> Any:
-    return xp.call(BIAS_GRADIENT, grad, input, mean, rstd, weight, normalized_shape)
+def _bias_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, normalized_shape: Any) -> Any:
+    return xp.call(BIAS_GRADIENT, grad, input, mean, rstd, weight, bias, normalized_shape)
 
 
 LAYER_NORM = Op(

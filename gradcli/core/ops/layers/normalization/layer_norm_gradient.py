@@ -31,7 +31,7 @@ def _parts(xp: Any, input: Any, mean: Any, rstd: Any, normalized_shape: tuple[in
 def _first(xp: Any, grad: Any, weight: Any, centred: Any, rstd: Any) -> Any:
     """The gradient of the input as the first backward pass has it, of rows."""
     columns = grad.shape[1]
-    scale = (rstd if weight is None else xp.reshape(weight, (1, columns)) * rstd) / columns
+    scale = (rstd if weight is None else xp.reshape(weight, (1, columns)) * rstd) / max(columns, 1)
     along = xp.sum(grad * centred, (1,), True)
     return scale * (grad * columns - xp.sum(grad, (1,), True) - centred * (rstd * rstd) * along)
 
@@ -41,6 +41,7 @@ def _of_input(xp: Any, grad: Any, grad_out: Any, input: Any, weight: Any, mean: 
     given, out = _rows(xp, grad, normalized_shape), _rows(xp, grad_out, normalized_shape)
     columns = out.shape[1]
     slope = out if weight is None else out * xp.reshape(weight, (1, columns))
+    columns = max(columns, 1)
     cube = inverse * inverse * inverse
     slope_along, slope_sum = xp.sum(slope * centred, (1,), True), xp.sum(slope, (1,), True)
     given_sum, given_along = xp.sum(given, (1,), True), xp.sum(given * centred, (1,), True)
@@ -64,16 +65,19 @@ def _of_weight(xp: Any, grad: Any, grad_out: Any, input: Any, mean: Any, rstd: A
 
 
 def _gradient(forward: Callable[..., Array], attrs: str, **rules: Any) -> Op:
-    """One of the three gradients; `rules` are those of its arguments but for mean and deviation, which are constants."""
+    """One of the three gradients; `rules` are those of its arguments but for mean and deviation, which are constants, and the bias,
+    which makes each gradient one that requires grad.
+    """
     return Op(
         _NAME,
-        forward,
-        "grad_out input mean rstd weight",
+        lambda grad, input, mean, rstd, weight, bias, *how: forward(grad, input, mean, rstd, weight, *how),
+        "grad_out input mean rstd weight bias",
         attrs,
         jvp="transpose",
         saved="grad_out input mean rstd weight normalized_shape",
         mean=None,
         rstd=None,
+        bias=_NOTHING,
         **rules,
     )
 
@@ -98,6 +102,7 @@ def _weight_of_input(xp: Any, grad: Any, grad_out: Any, input: Any, mean: Any, r
     centred, inverse = _parts(xp, input, mean, rstd, normalized_shape)
     columns = centred.shape[1]
     slope = _rows(xp, grad_out, normalized_shape) * xp.reshape(grad, (1, columns))
+    columns = max(columns, 1)
     made = slope * inverse - inverse * xp.sum(slope, (1,), True) / columns
     made = made - centred * (inverse * inverse * inverse) * xp.sum(slope * centred, (1,), True) / columns
     return xp.reshape(made, input.shape)
@@ -114,12 +119,17 @@ def weight_gradient(forward: Callable[..., Array]) -> Op:
     )
 
 
+def _bias_of_gradient(xp: Any, grad: Any, weight: Any, grad_out_shape: tuple[int, ...]) -> Any:
+    """PyTorch leaves this derivative out where there is no weight."""
+    return None if weight is None else xp.broadcast_to(grad, grad_out_shape)
+
+
 def bias_gradient(forward: Callable[..., Array]) -> Op:
     """The gradient of the bias; `forward` computes it."""
     return _gradient(
         forward,
         "normalized_shape",
-        grad_out=Rule(lambda xp, grad, grad_out_shape: xp.broadcast_to(grad, grad_out_shape), "grad.expand(grad_out.shape)"),
+        grad_out=Rule(_bias_of_gradient, "None if weight is None else grad.expand(grad_out.shape)"),
         input=_NOTHING,
         weight=_NOTHING,
     )
