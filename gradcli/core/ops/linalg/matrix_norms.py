@@ -162,6 +162,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, str p", cond),
         doc="The condition number.",
         samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=SQUARE),),
-        out=Out(lower=CASTABLE, first=True, autograd="composed"),
+        out=lambda A, _: Out(lower=CASTABLE, dtype=A.dtype.real, first=True, autograd="composed"),
     ),
 )
