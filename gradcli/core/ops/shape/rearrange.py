@@ -38,7 +38,9 @@ def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any) -> Any:
             split.append(n)
     if not axes:
         return grad
-    return xp.sum(xp.reshape(grad, infer_size(split, xp.plain(grad).size)), tuple(axes))
+    if min(split) < 0:  # of a tensor without elements
+        infer_size(split, 0)
+    return xp.sum(xp.reshape(grad, tuple(split)), tuple(axes))
 
 
 REPEAT: Op = Op(
