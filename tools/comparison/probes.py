@@ -145,11 +145,12 @@ class Wide:
         return getattr(Wide.torch, name)
     def tensor(self, *values, **options):
         t = Wide.torch.tensor(*values, **options)
-        return t.double() if t.is_floating_point() else t
+        return (t if options.get("dtype") else t.float()).double() if t.is_floating_point() else t
     def full(self, *values, **options):
         t = Wide.torch.full(*values, **options)
         return t.double() if t.is_floating_point() else t
 torch = Wide()
+torch.set_default_dtype(torch.float64)  # of what is computed from whole numbers
 """
 
 

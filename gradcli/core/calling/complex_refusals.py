@@ -23,7 +23,6 @@ KERNELS = {
     "bernoulli": "bernoulli_tensor_cpu_self_",
     "binary_cross_entropy": "binary_cross_entropy",
     "binary_cross_entropy_with_logits": "log_sigmoid_cpu",
-    "bincount": "bincount_cpu",
     "bitwise_and": "bitwise_and_cpu",
     "celu": "elu_cpu",
     "copysign": "copysign_cpu",

@@ -44,7 +44,10 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         _take_dtype(signature, values, out, rule)
     names = [p.name for p in signature.parameters if p.name != "out"]
     constants = [i for i, name in enumerate(names) if name in rule.constants]
-    return _Call(function, rule, values, out, constants).run(signature.implementation)
+    made = _Call(function, rule, values, out, constants)
+    if names[1:2] == ["alpha"]:  # of the deprecated overload of `add`
+        made.number_at = 2
+    return made.run(signature.implementation)
 
 
 def _take_dtype(signature: Signature, values: list[Any], out: Tensor, rule: Out) -> None:
@@ -141,9 +144,8 @@ class _Call(OutChecks):
             shape = self.operands[0].array.shape
         if shape is not None:
             shapes = shape if isinstance(shape, list) else [shape] * len(self.outs)
-            arrays = [t.array for t in self.operands]
             shared = any(
-                out.array.shape != size and any(np.shares_memory(out.array, a) for a in arrays)
+                out.array.shape != size and 0 not in size and any(out is t or np.shares_memory(out.array, t.array) for t in self.operands)
                 for out, size in zip(self.outs, shapes, strict=True)
             )
             for out, size in zip(self.outs, shapes, strict=True):
@@ -186,7 +188,7 @@ class _Call(OutChecks):
             self.check_memory("first")
         if error.code is not Code.BROADCAST:
             if not (no_kernel and self.rule.kernel_first):
-                self.check_first(no_kernel)
+                self.check_first(no_kernel or error.code is Code.AFTER_CHECKS)
             self.resize_unwritten(implementation, error)
         if _is_singular(error) and self.operator.endswith("_ex") and self.operator != self.name.replace(".", "_"):
             for out in self.outs:  # the error is that of a function around the operator, which has written
@@ -214,8 +216,8 @@ class _Call(OutChecks):
             # PyTorch computes an elementwise result in memory of its own where `out` has another dtype
             apart = self.elementwise and bool(rule.instead) and out.dtype is not result.dtype
             in_place.resize_out(Tensor(out.array, out.dtype) if apart else out, result, bool(rule.row_major), rule.silent)
-            if self.overlap:
-                self.check_memory("resized", out)
+        if self.overlap:
+            self.check_memory("resized")
 
     def is_elementwise(self, error: ProgramError) -> bool:
         """Whether an elementwise function raised this error."""
@@ -254,7 +256,7 @@ class _Call(OutChecks):
 
         if self.is_elementwise(error) and not self.rule.instead:  # some take no floats
             return Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
-        instead = self.rule.instead
+        instead = {i: regular(v) if lacking is not None else v for i, v in self.rule.instead.items()}
         return self.evaluated(implementation, [instead[i] if i in instead else regular(v) for i, v in enumerate(self.values)])
 
     # --- dtypes ---
@@ -311,6 +313,8 @@ class _Call(OutChecks):
             operands = (_last_operand(result),) if result.node is not None else self.operands
             if not any(t.requires_grad for t in (*operands, out)):
                 operands = list(self.outs)  # of which another one does
+            if out is not self.outs[0] and out.view is not None:
+                raise runtime_error("Functions which modify views in-place must return a single Variable")
             return in_place.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
         made = in_place.write_out(out, result)
         if self.memory == "unchecked" and shares_places(out.array) and not np.array_equal(out.array, result.array, equal_nan=True):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 class OutChecks:
     """The checks of a call that writes into `out`."""
 
+    #: which argument of an elementwise function is the other operand
+    number_at = 1
+
     def __init__(self, function: Function, rule: Out, values: list[Any], out: Any, constants: Sequence[int]) -> None:
         self.rule = rule
         self.values = values
@@ -139,7 +142,9 @@ class OutChecks:
         if self.rule.own_dtype:  # the last argument has that of `out`, or the one that the call gives
             dtype = self.values[-1] or self.out.dtype
         else:
-            numbers = [v for v in self.values[1:2] if with_number and self.elementwise and type(v) in (bool, int, float, complex)]
+            numbers = [
+                v for v in self.values[self.number_at :][:1] if with_number and self.elementwise and type(v) in (bool, int, float, complex)
+            ]
             operands = (*self.operands, *numbers)
             dtype = self.rule.dtype or (self.operands[0].dtype if self.rule.exact else dtypes.result_type(operands))
         if self.rule.first and isinstance(self.rule.exact, dict):

@@ -65,7 +65,8 @@ def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
     try:
         result = compute(Tensor(tensor.array, tensor.dtype))
     except ProgramError as error:
-        if warned and error.code in (Code.OUT_OF_RANGE, Code.NUMBER_TOO_LARGE):  # which kernels raise
+        late = (Code.OUT_OF_RANGE, Code.NUMBER_TOO_LARGE, *((Code.SHAPE,) if name == "index_fill_" else ()))
+        if warned and error.code in late:  # which PyTorch finds after it has warned
             warnings.emit(expanded(name))
         raise
     if warned:

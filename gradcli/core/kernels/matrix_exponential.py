@@ -111,7 +111,9 @@ def exponential(a: Array) -> Array:
     """The exponential of each matrix, shape (count, n, n); nan for those that are not finite."""
     norms = np.abs(a).sum(-2).max(-1)
     bounds = _BOUNDS[a.real.dtype.char]
-    made = np.full(a.shape, complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan, a.dtype)
+    # PyTorch leaves a single matrix with nan out, and computes with those of a batch
+    alone = len(a) == 1 and np.isnan(norms).any()
+    made = np.full(a.shape, np.nan if alone or a.dtype.kind != "c" else complex(np.nan, np.nan), a.dtype)
     finite = np.isfinite(norms)
     # all matrices of a batch take the highest degree
     degrees = np.searchsorted(bounds[:-1], norms) if len(a) == 1 else np.full(len(a), len(_POLYNOMIALS))

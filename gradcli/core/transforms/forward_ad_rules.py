@@ -24,7 +24,7 @@ from gradcli.errors import Code, ProgramError
 
 Tangents = list[Tensor | None]
 #: the operations whose tangents have the dtype that the formula gives, whatever that of the result is
-_OWN_DTYPE = ("NextafterBackward0", "ProdBackward0", "ProdBackward1")
+_OWN_DTYPE = ("BinaryCrossEntropyWithLogitsBackward0", "NextafterBackward0", "ProdBackward0", "ProdBackward1")
 
 
 def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, outs: Sequence[Tensor]) -> Tangents:

@@ -22,11 +22,9 @@ def _scaled(x: Array) -> Array:
     small = np.where(near, size, 0.0)
     inner = np.exp(small * small) * erfc(small)
     right = np.where(near, inner, scaled_tail(np.where(near, 1.0, size)))
-    # exp(2 x^2) without the rounding error of the square
-    high = size.astype(np.float32).astype(np.float64)
-    power = np.exp(np.minimum(high * high, 1e4)) * np.exp((size - high) * (size + high))
-    left = 2 * np.where(size > 27, np.inf, power) - right
-    return np.where(x >= 0, right, np.where(np.isnan(x), x, left))
+    # with the rounding error of the square, as PyTorch's kernel
+    left = 2 * np.exp(np.minimum(size * size, 1e4)) - np.where(size > 6.1, 0, right)
+    return np.where(x >= 0, right, np.where(np.isnan(x), x, np.where(size > 26.7, np.inf, left)))
 
 
 #: from here on PyTorch takes one term of the continued fraction, before five, in the precision of the argument

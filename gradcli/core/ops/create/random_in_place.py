@@ -121,13 +121,11 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
     if state.mapped:
         check_batch(input, "bernoulli_", (p,))
     check_same(p)
+    check_memory(input)
     if input.array.size:
         if input.dtype.is_complex:
-            check_memory(input)
             raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)
         expanded_shape(p, input.array.shape)
-
-    check_memory(input)
 
     def write(array: Array) -> None:
         if not array.size:

@@ -288,6 +288,7 @@ def _check_power_out(values: list[Any], out: Tensor) -> None:
 
 _P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
+
 def _pow_out(base: Operand, exponent: Operand) -> Out:
     """A tensor that a number makes another dtype is copied, so that its memory does not matter; of a number `out` gets its shape first."""
     if type(base) is Tensor:

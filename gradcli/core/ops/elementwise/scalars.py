@@ -8,6 +8,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.add_multiply import ADD_NUMBER, MUL, MUL_NUMBER, SUB, SUB_NUMBER
 from gradcli.core.ops.elementwise.divide_remainder import DIV_NUMBER
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
 
@@ -43,8 +44,8 @@ def times_data(xp: Any, x: Any, data: Array) -> Any:
     return xp.call(MUL, x, data)
 
 
-def data_times(xp: Any, data: Array, x: Any) -> Any:
-    """An array that no gradient flows to times `x`, laid out as the array before `x` is."""
+def data_times(xp: Any, data: Array, x: Any, dtype: DType) -> Any:
+    """An array of this dtype that no gradient flows to times `x`, laid out as the array before `x` is."""
     if type(x) is Tensor:
-        return xp.call(MUL, Tensor(data, x.dtype), x)
+        return xp.call(MUL, Tensor(data, dtype), x)
     return memory_format.like_operands(xp.call(MUL, data, x), (data, x))

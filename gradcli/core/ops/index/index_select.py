@@ -255,14 +255,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     """A copy with one value, a number or a 0-d tensor, in the slices of dimension `dim` that `index` lists."""
     rank = input.array.ndim
     if type(value) is Tensor and value.array.ndim:
-        raise shape_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
+        raise runtime_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if index.dtype is not dtypes.int64:
         raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
     if not input.dtype.is_complex and (type(value) is complex or (type(value) is Tensor and value.dtype.is_complex)):
-        raise runtime_error("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+        raise runtime_error("index_fill_(): Converting complex Scalar to non-complex type is not supported", Code.NUMBER_TOO_LARGE)
     at = wrap_dim(dim, rank)
     if index.array.ndim > 1:
-        raise runtime_error("Index has to be a vector/scalar")
+        raise shape_error("Index has to be a vector/scalar")
     length = input.array.shape[at] if rank else 1
     if rank and not input.array.size:
         _check_storage(input, at, index.array.size)

@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.graph.write_checks import read_while_written
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
@@ -162,6 +163,8 @@ def _check_views(values: list[Any], out: Tensor) -> None:
     with recording(False):
         for tensor in values[:2]:
             view(Tensor(tensor.array, tensor.dtype), (-1,))
+    if values[1].array.ndim != 1 and np.shares_memory(out.array, values[1].array):
+        raise read_while_written()
 
 
 def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:

@@ -19,9 +19,9 @@ from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
-from gradcli.core.ops.checks import own_dim, scalar_type_error
+from gradcli.core.ops.checks import own_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.layers.dropout import check_probability, drop
+from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import not_differentiable
@@ -186,18 +186,10 @@ def scaled_dot_product_attention(
         own_dim(mask, -2)
     # PyTorch's kernel takes rows in one piece
     alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))
+    alike = alike and query.dtype.is_differentiable
     by_kernel = query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad)
-    if (
-        is_causal
-        and mask is not None
-        and not (by_kernel and query.dtype.is_differentiable and _fits(mask.array.shape, (*shapes[0][:-1], shapes[1][-2])))
-    ):
+    if is_causal and mask is not None and not (by_kernel and _fits(mask.array.shape, (*shapes[0][:-1], shapes[1][-2]))):
         raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    if query.array.ndim == 4 and not query.dtype.is_differentiable:
-        if mask is not None:
-            check_into(np.broadcast_to(False, (*shapes[0][:-1], shapes[1][-2])), mask.array)
-        check_probability(max(dropout_p, 0))
-        raise scalar_type_error(dtypes.float32, query.dtype)
     if query.array.ndim == 4 and alike and dropout_p < 0:
         raise runtime_error("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
     if by_kernel:

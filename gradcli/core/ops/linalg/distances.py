@@ -45,7 +45,7 @@ def _added(terms: Array) -> Any:
 
 
 def _distances(x1: Array, x2: Array, p: float, largest: Any = np.fmax) -> Array:
-    size = np.abs(_differences(x1, x2))
+    size = np.abs(_differences(x1, x2).astype(x1.dtype, copy=False))  # dtypes may differ where there are no elements
     if p == 0:
         return np.asarray(np.minimum(np.ceil(size), 1).sum(-1)).astype(x1.dtype)
     if p == 1:

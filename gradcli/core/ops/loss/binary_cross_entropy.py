@@ -26,6 +26,7 @@ from gradcli.core.ops.loss.loss_reduction import (
     W,
     checked_reduction,
     legacy_reduction,
+    reduced,
     reduced_array,
     reduction_number,
     under_torch,
@@ -118,6 +119,7 @@ BCE = Op(
     "input target",
     "weight reduction dtype",
     layout="preserved",
+    jvp="transpose",  # it is affine in the target
     saved="self target! weight reduction",
     input=Rule(
         lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs[:2]),
@@ -147,14 +149,16 @@ def _bce_logits(
     return reduced_array(memory_format.like_operands(weighted, (memory_format.NUMBER, target)), reduction)
 
 
-def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
+def _logits_slope(
+    xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str, kinds: Any
+) -> Any:
     if pos_weight is None:
         first = xp.call(SIGMOID, input)
         if xp is numeric:  # PyTorch subtracts in place where nothing is recorded
             check_into(input, target)
         result = (first - target) * grad
     else:
-        first = scalars.data_times(xp, pos_weight, target)
+        first = scalars.data_times(xp, pos_weight, target, kinds[2])
         result = ((first + 1.0 - target) * xp.call(SIGMOID, input) - first) * grad
     slope = _scaled(xp, result, weight, input, reduction)
     return memory_format.like_operands(slope, (first,)) if xp is numeric else slope
@@ -176,12 +180,25 @@ def _logits_target_slope(
     return slope
 
 
+def _logits_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, _: Any) -> Any:
+    """The derivatives of the elements times the tangents, in the dtypes that the products have."""
+    (input, target), (weight, pos_weight, reduction, kinds) = inputs, attrs
+    parts = []
+    if tangents[0] is not None:
+        parts.append(_logits_slope(xp, tangents[0], input, target, weight, pos_weight, "none", kinds))
+    if tangents[1] is not None:
+        part = _logits_target_slope(xp, tangents[1], input, weight, pos_weight, "none", target.shape)
+        parts.append(part if pos_weight is None else xp.cast(part, input.dtype))
+    return reduced(sum(parts[1:], parts[0]), reduction)
+
+
 BCE_LOGITS = OfSecond(
     "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits,
     "input target",
     "weight pos_weight reduction kinds",
     saved="self target! weight pos_weight reduction",
+    jvp=_logits_jvp,
     input=Rule(
         _logits_slope,
         W + N + "s = sigmoid(input); "

@@ -102,8 +102,9 @@ def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
         catalog.function("neg")(input)  # raises the error of `-target`, which is made like the input
     check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
-        raise result_dtype_error("Float", input.dtype)
-    if moves(target):
+        promoted = dtypes.result_type((input, target))  # of the product, whose exponential PyTorch writes into the result
+        raise result_dtype_error((promoted if promoted.is_floating_point else dtypes.float32).torch_name, input.dtype)
+    if moves(target) and moves(input):
         raise no_forward_derivative("soft_margin_loss_backward")
     return SOFT_MARGIN(input, watched(target), reduction)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
@@ -46,7 +47,9 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
         return wrap(np.bincount(x.astype(np.int64), minlength=minlength).astype(np.int64))
     if weights.array.shape != x.shape:
         raise runtime_error("weights should be 1-d and have the same length as input")
-    counts = np.bincount(x.astype(np.int64), weights.array.astype(np.float64), minlength)
+    if weights.dtype.is_complex:
+        warnings.imaginary_discarded()
+    counts = np.bincount(x.astype(np.int64), dtypes.cast(weights.array, dtypes.float64), minlength)
     return recorded(_BINCOUNT, wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64)), weights)
 
 

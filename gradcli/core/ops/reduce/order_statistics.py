@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, selection
+from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
@@ -243,7 +243,7 @@ def _quantiles(x: Tensor, kept: Sequence[int], q: Array, interpolation: str, ski
     else:
         ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*kept, q.size))
         ranks = np.where(missing.any(-1, keepdims=True), x.dtype.np.type(size - 1), ranks)  # nan is sorted last
-    below, above, weight = _weights(ranks, interpolation)
+    below, above, weight = map(memory_format.contiguous, _weights(ranks, interpolation))
     low = GATHER(ordered, -1, below)
     if interpolation in ("lower", "higher", "nearest"):
         return low

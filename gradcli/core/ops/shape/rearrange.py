@@ -17,7 +17,7 @@ from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.squeeze import unsqueeze
-from gradcli.core.ops.shape.views import VIEW, flatten, reshape
+from gradcli.core.ops.shape.views import VIEW, flatten, infer_size, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
@@ -38,12 +38,14 @@ def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any) -> Any:
             split.append(n)
     if not axes:
         return grad
+    if min(split) < 0:  # of a tensor without elements
+        infer_size(split, 0)
     return xp.sum(xp.reshape(grad, tuple(split)), tuple(axes))
 
 
 REPEAT: Op = Op(
     "RepeatBackward0",
-    lambda a, repeats: np.tile(a, repeats),
+    lambda a, repeats: np.tile(a, np.maximum(repeats, 0)),  # a negative number of copies of nothing is nothing
     "input",
     "repeats",
     layout="contiguous",

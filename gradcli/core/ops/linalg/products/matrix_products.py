@@ -254,7 +254,9 @@ def exact_out(name: str) -> Callable[..., Out]:
             at, start = next((i, v) for i, v in enumerate(values) if type(v) is Tensor)
             instead[at] = Tensor(start.array.reshape(-1)[:1].sum(), start.dtype)
         overlap: Any = ("partial", "any", "any") if "add" in name else "any"  # the tensor that is added may be `out`
-        return Out(EXACT, memory="unchecked" if name == "bmm" else "own", overlap=overlap, dtype=last, instead=instead)
+        # a product of nothing is filled with 0
+        unchecked = name == "bmm" or (name == "mm" and not values[0].array.size)
+        return Out(EXACT, memory="unchecked" if unchecked else "own", overlap=overlap, dtype=last, instead=instead)
 
     return rule
 
