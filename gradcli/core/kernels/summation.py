@@ -1,8 +1,8 @@
-"""float32 sums in the order in which PyTorch's CPU kernel adds, so that the last digit agrees as well.
+"""Sums in the order in which PyTorch's CPU kernel adds, so that the last digit agrees as well.
 
-The order is that of cascade_sum in ATen/native/cpu/SumKernel.cpp with vectors of 8 lanes: a contiguous row is added in
-four interleaved runs of vectors, the elements left over first, then the lanes one after another; columns are added
-from top to bottom, in four interleaved runs where fewer than 32 stand side by side. numpy adds pairwise instead.
+The order is that of cascade_sum in ATen/native/cpu/SumKernel.cpp with vectors of 32 bytes, 8 lanes of float32: a contiguous row is added
+in four interleaved runs of vectors, the elements left over first, then the lanes one after another; columns are added from top to
+bottom, in four interleaved runs where fewer than four vectors stand side by side. numpy adds pairwise instead.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 
 from gradcli.core.kernels import Array, Axes, blocks
 
-_LANES = 8
+#: elements of a vector, by dtype: single and double precision, real and complex
+_LANES = {np.dtype(kind): 32 // np.dtype(kind).itemsize for kind in "fdFD"}
 _RUNS = 4
-#: elements of one vector of each run
-_ROUND = _LANES * _RUNS
 #: the lanes of the vector helpers that map and reduce in one pass
 _WIDE = 16
 #: beyond this many elements the order no longer shows in printed digits, and numpy's own sum is used
@@ -27,6 +26,7 @@ LARGEST = 1 << 14
 _STEP = 16
 
 _FLOAT32 = np.dtype(np.float32)
+_SINGLES = _LANES[_FLOAT32]
 #: numpy's stubs have no overload for a keepdims that is a variable
 _reduce: Any = np.add.reduce
 _accumulate: Any = np.add.accumulate
@@ -35,17 +35,17 @@ _ZERO = np.float32(0)
 
 
 def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
-    """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
+    """`x.sum(axis, keepdims)`; for small arrays in PyTorch's order."""
     if type(x) is not np.ndarray and x.size <= LARGEST:
         x = np.asarray(x)
-    if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+    if x.dtype not in _LANES or not 0 < x.size <= LARGEST:
         if x.size >= blocks.threshold and type(x) is np.ndarray and blocks.is_of_everything(x, {"axis": axis}):
             return np.reshape(blocks.reduced(np.add, x), (1,) * x.ndim) if keepdims else blocks.reduced(np.add, x)
         return _reduce(x, axis=axis, keepdims=keepdims)
     ndim = x.ndim
     if axis is None or ndim < 2:
         if ndim == 0:
-            return x + _ZERO
+            return x + x.dtype.type(0)
         if axis == ():
             return x
         # the kernel walks memory, whatever the order of the axes
@@ -68,15 +68,15 @@ def totals(arrays: Sequence[Array]) -> Array:
     count, number = arrays[0].size, len(arrays)
     column = (count, 1)
     x = _join([array if array.shape == column else array.reshape(column) for array in arrays], 1)
-    vectors = count // _LANES
-    whole = vectors * _LANES
-    lanes = x[:whole].reshape(vectors, _LANES * number)
+    vectors = count // _SINGLES
+    whole = vectors * _SINGLES
+    lanes = x[:whole].reshape(vectors, _SINGLES * number)
     runs = vectors // _RUNS
     if runs:
         split = runs * _RUNS
         first = _added(lanes[:split].reshape(runs, -1)).reshape(_RUNS, -1) if runs > 1 else lanes[:_RUNS]
         lanes = _join((first[:1], lanes[split:], first[1:])) if vectors % _RUNS else first
-    lanes = _reduce(lanes, axis=0).reshape(_LANES, number)
+    lanes = _reduce(lanes, axis=0).reshape(_SINGLES, number)
     result: Array = _reduce(_join((x[whole:], lanes)) if whole < count else lanes, axis=0, initial=_ZERO)
     return result
 
@@ -140,27 +140,28 @@ def _some(x: Array, axes: list[int]) -> Array:
 
 
 #: the order in which fewer elements than lanes are added
-_FEW = {n: np.array([0, *range(4, n), 1, 2, 3]) for n in range(5, _LANES)}
+_FEW = {n: np.array([0, *range(4, n), 1, 2, 3]) for n in range(5, _SINGLES)}
 
 
 def _row(x: Array) -> Any:
     """Sum of a vector. Most sums are of this kind, so the steps of `_rows` are written out for one row."""
-    count = len(x)
-    if count < _LANES:
-        return _accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
-    vectors = count // _LANES
-    whole = vectors * _LANES
+    count, width = len(x), _LANES[x.dtype]
+    zero = x.dtype.type(0)
+    if count < width:
+        return _accumulate(x if count < 5 else x[_FEW[count]])[-1] + zero
+    vectors = count // width
+    whole = vectors * width
     lanes = x[:whole]
     if vectors > 1:
         runs = vectors // _RUNS
-        split = runs * _ROUND
+        split = runs * _RUNS * width
         if runs > 1:
-            lanes = _added(x[:split].reshape(runs, _ROUND))
+            lanes = _added(x[:split].reshape(runs, _RUNS * width))
         if runs and vectors % _RUNS:
             lanes = lanes.reshape(-1)
-            lanes = _join((lanes[:_LANES], x[split:whole], lanes[_LANES:_ROUND]))
-        lanes = _reduce(lanes.reshape(-1, _LANES), axis=0)
-    return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + _ZERO
+            lanes = _join((lanes[:width], x[split:whole], lanes[width : _RUNS * width]))
+        lanes = _reduce(lanes.reshape(-1, width), axis=0)
+    return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + zero
 
 
 def _added(x: Array) -> Any:
@@ -172,19 +173,19 @@ def _added(x: Array) -> Any:
 
 def _rows(x: Array) -> Array:
     """Sum of every row of a matrix, as the kernel adds contiguous rows."""
-    count = x.shape[1]
-    if count < _LANES:
+    count, width = x.shape[1], _LANES[x.dtype]
+    if count < width:
         return _runs(x.T)
-    vectors = count // _LANES
-    lanes = _runs(x[:, : vectors * _LANES].reshape(len(x), vectors, _LANES).transpose(1, 0, 2))
-    rest = np.concatenate([x[:, vectors * _LANES :], lanes], axis=1)
-    return np.add.accumulate(rest, axis=1)[:, -1] + _ZERO
+    vectors = count // width
+    lanes = _runs(x[:, : vectors * width].reshape(len(x), vectors, width).transpose(1, 0, 2))
+    rest = np.concatenate([x[:, vectors * width :], lanes], axis=1)
+    return np.add.accumulate(rest, axis=1)[:, -1] + x.dtype.type(0)  # type: ignore[no-any-return]
 
 
 def _columns(x: Array) -> Array:
     """Sum of every column of a row-major matrix."""
-    count = x.shape[1]
-    group = _LANES * _RUNS if count >= _LANES else _RUNS
+    count, width = x.shape[1], _LANES[x.dtype]
+    group = width * _RUNS if count >= width else _RUNS
     whole = count - count % group
     if whole == count:
         return _one_run(x)
@@ -215,7 +216,7 @@ def _one_run(x: Array) -> Array:
 
 
 def _from_zero(x: Array) -> Array:
-    return in_order(x) + _ZERO if len(x) else np.zeros(x.shape[1:], x.dtype)
+    return in_order(x) + x.dtype.type(0) if len(x) else np.zeros(x.shape[1:], x.dtype)
 
 
 def _levels(x: Array) -> Array:
@@ -228,7 +229,7 @@ def _levels(x: Array) -> Array:
             left.append(_from_zero(x[whole:]))
         if not whole:
             break
-        x = in_order(x[:whole].reshape(-1, step, *x.shape[1:]), 1) + _ZERO
+        x = in_order(x[:whole].reshape(-1, step, *x.shape[1:]), 1) + x.dtype.type(0)
     else:
         left.append(_from_zero(x))
     made = left[0]
