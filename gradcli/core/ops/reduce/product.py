@@ -17,37 +17,42 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
-#: elements that four registers of the processor hold in half precision
-_LANES = 64
+#: the size of four registers of the processor, in bytes
+_REGISTERS = 128
 #: of more factors the product is rounded once, at the end
 _LONGEST = 1 << 16
 
 
 def _multiply_up(x: Array, dtype: DType, dim: int | None = None, keepdim: bool = False) -> Array:
     product: Any = np.multiply.reduce
-    if dtype.itemsize > 2 or dtype.rank < dtypes.float16.rank or x.size > _LONGEST or not x.size:
-        wide = np.float32 if x.dtype == np.float16 else x.dtype
-        return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=wide), x.dtype)
+    count = x.size if dim is None or not x.ndim else x.shape[dim]
+    wide = dtype.itemsize > 2
+    if wide and (count * dtype.itemsize < _REGISTERS or dtype.is_complex or (dim is not None and x.strides[dim] != x.itemsize)):
+        return np.asarray(product(x, axis=dim, keepdims=keepdim), x.dtype)
+    if dtype.rank < dtypes.float16.rank or x.size > _LONGEST or not x.size:
+        precision = np.float32 if x.dtype == np.float16 else x.dtype
+        return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=precision), x.dtype)
     if dim is None:
         order = memory_format.inner_first(x)[::-1]
         dense = memory_format.is_dense(x.shape, memory_format.element_strides(x))
-        return _in_half(x.transpose(order).reshape(-1), dtype, dense).reshape((1,) * x.ndim if keepdim else ())
-    made = _in_half(np.moveaxis(x, dim, 0), dtype, x.strides[dim] == x.itemsize)
+        return _one_by_one(x.transpose(order).reshape(-1), dtype, dense).reshape((1,) * x.ndim if keepdim else ())
+    made = _one_by_one(np.moveaxis(x, dim, 0), dtype, x.strides[dim] == x.itemsize)
     return np.expand_dims(made, dim) if keepdim else made
 
 
-def _in_half(factors: Array, dtype: DType, neighbours: bool) -> Array:
+def _one_by_one(factors: Array, dtype: DType, neighbours: bool) -> Array:
     """The product along the first dimension, rounded after each factor; of factors side by side in memory many at a time."""
     rounded: Any = dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray
-    made, count = np.ones(factors.shape[1:], factors.dtype), len(factors) // _LANES if neighbours else 0
+    group = _REGISTERS // dtype.itemsize
+    made, count = np.ones(factors.shape[1:], factors.dtype), len(factors) // group if neighbours else 0
     if count:
-        lanes = factors[: count * _LANES].reshape(count, 4, _LANES // 4, *factors.shape[1:])
+        lanes = factors[: count * group].reshape(count, 4, group // 4, *factors.shape[1:])
         whole = lanes[0]
         for more in lanes[1:]:
             whole = rounded(whole * more)
         for lane in rounded(rounded(whole[0] * whole[1]) * rounded(whole[2] * whole[3])):
             made = rounded(made * lane)
-    for factor in factors[count * _LANES :]:
+    for factor in factors[count * group :]:
         made = rounded(made * factor)
     return np.asarray(made)
 
