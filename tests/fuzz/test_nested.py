@@ -61,7 +61,7 @@ SHARED = {
     "a default": "import collections\nt = ()\nfor i in range(60): t = (t, t)\ncollections.defaultdict(list)[t]",
     "modules": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm.state_dict()",
     "modules printed": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nprint(m)",
-    "modules applied": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm.apply(id)",
+    "modules applied": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, nn.Sequential(m))\nm.apply(id)",
     "modules called": "m = nn.Linear(1, 1)\nfor i in range(60): m = nn.Sequential(m, m)\nm(torch.ones(1))",
     "modules that hold themselves": "m = nn.Sequential()\nfor i in range(200): m = nn.Sequential(m)\nm.append(m)\nrepr(m)",
     "ragged data": "v = 1.5\nfor i in range(100): v = (1, v, v)\ntorch.as_tensor(v)",
