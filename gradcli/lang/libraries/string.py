@@ -1,14 +1,15 @@
-"""`string`: constants of characters; `textwrap`: paragraphs and margins of texts."""
+"""`string`: constants of characters; `textwrap`: paragraphs and margins; `unicodedata`: normal forms and categories of characters."""
 
 from __future__ import annotations
 
 import string
 import textwrap
+import unicodedata
 from collections.abc import Callable
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
-from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, hosted
 from gradcli.lang.values.value_classes import Builtin
 
 _NAMES = (
@@ -36,6 +37,26 @@ def _on_text(name: str, function: Callable[..., Value]) -> Builtin:
     return Builtin(name, run)
 
 
+def _normalize(form: Value, text: Value, /) -> str:
+    for value in (form, text):
+        if type(value) is not str:
+            raise type_error("normalize() argument must be str, not {}", value)
+    # one character becomes at most 18
+    limits.check_string(18 * len(text))
+    return str(hosted(unicodedata.normalize, form, text))
+
+
+def _of_character(name: str) -> Callable[..., Value]:
+    function = getattr(unicodedata, name)
+
+    def run(character: Value, /) -> Value:
+        if type(character) is not str or len(character) != 1:
+            raise type_error(f"{name}() argument must be a unicode character, not {{}}", character)
+        return function(character)
+
+    return run
+
+
 MEMBERS: dict[str, Value] = {name: getattr(string, name) for name in _NAMES}
 TEXTWRAP: dict[str, Value] = {
     name: _on_text(name, function)
@@ -43,4 +64,8 @@ TEXTWRAP: dict[str, Value] = {
         *(("dedent", textwrap.dedent), ("indent", textwrap.indent), ("fill", textwrap.fill), ("wrap", textwrap.wrap)),
         ("shorten", textwrap.shorten),
     )
+}
+UNICODEDATA: dict[str, Value] = {
+    "normalize": Builtin("normalize", _normalize),
+    **{name: Builtin(name, _of_character(name)) for name in ("category", "combining", "bidirectional")},
 }

@@ -116,7 +116,7 @@ TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
     *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
-    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "unicodedata", "warnings"),
+    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
 LIBRARIES: dict[str, tuple[str, str]] = {
@@ -132,6 +132,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "heapq": ("gradcli.lang.libraries.operator", "HEAPQ"),
     "bisect": ("gradcli.lang.libraries.operator", "BISECT"),
     "textwrap": ("gradcli.lang.libraries.string", "TEXTWRAP"),
+    "unicodedata": ("gradcli.lang.libraries.string", "UNICODEDATA"),
     "array": ("gradcli.lang.arrays.number_arrays", "MEMBERS"),
     "io": ("gradcli.lang.saving.buffers", "MEMBERS"),
     "os.path": ("gradcli.lang.saving.os_files", "PATH"),
