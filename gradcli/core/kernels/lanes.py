@@ -1,7 +1,8 @@
 """Exponentials and their kin in float32 as PyTorch's vector code computes them, with its roundings.
 
 Each step that the processor does as one is done here in float64 and rounded once: a product of two float32 is exact there, so that only
-the sum after it is rounded. What vector code carries in two float32 numbers, of 48 digits together, is carried in one float64.
+the sum after it is rounded. What vector code carries in two float32 numbers, of 48 digits together, is carried in one float64. Formulas and
+constants are those of Sleef (N. Shibata, F. Petrogalli, 2020), the library of PyTorch's vector code.
 """
 
 from __future__ import annotations
