@@ -371,6 +371,12 @@ def refresh_view(tensor: Tensor) -> None:
     _rebase(tensor, probe.node)
 
 
+def record_part(part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+    """Make `part` the view of `base` that it is by their geometries."""
+    mark_view(part, base, "AsStridedBackward0")
+    strided.AS_STRIDED.record(part, (base,), (*of_part, of_base[1]))
+
+
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
@@ -438,8 +444,9 @@ class CopySlices(Node):
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
         result, part = strided.blank_tensors(self.part, self.whole, grad.dtype)
         copy_(result, grad)
-        mark_view(part, result, "AsStridedBackward0")
-        strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
+        record_part(part, result, self.part, self.whole)
+        if state.dual is not None:
+            state.dual.set_part(part, result, self.part, self.whole)
         inner = self._of_view(CONTIGUOUS(part), True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])

@@ -104,6 +104,7 @@ BCE_BACKWARD = Op(
     _bce_backward,
     "grad_output input target",
     "weight reduction",
+    jvp="transpose",  # it is not 0 where the target is
     grad_output=Rule(_slope, W + N + "grad * (input - target) / ((input + 1e-12) * (1 - input + 1e-12)) * w / n"),
     input=Rule(
         _curvature,
@@ -119,6 +120,7 @@ BCE = Op(
     "weight reduction dtype",
     layout="preserved",
     saved="self target! weight reduction",
+    jvp="transpose",  # it is not 0 where the target is
     input=Rule(
         lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs[:2]),
         _BCE,
@@ -187,6 +189,7 @@ BCE_LOGITS = OfSecond(
     "input target",
     "weight pos_weight reduction kinds",
     saved="self target! weight pos_weight reduction",
+    jvp="transpose",  # it is not 0 where the target is
     input=Rule(
         _logits_slope,
         W + N + "s = sigmoid(input); "
