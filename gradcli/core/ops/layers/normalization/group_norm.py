@@ -152,7 +152,7 @@ def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of a gradient: by the kernel, or composed of operations with derivatives where these may be wanted, as in torch.func."""
 
     def rule(xp: Any, grad: Any, *args: Any) -> Any:
-        composed = state.enabled or (state.dual is not None and state.dual.functional)
+        composed = state.enabled or "jvp" in state.transforms
         return which(xp, grad, *args) if xp is namespaces.traced and composed else xp.call(_KERNELS[which], grad, *args)
 
     return rule
