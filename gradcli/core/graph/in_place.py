@@ -104,11 +104,7 @@ def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
     if state.dual is not None:
-        held = tensor.property_of("tangent")
-        if state.enabled:  # nodes of the tangent of the result may keep values that are written
-            made.array = tensor.array.copy(order="K") if tensor.batch is None else tensor.array
-            held = held and (held[0], CLONE(held[1]))
-        made.meta = held and {"tangent": held}
+        state.dual.alias(tensor, made)
     if state.enabled:
         made.requires_grad = tensor.requires_grad
         made.node, made.output_nr = tensor.grad_fn, tensor.output_nr

@@ -58,6 +58,14 @@ class ForwardADLevel:
         if type(tensor.array) is np.ndarray:
             tensor.array = tensor.array.view(DualArray)
 
+    def alias(self, tensor: Tensor, made: Tensor) -> None:
+        """Give `made`, which stands for `tensor` where that is written, its tangent. Nodes of further tangents may keep both: in copies."""
+        held = tensor.property_of("tangent")
+        if state.enabled:
+            made.array = tensor.array.copy(order="K") if tensor.batch is None else tensor.array
+            held = held and (held[0], CLONE(held[1]))
+        made.meta = held and {"tangent": held}
+
     def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
         """Make `part`, a view of `base` by their geometries, a dual tensor whose tangent is that view of the tangent of `base`, if any."""
         known = self.tangent_of(base)
