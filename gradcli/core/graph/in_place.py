@@ -103,8 +103,8 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
 def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
-    if state.dual is not None and tensor.meta is not None:
-        made.meta = {"tangent": tensor.property_of("tangent")}
+    if state.dual is not None:
+        state.dual.alias(tensor, made)
     if state.enabled:
         made.requires_grad = tensor.requires_grad
         made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
@@ -377,6 +377,12 @@ def refresh_view(tensor: Tensor) -> None:
     _rebase(tensor, probe.node)
 
 
+def record_part(part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+    """Make `part` the view of `base` that it is by their geometries."""
+    mark_view(part, base, "AsStridedBackward0")
+    strided.AS_STRIDED.record(part, (base,), (*of_part, of_base[1]))
+
+
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
@@ -444,8 +450,9 @@ class CopySlices(Node):
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
         result, part = strided.blank_tensors(self.part, self.whole, grad.dtype)
         copy_(result, grad)
-        mark_view(part, result, "AsStridedBackward0")
-        strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
+        record_part(part, result, self.part, self.whole)
+        if state.dual is not None:
+            state.dual.set_part(part, result, self.part, self.whole)
         inner = self._of_view(CONTIGUOUS(part), True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])

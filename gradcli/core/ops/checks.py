@@ -60,11 +60,23 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim % size
 
 
+def is_sample(tensor: Tensor) -> bool:
+    """Whether a tensor is a sample within vmap: PyTorch's rule for the batch then checks it in words of its own."""
+    return tensor.batch is not None and tensor.batch.dim is not None
+
+
+def without_dimensions(tensor: Tensor, error: ProgramError) -> ProgramError:
+    """The error of an operation along dimension 0 of a tensor without any. Of samples, PyTorch looks for dimension 1 of the batch."""
+    if not is_sample(tensor):
+        return error
+    return shape_error("Dimension out of range (expected to be in range of [-1, 0], but got 1)", "IndexError")
+
+
 def own_dim(tensor: Tensor, dim: int) -> int:
     """`dim` counted from 0, for a tensor that has it. Raises IndexError where there is no such dimension."""
     rank = tensor.array.ndim
     if not rank:
-        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
+        raise without_dimensions(tensor, shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError"))
     return wrap_dim(dim, rank)
 
 

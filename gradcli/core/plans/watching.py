@@ -49,6 +49,12 @@ class Watching:
     def tangent_of(self, value: Any) -> None:
         """No tensor has a tangent."""
 
+    def alias(self, tensor: Tensor, made: Tensor) -> None:
+        """No tensor has a tangent."""
+
+    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+        """No tensor has a tangent."""
+
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
         """`compute` itself."""
         return compute

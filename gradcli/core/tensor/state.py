@@ -38,6 +38,12 @@ class ForwardLevel(Protocol):
     def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
         """Make `tensor` a dual tensor."""
 
+    def alias(self, tensor: Tensor, made: Tensor) -> None:
+        """Give `made`, which stands for `tensor` where that is written, its tangent."""
+
+    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+        """Make `part`, a view of `base`, a dual tensor if `base` is one."""
+
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
         """`compute` of an in-place operation, for which the tensor has a tangent if an operand has one."""
 

@@ -14,7 +14,7 @@ from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms.batched_samples import Outside, finish, is_of, joined_samples, sample, varies, wrap
 from gradcli.core.transforms.pytree import flatten, rebuild
 from gradcli.core.transforms.torch_func import Level as GradLevel
-from gradcli.core.transforms.torch_func import pushed
+from gradcli.core.transforms.torch_func import forward_products
 from gradcli.errors import Code, ProgramError
 
 
@@ -138,6 +138,7 @@ def _with_history(run: Callable[..., Any], leaves: list[Any], spec: Any, level: 
         differentiable=len(outs),
         variadic=True,
         saved="",
+        wirtinger=True,
         jvp=lambda xp, tensors, attrs, tangents, outputs: tuple(derived(_push, tensors, tangents)),
         tensors=rule,
     )
@@ -162,12 +163,11 @@ def _pull(of: Callable[..., Any], tensors: Sequence[Tensor], grads: Sequence[Ten
 
 
 def _push(of: Callable[..., Any], tensors: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> list[Tensor]:
-    """J u of one sample."""
-    level = GradLevel("jvp")
-    with level:
-        points = [level.stand_in(tensor) for tensor in tensors]
-        outputs = of(*points)
-        directions = [zeros_like(tensor) if tangent is None else tangent for tensor, tangent in zip(tensors, tangents, strict=True)]
-        graph = any(level.matters_outside(tensor) for tensor in (*outputs, *directions))
-        moved = [pushed(level, out, points, directions, graph) for out in outputs]
-        return [zeros_like(out) if m is None else level.leave(m) for out, m in zip(outputs, moved, strict=True)]
+    """J u of one sample, in forward mode: the level that asks for it is paused."""
+    directions = [zeros_like(tensor) if tangent is None else tangent for tensor, tangent in zip(tensors, tangents, strict=True)]
+    before, state.dual = state.dual, None
+    try:
+        outputs, _, moved, _ = forward_products(of, flatten(tuple(tensors))[1], list(tensors), directions, False)
+    finally:
+        state.dual = before
+    return [zeros_like(out) if m is None else m for out, m in zip(outputs, moved, strict=True)]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph import in_place, namespaces, strided
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode, Saved, SavedDual
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.state import ForwardLevel, state
@@ -57,6 +58,26 @@ class ForwardADLevel:
         if type(tensor.array) is np.ndarray:
             tensor.array = tensor.array.view(DualArray)
 
+    def alias(self, tensor: Tensor, made: Tensor) -> None:
+        """Give `made`, which stands for `tensor` where that is written, its tangent. Nodes of further tangents may keep both: in copies."""
+        held = tensor.property_of("tangent")
+        if state.enabled:
+            made.array = tensor.array.copy(order="K") if tensor.batch is None else tensor.array
+            held = held and (held[0], CLONE(held[1]))
+        made.meta = held and {"tangent": held}
+
+    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+        """Make `part`, a view of `base` by their geometries, a dual tensor whose tangent is that view of the tangent of `base`, if any."""
+        known = self.tangent_of(base)
+        if known is None:
+            return
+        laid, seen = strided.blank_tensors(of_part, of_base, base.dtype)
+        with Paused(self):
+            in_place.copy_(laid, known)
+            in_place.record_part(seen, laid, of_part, of_base)
+        self.set_tangent(base, laid)
+        self.set_tangent(part, seen)
+
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
         """`compute` of an in-place operation. The tangent of a tensor that has none is 0 for it, where an operand has one."""
         if not tensor.dtype.is_differentiable or self.tangent_of(tensor) is not None or all(self.tangent_of(v) is None for v in operands):
@@ -97,6 +118,7 @@ class ForwardADLevel:
                 base = tensor.view.base
                 part, whole = strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)
                 laid, known = strided.blank_tensors(part, whole, tensor.dtype)
+                in_place.record_part(known, laid, part, whole)
                 self.set_tangent(base, laid)
                 self.set_tangent(tensor, known)
             if known is None:
@@ -114,9 +136,10 @@ class ForwardADLevel:
             return
         if op is in_place.COPY_INTO:
             value = given[0]
-            if value is not None and (value.dtype is not tensor.dtype or value.array.shape != tensor.array.shape):
+            if value is not None:
                 with Paused(self):
                     value = namespaces.traced.broadcast_to(namespaces.traced.cast(value, tensor.dtype), tensor.array.shape)
+                    value = CLONE(value) if own is None else value  # what is written later leaves that of the operand as it is
             self.write(tensor, value)
         elif op is in_place.FILL_TENSOR and given[0] is not None:
             with Paused(self):

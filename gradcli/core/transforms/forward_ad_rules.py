@@ -138,7 +138,7 @@ def _linear(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangen
         return _results(op(*[_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs))
     total: Tangents = []
     for i, names in enumerate(factors):
-        if op.rules[op.tensors[i]] is None or type(inputs[i]) is not Tensor:
+        if op.rules[op.tensors[i]] is None or type(inputs[i]) is not Tensor or (given[i] is None and not _is_linear(op, [i])):
             continue
         operands = [
             _or_zeros(given[k], inputs[k])

@@ -23,7 +23,7 @@ from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
 from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
-from gradcli.core.ops.rules import as_kernel, check_no_complex_gradient
+from gradcli.core.ops.rules import as_kernel, check_no_complex_gradient, not_differentiable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -292,6 +292,15 @@ def _split(xp: Any, x: Any, dim: int) -> tuple[Any, Any]:
     return xp.narrow(x, dim, 0, size), xp.narrow(x, dim, size, size)
 
 
+@in_single
+def _glu_moved(out: Any, x: Any, moved: Any, dim: int) -> Any:
+    b = _halves(x, dim)[1]
+    da, db = _halves(moved, dim)
+    s = logistic(b)
+    return da * s + out * (db - s * db)
+
+
+GLU_JVP = not_differentiable("glu_jvp", _glu_moved, "glu x dx", "dim")
 _PARTS = "a = input.chunk(2, dim)[0]; s = sigmoid(input.chunk(2, dim)[1]); "
 _GRAD_PARTS = "p = grad.chunk(2, dim)[0]; q = grad.chunk(2, dim)[1]; "
 GLU_BACKWARD: Op = Op(
@@ -311,6 +320,7 @@ GLU = Op(
     _glu,
     "input",
     "dim",
+    jvp=lambda xp, inputs, attrs, tangents, out: xp.call(GLU_JVP, out, inputs[0], tangents[0], *attrs),
     input=Rule(
         lambda xp, grad, input, dim: xp.call(GLU_BACKWARD, grad, input, dim),
         _PARTS + "cat([grad * s, grad * a * s * (1 - s)], dim)",

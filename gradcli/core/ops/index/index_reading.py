@@ -14,7 +14,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_rank, wrap_dim
+from gradcli.core.ops.checks import check_rank, without_dimensions, wrap_dim
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
@@ -181,7 +181,7 @@ def slice_at(tensor: Tensor, dim: int, item: slice, keep_full: bool) -> Tensor:
     """The view of a slice of dimension `dim`; unless `keep_full`, the tensor itself for a slice of the whole dimension."""
     start, end, step = _bounds(item)
     if not tensor.array.ndim:
-        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+        raise without_dimensions(tensor, ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor."))
     if not keep_full and start == 0 and step == 1 and end >= tensor.array.shape[dim]:
         return tensor
     return SLICE(tensor, dim, start, end, step)  # type: ignore[no-any-return]

@@ -165,6 +165,16 @@ def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, weight: Any, attrs
     return xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs)
 
 
+def _convolution_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
+    """The bias moves with the weight, as in PyTorch."""
+    (x, weight, _), (dx, dw, db) = inputs, tangents
+    of_input = None if dx is None else xp.call(CONVOLUTION, dx, weight, None, *attrs)
+    if dw is None and db is None:
+        return of_input
+    of_weight = xp.call(CONVOLUTION, x, xp.zeros_like(weight) if dw is None else dw, db, *attrs)
+    return of_weight if of_input is None else of_input + of_weight
+
+
 _AGAIN = "convolution({}, {}, None, stride, padding, dilation, transposed, output_padding, groups)"
 CONVOLUTION: Op = Op(
     "ConvolutionBackward0",
@@ -172,6 +182,7 @@ CONVOLUTION: Op = Op(
     "input weight bias",
     _ATTRS,
     saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
+    jvp=_convolution_jvp,
     input=Rule(
         lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
     ),

@@ -105,6 +105,7 @@ BCE_BACKWARD = Op(
     _bce_backward,
     "grad_output input target",
     "weight reduction",
+    jvp="transpose",  # it is not 0 where the target is
     grad_output=Rule(_slope, W + N + "grad * (input - target) / ((input + 1e-12) * (1 - input + 1e-12)) * w / n"),
     input=Rule(
         _curvature,

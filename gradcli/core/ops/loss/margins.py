@@ -77,6 +77,7 @@ SOFT_MARGIN_BACKWARD = Op(
     _soft_margin_backward,
     "grad_output input",
     "target reduction",
+    jvp=without_jvp("soft_margin_loss_backward"),
     grad_output=Rule(_soft_margin_slope, _SOFT_MARGIN),
     input=Rule(_soft_margin_curvature, N + "z = exp(-target * input); grad * grad_output * target**2 * z / (z + 1)**2 / n"),
 )

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_rank, wrap_dim
+from gradcli.core.ops.checks import check_rank, without_dimensions, wrap_dim
 from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
@@ -153,7 +153,7 @@ def _first_and_dim(tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
         raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
         if not t.array.ndim:
-            raise shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+            raise without_dimensions(t, shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated"))
     first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
     # PyTorch does not look at the dimension where all tensors are empty vectors
     return first, 0 if _is_skipped(first) else wrap_dim(dim, first.array.ndim)

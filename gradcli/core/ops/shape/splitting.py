@@ -13,7 +13,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import without_dimensions, wrap_dim
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SLICE, _select, _slice
@@ -108,7 +108,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the slices along a dimension, without this dimension."""
     wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
-        raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
+        raise without_dimensions(input, shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError"))
     if not input.array.shape[dim]:
         return ()
     limits.check_list(input.array.shape[dim], limits.TENSOR)

@@ -140,7 +140,7 @@ def _placed_gradient(grad: Array, input: Array, *rest: Any) -> Array:
 
 #: what PyTorch's kernel computes, in single precision if the input is of half precision
 _KERNELS = {
-    which: not_differentiable("group_norm_backward", in_single(kernel), inputs, "group eps dtype")
+    which: not_differentiable("native_group_norm_backward", in_single(kernel), inputs, "group eps dtype")
     for which, kernel, inputs in (
         (_input_gradient, _placed_gradient, "grad_output input weight"),
         (_weight_gradient, partial(_weight_gradient, namespaces.numeric), "grad_output input"),
@@ -149,10 +149,11 @@ _KERNELS = {
 
 
 def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a gradient: by the kernel, or composed of operations with derivatives where these may be wanted."""
+    """The rule of a gradient: by the kernel, or composed of operations with derivatives where these may be wanted, as in torch.func."""
 
     def rule(xp: Any, grad: Any, *args: Any) -> Any:
-        return which(xp, grad, *args) if xp is namespaces.traced and state.enabled else xp.call(_KERNELS[which], grad, *args)
+        composed = state.enabled or "jvp" in state.transforms
+        return which(xp, grad, *args) if xp is namespaces.traced and composed else xp.call(_KERNELS[which], grad, *args)
 
     return rule
 

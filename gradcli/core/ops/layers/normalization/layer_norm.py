@@ -14,7 +14,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
 from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, weight_gradient
+from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, tangent, weight_gradient
 from gradcli.core.ops.layers.normalization.moments import check_mixed, check_shapes, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor.tensor import Tensor
@@ -108,6 +108,7 @@ LAYER_NORM = Op(
     layout="contiguous",
     saved="bias input! result1=mean result2=rstd weight! normalized_shape",
     outputs="result mean rstd",
+    jvp=tangent,
     input=Rule(
         _input_rule,
         "dim = -1 if len(normalized_shape) == 1 else tuple(range(-len(normalized_shape), 0)); "

@@ -36,6 +36,25 @@ def _first(xp: Any, grad: Any, weight: Any, centred: Any, rstd: Any) -> Any:
     return scale * (grad * columns - xp.sum(grad, (1,), True) - centred * (rstd * rstd) * along)
 
 
+def tangent(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> Any:
+    """The tangent in PyTorch's order of operations, mean and deviation being constants for its derivatives too."""
+    (input, weight, _), (moved, to_weight, to_bias), shape = inputs, tangents, attrs[0]
+    centred, inverse = _parts(xp, input, outs[1], outs[2], shape)
+    made = None
+    if moved is not None:
+        rows = _rows(xp, moved, shape)
+        moved = rows - xp.sum(rows, (1,), True) / rows.shape[1]
+        along = xp.sum(moved * centred, (1,), True) / -rows.shape[1]
+        made = xp.reshape(moved * inverse + centred * (inverse * inverse * inverse * along), input.shape)
+        made = made if weight is None else made * weight
+    if to_weight is not None:
+        part = xp.reshape(centred * inverse, input.shape) * to_weight
+        made = part if made is None else made + part
+    if to_bias is not None:
+        made = xp.zeros_like(input) + to_bias if made is None else made + to_bias
+    return made
+
+
 def _of_input(xp: Any, grad: Any, grad_out: Any, input: Any, weight: Any, mean: Any, rstd: Any, normalized_shape: tuple[int, ...]) -> Any:
     centred, inverse = _parts(xp, input, mean, rstd, normalized_shape)
     given, out = _rows(xp, grad, normalized_shape), _rows(xp, grad_out, normalized_shape)

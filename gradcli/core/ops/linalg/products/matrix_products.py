@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
-from gradcli.core.ops.checks import refuse_bool, scalar_type_error, size
+from gradcli.core.ops.checks import is_sample, refuse_bool, scalar_type_error, size
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
@@ -189,6 +189,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 def _check_vectors(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `dot`: ranks, dtypes or sizes that do not fit, bool."""
     if a.array.ndim != 1 or b.array.ndim != 1:
+        if is_sample(a) or is_sample(b):
+            raise shape_error("Got wrong shapes for dot")
         raise shape_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
     if a.dtype is not b.dtype:
         raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
