@@ -71,7 +71,7 @@ class Difference:
 _INPUTS = {
     "with nan or infinity": r"inf\b|nan\b",
     "with huge numbers": r"e\+\d\d",
-    "without elements": r"zeros\(|tensor\(\[\]",
+    "without elements": r"zeros\(|tensor\(\[\]|strided\([([][^)\]]*\b0\b",
     "in half precision": r"torch\.b?float16",
     "in single precision": r"\A(?!.*torch\.(?:float64|complex128|b?float16))",
     "with tiny numbers": r"e-(?!0)\d\d",

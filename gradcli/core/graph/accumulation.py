@@ -50,7 +50,8 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
     known = variable.grad
-    if traced and not (state.enabled or state.mapped or state.dual):  # gradients in half precision travel as tensors
+    travels = traced and not (state.enabled or state.mapped or state.dual)  # as a tensor, which others may have too, in half precision
+    if travels:
         value, traced = as_tensor(value).array, False
     if known is None:
         if traced:
@@ -68,14 +69,12 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             alone = 3
             if type(value) is not np.ndarray:
                 value, alone = np.asarray(value), 2  # a chain that is carried out may be let go
-            shared = not COUNTED or getrefcount(value) > alone or value.base is not None or not value.flags.writeable
+            shared = travels or not COUNTED or getrefcount(value) > alone or value.base is not None or not value.flags.writeable
             variable.grad = Tensor(_laid_out(variable, value, shared), variable.dtype)
         return
-    if traced and state.enabled:
+    if traced:
         variable.grad = known + as_tensor(value)
         return
-    if traced:  # by rules on tensors, without create_graph
-        value = as_tensor(value).array
     blocks.settle()
     array = np.asarray(known.array)
     try:

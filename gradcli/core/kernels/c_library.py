@@ -20,6 +20,8 @@ def _constants(*values: float) -> tuple[Any, ...]:
 _ONE, _TWO, _THREE, _SIX, _HALF, _QUARTER = _constants(1, 2, 3, 6, 0.5, 0.25)
 #: beyond it tanh is 1, and sinh and cosh are half the exponential
 _LARGEST = np.array(22, _SINGLE)
+#: below it exp is 0
+_LOWEST = np.array(-104, _SINGLE)
 _PER_LN2 = np.array(1.4426950216, _SINGLE)
 #: log(2) in two parts, the first short enough for exact products with small whole numbers
 _LN2_HIGH, _LN2_LOW = _constants(6.9313812256e-01, 9.0580006145e-06)
@@ -87,6 +89,7 @@ def _log1p_parts(f: Any) -> tuple[Any, Any, Any]:
 
 def expm1(x: Any) -> Any:
     """exp(x) - 1 = 2^k (exp(y) - 1) + (2^k - 1) with a rational function of the rest y."""
+    x = np.maximum(x, _LOWEST)
     size = np.abs(x)
     k = np.where(size < _LN2_AND_HALF, np.copysign(size > _HALF_LN2, x), np.trunc(_PER_LN2 * x + np.copysign(_HALF, x)))
     high = x - k * _LN2_HIGH

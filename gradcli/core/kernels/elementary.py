@@ -177,6 +177,7 @@ expm1 = _in_lanes("expm1", np.expm1)
 log = _careful(np.log)
 log2 = _careful(np.log2)
 log10 = _careful(np.log10)
+_exact_log1p = _careful(np.log1p)
 _log1p = _in_lanes("log1p", np.log1p)
 
 
@@ -219,7 +220,7 @@ def arcsinh(x: Any) -> Any:
         return _wide_arcsinh(x)
     a = np.abs(x)
     square = a * a
-    near = _log1p(a + square / (1 + np.sqrt(1 + square)))
+    near = _exact_log1p(a + square / (1 + np.sqrt(1 + square)))
     value = np.where(a > 2, log(2 * a + 1 / (np.sqrt(square + 1) + a)), near)
     return np.copysign(np.where(a > 2**14, _wide_arcsinh(x), value), x)
 

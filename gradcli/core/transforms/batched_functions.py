@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.core.graph import strided
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
@@ -165,9 +167,11 @@ def _pull(of: Callable[..., Any], tensors: Sequence[Tensor], grads: Sequence[Ten
 def _push(of: Callable[..., Any], tensors: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> list[Tensor]:
     """J u of one sample, in forward mode: the level that asks for it is paused."""
     directions = [zeros_like(tensor) if tangent is None else tangent for tensor, tangent in zip(tensors, tangents, strict=True)]
+    # a tensor whose elements share memory can have no tangent
+    points = [tensor if strided.separate(strided.own_geometry(tensor.array)) else CONTIGUOUS(tensor) for tensor in tensors]
     before, state.dual = state.dual, None
     try:
-        outputs, _, moved, _ = forward_products(of, flatten(tuple(tensors))[1], list(tensors), directions, False)
+        outputs, _, moved, _ = forward_products(of, flatten(tuple(tensors))[1], points, directions, False)
     finally:
         state.dual = before
     return [zeros_like(out) if m is None else m for out, m in zip(outputs, moved, strict=True)]

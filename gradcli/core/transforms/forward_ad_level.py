@@ -50,8 +50,7 @@ class ForwardADLevel:
         """Make `tensor` a dual tensor, whose tangent has its strides: views of both are the same elements."""
         where = strided.own_geometry(tensor.array)
         varies = bool(state.mapped) and not set(state.mapped[-1].levels(tensor)) <= set(state.mapped[-1].levels(tangent))
-        # elements that share memory may have tangents of their own
-        if varies or (tangent.array.size > 1 and strided.own_geometry(tangent.array) != where and strided.separate(where)):
+        if varies or (tangent.array.size > 1 and strided.own_geometry(tangent.array) != where):
             laid, _ = strided.blank_tensors(where, where, tangent.dtype)
             with Paused(self):
                 tangent = in_place.copy_(laid, tangent)

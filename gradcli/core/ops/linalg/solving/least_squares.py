@@ -175,8 +175,9 @@ def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool,
             require_floating("linalg_eigh_cpu", input.dtype)
     check_floats(name, input, f"{name.replace('.', '_')}_cpu", complex=True)
     tolerances = _tolerances(input, atol, rtol)
-    # PyTorch's library takes infinite numbers too, so that shapes that do not broadcast are the error
-    _bound(np.zeros((*input.array.shape[:-2], 1)), tolerances)
+    # PyTorch's library takes infinite numbers too, though not nan, so that shapes that do not broadcast are the error
+    if not np.isnan(input.array).any():
+        _bound(np.zeros((*input.array.shape[:-2], 1)), tolerances)
     values = np.abs(EIGH.forward(input.array, True)[0]) if hermitian else SVD.forward(input.array, False)[1]
     bound = _bound(values.max(-1, keepdims=True), tolerances)
     return catalog.function("sum")(wrap(values > bound), dim=-1, out=out)  # type: ignore[no-any-return]
