@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.linalg.matrices import as_data
 from gradcli.core.tensor.tensor import Tensor
@@ -50,25 +50,37 @@ def _check_cost(elements: int, sizes: Sequence[int]) -> None:
             limits.check_room(150 * n)
 
 
+def _laid_out(result: Array, a: Array, dim: tuple[int, ...], last: bool = False) -> Array:
+    """The transform of `a` in the strides of PyTorch: dimensions that are transformed lie inside of the others, both in the order of
+    the input's strides; with `last` the last of them is the innermost one.
+    """
+    strides = memory_format.element_strides(a)
+    outer_first = sorted(range(a.ndim), key=lambda d: (d in dim, last and d == dim[-1], -strides[d]))
+    return memory_format.laid_out(result, memory_format.dense(result.shape, outer_first[::-1]))
+
+
 def _complex(a: Array, dim: tuple[int, ...], normalization: int, forward: bool) -> Array:
     if not dim:
-        return a.copy()
+        return memory_format.copy(a)
     _check_cost(a.size, [a.shape[d] for d in dim])
     transform: Any = np.fft.fftn if forward else np.fft.ifftn
-    return _kept(transform(a, axes=dim, norm=(_FORWARD if forward else _BACKWARD)[normalization]), a)
+    return _laid_out(_kept(transform(a, axes=dim, norm=(_FORWARD if forward else _BACKWARD)[normalization]), a), a, dim)
 
 
 def _from_real(a: Array, dim: tuple[int, ...], normalization: int, onesided: bool) -> Array:
     _check_cost(a.size, [a.shape[d] for d in dim])
     transform: Any = np.fft.rfftn if onesided else np.fft.fftn
-    return _kept(transform(a, axes=dim, norm=_FORWARD[normalization]), a)
+    return _laid_out(_kept(transform(a, axes=dim, norm=_FORWARD[normalization]), a), a, dim, True)
 
 
 def _to_real(a: Array, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Array:
     sizes = [*(a.shape[d] for d in dim[:-1]), last_dim_size]
     _check_cost(2 * a.size, sizes)
     transform: Any = np.fft.irfftn
-    return _kept(transform(a, s=sizes, axes=dim, norm=_BACKWARD[normalization]), a)
+    made = _kept(transform(a, s=sizes, axes=dim, norm=_BACKWARD[normalization]), a)
+    # PyTorch transforms the other dimensions first
+    between = _laid_out(np.empty(a.shape, np.int8), a, dim[:-1]) if len(dim) > 1 else a
+    return _laid_out(made, between, dim[-1:])
 
 
 def _widened(xp: Any, grad: Any, dim: int, size: int) -> Any:
@@ -86,7 +98,8 @@ def _pad(a: Array, padding: tuple[int, ...]) -> Array:
 
 def _cut(a: Array, padding: tuple[int, ...]) -> Array:
     whole = a.ndim - len(padding) // 2
-    return a[tuple(slice(0, n - (padding[2 * (a.ndim - 1 - d) + 1] if d >= whole else 0)) for d, n in enumerate(a.shape))]
+    kept = a[tuple(slice(0, n - (padding[2 * (a.ndim - 1 - d) + 1] if d >= whole else 0)) for d, n in enumerate(a.shape))]
+    return memory_format.copy(kept)
 
 
 #: zeros behind the elements; pairs of widths from the last dimension on

@@ -46,18 +46,24 @@ def is_column_major(array: Array) -> bool:
     return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
 
 
+def _product(xp: Any, a: Any, b: Any) -> Any:
+    if type(a) is Tensor:
+        return xp.call(MM, a, b, is_column_major(a.array), is_column_major(b.array))
+    return xp.call(MM, a, b, False, False)  # arrays get no gradients
+
+
 def gradient_of_left(xp: Any, grad: Any, mat2: Any, columns: bool) -> Any:
     """The gradient of the left factor; `columns` says that the left factor is column-major."""
     if columns:
-        return xp.call(T_RECORD, xp.call(MM, mat2, xp.call(T_RECORD, grad), False, False))
-    return xp.call(MM, grad, xp.call(T_RECORD, mat2), False, False)
+        return xp.call(T_RECORD, _product(xp, mat2, xp.call(T_RECORD, grad)))
+    return _product(xp, grad, xp.call(T_RECORD, mat2))
 
 
 def gradient_of_right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
     """The gradient of the right factor; `columns` says that the right factor is column-major."""
     if columns:
-        return xp.call(T_RECORD, xp.call(MM, xp.call(T_RECORD, grad), input, False, False))
-    return xp.call(MM, xp.call(T_RECORD, input), grad, False, False)
+        return xp.call(T_RECORD, _product(xp, xp.call(T_RECORD, grad), input))
+    return _product(xp, xp.call(T_RECORD, input), grad)
 
 
 MM: Op = _Product(
