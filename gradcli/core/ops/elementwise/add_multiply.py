@@ -75,7 +75,7 @@ ADD = Pointwise(
     jvp=_sum_jvp,
     input=UNCHANGED,
     other=UNCHANGED,
-    complex=lambda a, b: a + b * a.dtype.type(1),
+    complex=lambda a, b: a + b * np.complex64(1),
 )
 ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 
@@ -111,7 +111,7 @@ SUB = Pointwise(
     saved="alpha=1",
     input=UNCHANGED,
     other=NEGATED,
-    complex=lambda a, b: a + b * a.dtype.type(-1),
+    complex=lambda a, b: a + b * np.complex64(-1),
 )
 SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 
