@@ -126,23 +126,25 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     limits.check_elements(steps, dtype.itemsize)
     if steps > 1:
         start, end = scalar_of(start, dtype), scalar_of(end, dtype)
-    work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
+    work = np.float64 if name == "logspace" or dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
         return np.array([start], work)
     first: Any = work(start)
     last: Any = work(end)
+    count = max(steps - 1, 1)
     at: Any = np.arange(steps, dtype=work)
-    if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds
-        first, last = (dtypes.stored(x, dtype) for x in (first, last))
-        step = dtypes.stored(last - first, dtype) / work(max(steps - 1, 1))
-        if name == "logspace":  # but for steps and exponents of these
-            return np.asarray(np.where(np.arange(steps) < steps // 2, first + step * at, last - step * at[::-1]), work)
-        step = dtypes.stored(step, dtype)
-        up, down = (dtypes.stored(step * count, dtype) for count in (at, at[::-1]))
-        return np.asarray(np.where(np.arange(steps) < steps // 2, first + up, last - down))
-    step = (last - first) / work(max(steps - 1, 1))
-    values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
-    return np.asarray(values, work)
+    lower = np.arange(steps) < steps // 2
+    if name == "logspace":  # in double precision, but for the ends and their distance
+        first, last = (dtypes.cast(x, dtype).astype(np.float64) for x in (first, last))
+        step = dtypes.cast(last - first, dtype).astype(np.float64) / count
+        return np.asarray(np.where(lower, first + step * at, last - step * at[::-1]))
+    if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds, and so do counts
+        first, last, at = (dtypes.stored(x, dtype) for x in (first, last, at))
+        step = dtypes.stored(dtypes.stored(last - first, dtype) / dtypes.stored(np.asarray(count, work), dtype), dtype)
+        up, down = (dtypes.stored(step * counts, dtype) for counts in (at, at[::-1]))
+        return np.asarray(np.where(lower, first + up, last - down))
+    step = (last - first) / work(count)
+    return np.asarray(np.where(lower, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last)), work)
 
 
 def _one(value: Any, dtype: DType) -> Array:
@@ -158,10 +160,12 @@ def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
-    exponents = linear("logspace", start, end, steps, wanted).astype(np.float64)
+    exponents = linear("logspace", start, end, steps, wanted)
     if steps == 1:  # a single number is not rounded before
-        exponents[0] = _number(start)
-    values = np.power(np.asarray(base, np.float64), exponents)
+        exponents = np.asarray([_number(start)], np.float64)
+    number = np.float64(base)
+    # the C library's function, not the vector code of numpy's arrays
+    values = np.asarray([number**e for e in exponents] if steps <= elementary.LARGEST else number**exponents)
     return _one(float(values[0]), wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
