@@ -273,11 +273,6 @@ def negative(term: Term) -> Term:
 # --- to text ---
 
 
-def number_text(value: float) -> str:
-    """A number as the language writes it."""
-    return repr(value)
-
-
 def text(term: Term) -> str:
     """The term in the language's own notation."""
     return _text(term)[0]
@@ -286,7 +281,7 @@ def text(term: Term) -> str:
 def _text(term: Term) -> tuple[str, int]:
     """The text of a term, and the precedence of its outermost operator."""
     if isinstance(term, Number):
-        return number_text(term.value), _UNARY if term.value < 0 else _ATOM
+        return repr(term.value), _UNARY if term.value < 0 else _ATOM
     if isinstance(term, Known):
         return repr(term.value), _ATOM
     if isinstance(term, Symbol):

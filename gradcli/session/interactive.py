@@ -128,7 +128,7 @@ class Interactive:
 
         self._interpreter.begin_input()
         with recorded(self._recorder):
-            value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)), display)
+            value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,), {}), display)
         return "" if not isinstance(statement, ExprStmt) or value is None else self._echoed(statement, value, echo)
 
     def _echoed(self, statement: ExprStmt, value: Any, echo: Echo) -> str:

@@ -460,7 +460,7 @@ FUNCTIONS: dict[str, str] = {
     "nn.functional.fractional_max_pool3d_with_indices": "layers.pooling.fractional",
     "nn.functional.gaussian_nll_loss": "loss.likelihoods",
     "nn.functional.gelu": "activation.smooth",
-    "nn.functional.glu": "activation.smooth",
+    "nn.functional.glu": "activation.glu",
     "nn.functional.grid_sample": "layers.grid_sampling",
     "nn.functional.group_norm": "layers.normalization.group_norm",
     "nn.functional.gumbel_softmax": "activation.softmax",

@@ -29,6 +29,7 @@ FAMILIES = (
     "activation.leaky",
     "activation.elu",
     "activation.smooth",
+    "activation.glu",
     "activation.softmax",
     "elementwise.rounding",
     "elementwise.fake_quantize",

@@ -163,11 +163,11 @@ def compare(node: Compare, context: Context) -> Run:
     first = context.expression(node.first)
     rest = context.expressions(node.rest)
     if len(rest) == 1:
-        return _compare_two(node.ops[0], first, rest[0], Step(node.ops[0], node.first, node.rest[0], node.start, node.end))
+        return _compare_two(node.ops[0], first, rest[0], Step(node.source, node.start, node.end, node.first, node.ops[0], node.rest[0]))
     parts: list[tuple[Callable[[Any, Any], Any], Run, Step]] = []
     left: Node = node.first
     for op, right, run_right in zip(node.ops, node.rest, rest, strict=True):
-        parts.append((operators.COMPARE[op], run_right, Step(op, left, right, left.start, right.end)))
+        parts.append((operators.COMPARE[op], run_right, Step(node.source, left.start, right.end, left, op, right)))
         left = right
     last = len(parts) - 1
 

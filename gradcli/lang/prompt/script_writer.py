@@ -99,7 +99,7 @@ class Writer:
         edits: set[Insertion] = set()
         bound = set(one.bound)
         for statement, echo in zip(one.program.body, one.echoes, strict=True):
-            scope = analyse(Program(one.source, statement.start, statement.end, (statement,)), (statement,))
+            scope = analyse(Program(one.source, statement.start, statement.end, (statement,), {}), (statement,))
             is_simple = not _is_compound(statement)
             self._names(statement, scope, bound if is_simple else bound | set(scope.bound), one.one_off, edits)
             bound |= set(scope.bound)

@@ -86,7 +86,7 @@ class Builder(ExpressionBuilder):
 
     def program_empty(self, c: Children) -> Program:
         """A text without statements."""
-        return Program(self.source, 0, len(self.source.text), ())
+        return Program(self.source, 0, len(self.source.text), (), {})
 
     def program(self, c: Children) -> Program:
         """A text of statements."""
@@ -94,7 +94,7 @@ class Builder(ExpressionBuilder):
         if stray:
             worst = min(stray, key=lambda node: node.start)
             raise LanguageError(_STRAY[type(worst)], span=worst.span)
-        return Program(self.source, 0, len(self.source.text), tuple(c[0]))
+        return Program(self.source, 0, len(self.source.text), tuple(c[0]), {})
 
     # --- lines and blocks
 
@@ -153,7 +153,7 @@ class Builder(ExpressionBuilder):
         for target in targets:
             check_target(target, maybe_equal=len(targets) == 1)
         check_whole(value)
-        return Assign(self.source, self.first(targets[0]), self.last(value), tuple(targets), value)
+        return Assign(self.source, self.first(targets[0]), self.last(value), tuple(targets), value, None)
 
     def augmented(self, c: Children) -> AugAssign:
         """`a += value`."""

@@ -6,7 +6,8 @@ Operators are spelled as in the text (`"+"`, `"not in"`). A node's span leaves o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 from gradcli.source import Source, Span
 
@@ -14,10 +15,62 @@ if TYPE_CHECKING:
     from gradcli.lang.syntax.templates import Template
 
 
-class Node:
+def _one(self: Any, source: Source, start: int, end: int, a: Any) -> None:
+    self.source, self.start, self.end = source, start, end
+    self.a = a
+
+
+def _two(self: Any, source: Source, start: int, end: int, a: Any, b: Any) -> None:
+    self.source, self.start, self.end = source, start, end
+    self.a, self.b = a, b
+
+
+def _three(self: Any, source: Source, start: int, end: int, a: Any, b: Any, c: Any) -> None:
+    self.source, self.start, self.end = source, start, end
+    self.a, self.b, self.c = a, b, c
+
+
+def _four(self: Any, source: Source, start: int, end: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    self.source, self.start, self.end = source, start, end
+    self.a, self.b = a, b
+    self.c, self.d = c, d
+
+
+def _five(self: Any, source: Source, start: int, end: int, a: Any, b: Any, c: Any, d: Any, e: Any) -> None:
+    self.source, self.start, self.end = source, start, end
+    self.a, self.b, self.c = a, b, c
+    self.d, self.e = d, e
+
+
+#: how a node gets its fields, by their number
+_INITIALISERS = {1: _one, 2: _two, 3: _three, 4: _four, 5: _five}
+
+
+@dataclass_transform()
+class _NodeType(type):
+    """The type of the node classes: the annotations of a class are its fields, in order.
+
+    Its `__init__` is one of `_INITIALISERS` with the names of these fields, which is as fast as if it was written for the class.
+    """
+
+    #: the names of the fields
+    __slots__: tuple[str, ...]
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _NodeType:
+        fields = tuple(namespace.get("__annotations__", ()))
+        namespace["__slots__"] = fields
+        if fields and bases:
+            code = _INITIALISERS[len(fields)].__code__
+            namespace["__init__"] = FunctionType(code.replace(co_names=("source", "start", "end", *fields)), {})
+        return super().__new__(cls, name, bases, namespace)
+
+
+class Node(metaclass=_NodeType):
     """A node of the tree: it takes the characters [start, end) of the source's text."""
 
-    __slots__ = ("source", "start", "end")
+    source: Source
+    start: int
+    end: int
 
     def __init__(self, source: Source, start: int, end: int) -> None:
         self.source = source
@@ -64,13 +117,9 @@ def _within(values: tuple[object, ...]) -> Iterator[Node]:
 class Expr(Node):
     """An expression."""
 
-    __slots__ = ()
-
 
 class Stmt(Node):
     """A statement."""
-
-    __slots__ = ()
 
 
 # --- expressions ---------------------------------------------------------------------------------
@@ -79,37 +128,19 @@ class Stmt(Node):
 class Constant(Expr):
     """A number, string, True, False, None or Ellipsis; adjacent string literals are one."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, source: Source, start: int, end: int, value: object) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
+    value: object
 
 
 class Name(Expr):
     """A name, read or (as a target) bound."""
 
-    __slots__ = ("id",)
-
-    def __init__(self, source: Source, start: int, end: int, id: str) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.id = id
+    id: str
 
 
 class JoinedStr(Expr):
     """An f-string: pieces of text and fields in order."""
 
-    __slots__ = ("parts",)
-
-    def __init__(self, source: Source, start: int, end: int, parts: tuple[str | Field, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.parts = parts
+    parts: tuple[str | Field, ...]
 
 
 class Field(Node):
@@ -118,156 +149,84 @@ class Field(Node):
     `conversion` is "", "r", "s" or "a"; `spec` is None or again pieces of text and fields (one level deep).
     """
 
-    __slots__ = ("value", "conversion", "spec")
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr, conversion: str, spec: tuple[str | Field, ...] | None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
-        self.conversion = conversion
-        self.spec = spec
+    value: Expr
+    conversion: str
+    spec: tuple[str | Field, ...] | None
 
 
 class ListExpr(Expr):
     """`[a, *b]`."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.items = items
+    items: tuple[Expr, ...]
 
 
 class TupleExpr(Expr):
     """`a, b`, with or without parentheses."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.items = items
+    items: tuple[Expr, ...]
 
 
 class SetExpr(Expr):
     """`{a, b}`."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.items = items
+    items: tuple[Expr, ...]
 
 
 class DictExpr(Expr):
     """`{k: v, **d}`: a pair whose key is None spreads its value."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, source: Source, start: int, end: int, items: tuple[tuple[Expr | None, Expr], ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.items = items
+    items: tuple[tuple[Expr | None, Expr], ...]
 
 
 class Starred(Expr):
     """`*value` in a call, display, subscript or target."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
+    value: Expr
 
 
 class Slice(Expr):
     """`lower:upper:step`, inside a subscript only."""
 
-    __slots__ = ("lower", "upper", "step")
-
-    def __init__(self, source: Source, start: int, end: int, lower: Expr | None, upper: Expr | None, step: Expr | None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.lower = lower
-        self.upper = upper
-        self.step = step
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
 
 
 class Subscript(Expr):
     """`value[index]`; several indices make a TupleExpr."""
 
-    __slots__ = ("value", "index")
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr, index: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
-        self.index = index
+    value: Expr
+    index: Expr
 
 
 class Attribute(Expr):
     """`value.name`; `name_start` is where the name begins, for carets."""
 
-    __slots__ = ("value", "name", "name_start")
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr, name: str, name_start: int) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
-        self.name = name
-        self.name_start = name_start
+    value: Expr
+    name: str
+    name_start: int
 
 
 class Keyword(Node):
     """`name=value` in a call; name None is `**value`."""
 
-    __slots__ = ("name", "value")
-
-    def __init__(self, source: Source, start: int, end: int, name: str | None, value: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.name = name
-        self.value = value
+    name: str | None
+    value: Expr
 
 
 class Call(Expr):
     """`function(args, keywords)`."""
 
-    __slots__ = ("function", "args", "keywords")
-
-    def __init__(self, source: Source, start: int, end: int, function: Expr, args: tuple[Expr, ...], keywords: tuple[Keyword, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.function = function
-        self.args = args
-        self.keywords = keywords
+    function: Expr
+    args: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
 
 
 class Unary(Expr):
     """`-x`, `+x`, `~x`, `not x`."""
 
-    __slots__ = ("op", "operand")
-
-    def __init__(self, source: Source, start: int, end: int, op: str, operand: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.op = op
-        self.operand = operand
+    op: str
+    operand: Expr
 
 
 class Binary(Expr):
@@ -277,32 +236,17 @@ class Binary(Expr):
     The span of the k-th step reaches from this node's start to ends[k], where rest[k] and its parentheses end.
     """
 
-    __slots__ = ("first", "ops", "rest", "ends")
-
-    def __init__(
-        self,
-        source: Source,
-        start: int,
-        end: int,
-        first: Expr,
-        ops: tuple[str, ...],
-        rest: tuple[Expr, ...],
-        ends: tuple[int, ...],
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.first = first
-        self.ops = ops
-        self.rest = rest
-        self.ends = ends
+    first: Expr
+    ops: tuple[str, ...]
+    rest: tuple[Expr, ...]
+    ends: tuple[int, ...]
 
     def steps(self) -> list[Step]:
         """The operators with their operands, each of which is the left operand of the next."""
         left: Node = self.first
         found: list[Step] = []
         for op, right, end in zip(self.ops, self.rest, self.ends, strict=True):
-            left = Step(op, left, right, self.start, end)
+            left = Step(self.source, self.start, end, left, op, right)
             found.append(left)
         return found
 
@@ -310,15 +254,9 @@ class Binary(Expr):
 class Compare(Expr):
     """`first ops[0] rest[0] ops[1] rest[1]`: a chain with Python's meaning."""
 
-    __slots__ = ("first", "ops", "rest")
-
-    def __init__(self, source: Source, start: int, end: int, first: Expr, ops: tuple[str, ...], rest: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.first = first
-        self.ops = ops
-        self.rest = rest
+    first: Expr
+    ops: tuple[str, ...]
+    rest: tuple[Expr, ...]
 
 
 class Step(Node):
@@ -327,68 +265,38 @@ class Step(Node):
     `left` is the first operand of the chain or the step before.
     """
 
-    __slots__ = ("left", "op", "right")
-
-    def __init__(self, op: str, left: Node, right: Expr, start: int, end: int) -> None:
-        self.source = left.source
-        self.start = start
-        self.end = end
-        self.op = op
-        self.left = left
-        self.right = right
+    left: Node
+    op: str
+    right: Expr
 
 
 class BoolOp(Expr):
     """`a and b and c` or `a or b or c`, flat."""
 
-    __slots__ = ("op", "items")
-
-    def __init__(self, source: Source, start: int, end: int, op: str, items: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.op = op
-        self.items = items
+    op: str
+    items: tuple[Expr, ...]
 
 
 class Conditional(Expr):
     """`body if test else orelse`."""
 
-    __slots__ = ("test", "body", "orelse")
-
-    def __init__(self, source: Source, start: int, end: int, test: Expr, body: Expr, orelse: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.test = test
-        self.body = body
-        self.orelse = orelse
+    test: Expr
+    body: Expr
+    orelse: Expr
 
 
 class NamedExpr(Expr):
     """`(name := value)`."""
 
-    __slots__ = ("target", "value")
-
-    def __init__(self, source: Source, start: int, end: int, target: Name, value: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.target = target
-        self.value = value
+    target: Name
+    value: Expr
 
 
 class Yield(Expr):
     """`yield value`, or `yield from value` (`delegates`)."""
 
-    __slots__ = ("delegates", "value")
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr | None, delegates: bool) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
-        self.delegates = delegates
+    value: Expr | None
+    delegates: bool
 
 
 class Parameter(Node):
@@ -397,62 +305,34 @@ class Parameter(Node):
     `annotation` is the text of one, which signatures show.
     """
 
-    __slots__ = ("name", "kind", "default", "annotation")
-
-    def __init__(
-        self, source: Source, start: int, end: int, name: str, kind: str, default: Expr | None, annotation: str | None = None
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.name = name
-        self.kind = kind
-        self.default = default
-        self.annotation = annotation
+    name: str
+    kind: str
+    default: Expr | None
+    annotation: str | None
 
 
 class Lambda(Expr):
     """`lambda parameters: body`."""
 
-    __slots__ = ("parameters", "body")
-
-    def __init__(self, source: Source, start: int, end: int, parameters: tuple[Parameter, ...], body: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.parameters = parameters
-        self.body = body
+    parameters: tuple[Parameter, ...]
+    body: Expr
 
 
 class ForClause(Node):
     """`for target in iterable if c1 if c2` in a comprehension."""
 
-    __slots__ = ("target", "iterable", "conditions")
-
-    def __init__(self, source: Source, start: int, end: int, target: Expr, iterable: Expr, conditions: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.target = target
-        self.iterable = iterable
-        self.conditions = conditions
+    target: Expr
+    iterable: Expr
+    conditions: tuple[Expr, ...]
 
 
 class Comprehension(Expr):
     """`kind` is "list", "set", "dict" or "generator"; `value` is the dict's value, else None."""
 
-    __slots__ = ("kind", "element", "value", "clauses")
-
-    def __init__(
-        self, source: Source, start: int, end: int, kind: str, element: Expr, value: Expr | None, clauses: tuple[ForClause, ...]
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.kind = kind
-        self.element = element
-        self.value = value
-        self.clauses = clauses
+    kind: str
+    element: Expr
+    value: Expr | None
+    clauses: tuple[ForClause, ...]
 
 
 # --- statements ----------------------------------------------------------------------------------
@@ -461,362 +341,183 @@ class Comprehension(Expr):
 class ExprStmt(Stmt):
     """An expression as a statement; `silent` when a `;` follows it (the prompt does not echo it)."""
 
-    __slots__ = ("value", "silent")
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr, silent: bool) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
-        self.silent = silent
+    value: Expr
+    silent: bool
 
 
 class Assign(Stmt):
     """`targets[0] = targets[1] = value`; `annotation` is the text of X in `name: X = value`, which only dataclasses read."""
 
-    __slots__ = ("targets", "value", "annotation")
-
-    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr, annotation: str | None = None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.targets = targets
-        self.value = value
-        self.annotation = annotation
+    targets: tuple[Expr, ...]
+    value: Expr
+    annotation: str | None
 
 
 class Declaration(Stmt):
     """`name: annotation` without a value; `name` is "" for an attribute or an item."""
 
-    __slots__ = ("name", "annotation")
-
-    def __init__(self, source: Source, start: int, end: int, name: str, annotation: str) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.name = name
-        self.annotation = annotation
+    name: str
+    annotation: str
 
 
 class AugAssign(Stmt):
     """`target op= value`; `op` is the binary operator."""
 
-    __slots__ = ("target", "op", "value")
-
-    def __init__(self, source: Source, start: int, end: int, target: Expr, op: str, value: Expr) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.target = target
-        self.op = op
-        self.value = value
+    target: Expr
+    op: str
+    value: Expr
 
 
 class For(Stmt):
     """`for target in iterable: body else: orelse`."""
 
-    __slots__ = ("target", "iterable", "body", "orelse")
-
-    def __init__(
-        self, source: Source, start: int, end: int, target: Expr, iterable: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.target = target
-        self.iterable = iterable
-        self.body = body
-        self.orelse = orelse
+    target: Expr
+    iterable: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
 
 
 class While(Stmt):
     """`while test: body else: orelse`."""
 
-    __slots__ = ("test", "body", "orelse")
-
-    def __init__(self, source: Source, start: int, end: int, test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.test = test
-        self.body = body
-        self.orelse = orelse
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
 
 
 class If(Stmt):
     """`branches` holds (test, body) of if and every elif, flat."""
 
-    __slots__ = ("branches", "orelse")
-
-    def __init__(
-        self, source: Source, start: int, end: int, branches: tuple[tuple[Expr, tuple[Stmt, ...]], ...], orelse: tuple[Stmt, ...]
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.branches = branches
-        self.orelse = orelse
+    branches: tuple[tuple[Expr, tuple[Stmt, ...]], ...]
+    orelse: tuple[Stmt, ...]
 
 
 class Case(Node):
     """`case pattern as name if guard: body`; a pattern is kept as the expression that it is written like."""
 
-    __slots__ = ("pattern", "name", "guard", "body")
-
-    def __init__(
-        self, source: Source, start: int, end: int, pattern: Expr, name: str | None, guard: Expr | None, body: tuple[Stmt, ...]
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.pattern = pattern
-        self.name = name
-        self.guard = guard
-        self.body = body
+    pattern: Expr
+    name: str | None
+    guard: Expr | None
+    body: tuple[Stmt, ...]
 
 
 class Match(Stmt):
     """`match subject:` with its cases."""
 
-    __slots__ = ("subject", "cases")
-
-    def __init__(self, source: Source, start: int, end: int, subject: Expr, cases: tuple[Case, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.subject = subject
-        self.cases = cases
+    subject: Expr
+    cases: tuple[Case, ...]
 
 
 class With(Stmt):
     """`with context as target, ...: body`."""
 
-    __slots__ = ("items", "body")
-
-    def __init__(self, source: Source, start: int, end: int, items: tuple[tuple[Expr, Expr | None], ...], body: tuple[Stmt, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.items = items
-        self.body = body
+    items: tuple[tuple[Expr, Expr | None], ...]
+    body: tuple[Stmt, ...]
 
 
 class FunctionDef(Stmt):
     """`@decorators def name(parameters) -> returns: body`; `returns` is a text, since annotations are not evaluated."""
 
-    __slots__ = ("name", "parameters", "body", "decorators", "returns")
-
-    def __init__(
-        self,
-        source: Source,
-        start: int,
-        end: int,
-        name: str,
-        parameters: tuple[Parameter, ...],
-        body: tuple[Stmt, ...],
-        decorators: tuple[Expr, ...],
-        returns: str | None = None,
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.name = name
-        self.parameters = parameters
-        self.body = body
-        self.decorators = decorators
-        self.returns = returns
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Stmt, ...]
+    decorators: tuple[Expr, ...]
+    returns: str | None
 
 
 class ClassDef(Stmt):
     """`@decorators class name(bases, **keywords): body`."""
 
-    __slots__ = ("name", "bases", "keywords", "body", "decorators")
-
-    def __init__(
-        self,
-        source: Source,
-        start: int,
-        end: int,
-        name: str,
-        bases: tuple[Expr, ...],
-        keywords: tuple[Keyword, ...],
-        body: tuple[Stmt, ...],
-        decorators: tuple[Expr, ...],
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.name = name
-        self.bases = bases
-        self.keywords = keywords
-        self.body = body
-        self.decorators = decorators
+    name: str
+    bases: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+    body: tuple[Stmt, ...]
+    decorators: tuple[Expr, ...]
 
 
 class Handler(Node):
     """`except type as name: body`."""
 
-    __slots__ = ("type", "name", "body")
-
-    def __init__(self, source: Source, start: int, end: int, type: Expr | None, name: str | None, body: tuple[Stmt, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.type = type
-        self.name = name
-        self.body = body
+    type: Expr | None
+    name: str | None
+    body: tuple[Stmt, ...]
 
 
 class Try(Stmt):
     """`try: body except ...: handlers else: orelse finally: finalbody`."""
 
-    __slots__ = ("body", "handlers", "orelse", "finalbody")
-
-    def __init__(
-        self,
-        source: Source,
-        start: int,
-        end: int,
-        body: tuple[Stmt, ...],
-        handlers: tuple[Handler, ...],
-        orelse: tuple[Stmt, ...],
-        finalbody: tuple[Stmt, ...],
-    ) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.body = body
-        self.handlers = handlers
-        self.orelse = orelse
-        self.finalbody = finalbody
+    body: tuple[Stmt, ...]
+    handlers: tuple[Handler, ...]
+    orelse: tuple[Stmt, ...]
+    finalbody: tuple[Stmt, ...]
 
 
 class Raise(Stmt):
     """`raise`, `raise error`, `raise error from cause`."""
 
-    __slots__ = ("error", "cause")
-
-    def __init__(self, source: Source, start: int, end: int, error: Expr | None, cause: Expr | None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.error = error
-        self.cause = cause
+    error: Expr | None
+    cause: Expr | None
 
 
 class Assert(Stmt):
     """`assert test, message`."""
 
-    __slots__ = ("test", "message")
-
-    def __init__(self, source: Source, start: int, end: int, test: Expr, message: Expr | None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.test = test
-        self.message = message
+    test: Expr
+    message: Expr | None
 
 
 class Delete(Stmt):
     """`del targets`."""
 
-    __slots__ = ("targets",)
-
-    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.targets = targets
+    targets: tuple[Expr, ...]
 
 
 class Return(Stmt):
     """`return value`."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, source: Source, start: int, end: int, value: Expr | None) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.value = value
+    value: Expr | None
 
 
 class Pass(Stmt):
     """`pass`."""
 
-    __slots__ = ()
-
 
 class Break(Stmt):
     """`break`."""
-
-    __slots__ = ()
 
 
 class Continue(Stmt):
     """`continue`."""
 
-    __slots__ = ()
-
 
 class Global(Stmt):
     """`global names`."""
 
-    __slots__ = ("names",)
-
-    def __init__(self, source: Source, start: int, end: int, names: tuple[str, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.names = names
+    names: tuple[str, ...]
 
 
 class Nonlocal(Stmt):
     """`nonlocal names`."""
 
-    __slots__ = ("names",)
-
-    def __init__(self, source: Source, start: int, end: int, names: tuple[str, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.names = names
+    names: tuple[str, ...]
 
 
 class Import(Stmt):
     """`import a.b as c, d`: pairs of dotted name and alias (None without `as`)."""
 
-    __slots__ = ("names",)
-
-    def __init__(self, source: Source, start: int, end: int, names: tuple[tuple[str, str | None], ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.names = names
+    names: tuple[tuple[str, str | None], ...]
 
 
 class ImportFrom(Stmt):
     """`from module import a as b, c`; names empty means `*`."""
 
-    __slots__ = ("module", "names")
-
-    def __init__(self, source: Source, start: int, end: int, module: str, names: tuple[tuple[str, str | None], ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.module = module
-        self.names = names
+    module: str
+    names: tuple[tuple[str, str | None], ...]
 
 
 class Program(Node):
     """A whole file, or one input of the prompt."""
 
-    __slots__ = ("body", "templates")
-
-    def __init__(self, source: Source, start: int, end: int, body: tuple[Stmt, ...]) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.body = body
-        #: for the values of some statements the template that they were made by, and the numbers that are their own
-        self.templates: Mapping[Expr, tuple[Template, Sequence[float]]] = {}
+    body: tuple[Stmt, ...]
+    #: for the values of some statements the template that they were made by, and the numbers that are their own
+    templates: Mapping[Expr, tuple[Template, Sequence[float]]]

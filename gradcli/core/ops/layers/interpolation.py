@@ -76,9 +76,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         "input",
         "output_size scales align_corners",
         saved=f"{saved} self_sym_sizes",
-        input=Rule(
-            lambda xp, grad, input_shape, attrs: xp.call(transpose, grad, tuple(input_shape), *attrs), transpose_of(call, "input", rank)
-        ),
+        input=Rule(lambda xp, grad, input_shape, attrs: xp.call(transpose, grad, tuple(input_shape), *attrs), transpose_of(call, rank)),
     )
     return Pair(op, transpose)
 

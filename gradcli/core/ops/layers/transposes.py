@@ -29,7 +29,7 @@ def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[...
     def to_input(xp: Any, grad: Any, input: Any, attrs: Any) -> Any:
         return xp.call(transpose, grad, input, *attrs)
 
-    op = Op(f"{name}Backward0", forward, "input", attrs, input=Rule(to_input, transpose_of(call, "input", rank)))
+    op = Op(f"{name}Backward0", forward, "input", attrs, input=Rule(to_input, transpose_of(call, rank)))
     transpose = Op(
         f"{name}BackwardBackward0",
         backward,
@@ -41,13 +41,13 @@ def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[...
     return Pair(op, transpose)
 
 
-def transpose_of(call: str, source: str, rank: int) -> str:
+def transpose_of(call: str, rank: int) -> str:
     """The formula of the transpose: the map of every unit image, as the columns of a matrix, times the gradient.
 
-    `call` is the formula of a linear map of the last `rank` dimensions of `source`, with {} for its input.
+    `call` is the formula of a linear map of the last `rank` dimensions of `input`, with {} for its input.
     """
-    units = f"eye(n, dtype=grad.dtype).reshape(n, 1, *{source}.shape[-{rank}:])"
+    units = f"eye(n, dtype=grad.dtype).reshape(n, 1, *input.shape[-{rank}:])"
     return (
-        f"n = prod(tensor({source}.shape[-{rank}:])).item(); P = {call.format(units)}.flatten(1); "
-        f"(grad.flatten(-{rank}) @ P.t()).reshape({source}.shape)"
+        f"n = prod(tensor(input.shape[-{rank}:])).item(); P = {call.format(units)}.flatten(1); "
+        f"(grad.flatten(-{rank}) @ P.t()).reshape(input.shape)"
     )

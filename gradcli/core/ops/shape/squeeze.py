@@ -55,11 +55,8 @@ def _insert(a: Array, dim: int) -> Array:
     return np.lib.stride_tricks.as_strided(a, (*shape[:at], 1, *shape[at:]), strides, writeable=a.flags.writeable)
 
 
-def _unsqueeze_rule(xp: Any, grad: Any, dim: int) -> Any:
-    return xp.call(SQUEEZE_DIM, grad, dim)
-
-
-UNSQUEEZE, UNSQUEEZE_INPLACE = view_and_inplace("Unsqueeze", (0, 1), _insert, "dim", Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
+_UNSQUEEZE_RULE = Rule(lambda xp, grad, dim: xp.call(SQUEEZE_DIM, grad, dim), "grad.squeeze(dim)")
+UNSQUEEZE, UNSQUEEZE_INPLACE = view_and_inplace("Unsqueeze", (0, 1), _insert, "dim", _UNSQUEEZE_RULE)
 
 
 def squeeze(input: Tensor) -> Tensor:

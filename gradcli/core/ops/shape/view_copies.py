@@ -233,10 +233,11 @@ _O: Any = [[[1.0], [2.0], [3.0]]]
 
 
 def _function(
-    name: str, signature: str, run: Callable[..., Any], *ops: Op, of: str, samples: Sequence[Sample] = (), out: OutRule = _COPIED
+    name: str, parameters: str, run: Callable[..., Any], op: Op, sample: Sample, of: str = "", out: OutRule = _COPIED
 ) -> Function:
-    flag = " |outs" if ops[0].outputs else ""
-    return Function(name, (f"{signature}{flag}", run), doc=f"The copy of what {of} shows.", ops=ops, samples=samples, method=False, out=out)
+    signature = f"Tensor input, {parameters}".removesuffix(", ") + (" |outs" if op.outputs else "")
+    doc = f"The copy of what {of or name.removesuffix('_copy')} shows."
+    return Function(name, (signature, run), doc=doc, ops=(op,), samples=(sample,), method=False, out=out)
 
 
 def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: str) -> Function:
@@ -245,54 +246,36 @@ def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: 
 
 
 FUNCTIONS = (
-    _function(
-        "alias_copy",
-        "Tensor input",
-        _checked(lambda a: a, ALIAS),
-        ALIAS,
-        of="the tensor",
-        samples=(Sample("torch.alias_copy(x)", np.copy, x=_M),),
-    ),
+    _function("alias_copy", "", _checked(lambda a: a, ALIAS), ALIAS, Sample("torch.alias_copy(x)", np.copy, x=_M), of="the tensor"),
     _function(
         "as_strided_copy",
-        "Tensor input, ints size, ints stride, symint? storage_offset=None",
+        "ints size, ints stride, symint? storage_offset=None",
         as_strided_copy,
         AS_STRIDED,
-        of="as_strided",
-        samples=(Sample("torch.as_strided_copy(x, (2, 2), (1, 2))", lambda x: x.reshape(-1)[[[0, 2], [1, 3]]], x=_M),),
+        Sample("torch.as_strided_copy(x, (2, 2), (1, 2))", lambda x: x.reshape(-1)[[[0, 2], [1, 3]]], x=_M),
     ),
-    _function(
-        "detach_copy",
-        "Tensor input",
-        _checked(lambda a: a, DETACH),
-        DETACH,
-        of="detach",
-        samples=(Sample("torch.detach_copy(tensor([1.]))"),),
-    ),
+    _function("detach_copy", "", _checked(lambda a: a, DETACH), DETACH, Sample("torch.detach_copy(tensor([1.]))")),
     _function(
         "diagonal_copy",
-        "Tensor input, int offset=0, int dim1=0, int dim2=1",
+        "int offset=0, int dim1=0, int dim2=1",
         _checked(diagonal.diagonal, diagonal.DIAGONAL_COPY),
         diagonal.DIAGONAL_COPY,
-        of="diagonal",
-        samples=(Sample("torch.diagonal_copy(x, 1)", lambda x: np.diagonal(x, 1), x=_M),),
+        Sample("torch.diagonal_copy(x, 1)", lambda x: np.diagonal(x, 1), x=_M),
     ),
     _function(
         "expand_copy",
-        "Tensor input, ints size, *, bool implicit=False",
+        "ints size, *, bool implicit=False",
         expand_copy,
         EXPAND,
-        of="expand",
-        samples=(Sample("torch.expand_copy(x, (2, -1, -1, 2))", lambda x: np.broadcast_to(x, (2, 1, 3, 2)), x=_O),),
+        Sample("torch.expand_copy(x, (2, -1, -1, 2))", lambda x: np.broadcast_to(x, (2, 1, 3, 2)), x=_O),
     ),
     _function(
         "narrow_copy",
-        "Tensor input, int dim, symint start, symint length",
+        "int dim, symint start, symint length",
         narrow_copy,
         NARROW,
-        of="narrow",
+        Sample("torch.narrow_copy(x, 1, -3, 2)", lambda x: x[:, :2], x=_M),
         out=_narrow_out,
-        samples=(Sample("torch.narrow_copy(x, 1, -3, 2)", lambda x: x[:, :2], x=_M),),
     ),
     Function(
         "narrow_copy",
@@ -303,45 +286,35 @@ FUNCTIONS = (
     ),
     _function(
         "permute_copy",
-        "Tensor input, ints dims",
+        "ints dims",
         _checked(transpose.permute, PERMUTE),
         PERMUTE,
-        of="permute",
-        samples=(Sample("torch.permute_copy(x, (-1, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),),
+        Sample("torch.permute_copy(x, (-1, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),
     ),
-    _function(
-        "select_copy",
-        "Tensor input, int dim, symint index",
-        select_copy,
-        SELECT,
-        of="select",
-        samples=(Sample("torch.select_copy(x, 1, -1)", lambda x: x[:, -1], x=_M),),
-    ),
+    _function("select_copy", "int dim, symint index", select_copy, SELECT, Sample("torch.select_copy(x, 1, -1)", lambda x: x[:, -1], x=_M)),
     _function(
         "slice_copy",
-        "Tensor input, int dim=0, symint? start=None, symint? end=None, symint step=1",
+        "int dim=0, symint? start=None, symint? end=None, symint step=1",
         slice_copy,
         SLICE,
+        Sample("torch.slice_copy(x, 1, 0, None, 2)", lambda x: x[:, ::2], x=_M),
         of="a slice",
-        samples=(Sample("torch.slice_copy(x, 1, 0, None, 2)", lambda x: x[:, ::2], x=_M),),
     ),
     _function(
         "split_copy",
-        "Tensor input, symint split_size, int dim=0",
+        "symint split_size, int dim=0",
         _checked(splitting.split, SPLIT),
         SPLIT,
-        of="split",
+        Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),
         out=_into_parts("split_copy_Tensor_out()", _check_shapes, lower=None),
-        samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
     ),
     _function(
         "split_with_sizes_copy",
-        "Tensor input, ints split_sizes, int dim=0",
+        "ints split_sizes, int dim=0",
         _split_sizes(SPLIT_SIZES),
         SPLIT_SIZES,
-        of="split_with_sizes",
+        Sample("torch.split_with_sizes_copy(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M),
         out=_into_parts("split_with_sizes_copy_out", exact=EXACT),
-        samples=(Sample("torch.split_with_sizes_copy(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M),),
     ),
     Function(
         "squeeze_copy",
@@ -358,46 +331,35 @@ FUNCTIONS = (
         method=False,
         out=_COPIED,
     ),
-    _function(
-        "t_copy",
-        "Tensor input",
-        _checked(transpose.t, T_RECORD),
-        T_RECORD,
-        of="t",
-        samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),),
-    ),
+    _function("t_copy", "", _checked(transpose.t, T_RECORD), T_RECORD, Sample("torch.t_copy(x)", np.transpose, x=_M)),
     _function(
         "transpose_copy",
-        "Tensor input, int dim0, int dim1",
+        "int dim0, int dim1",
         _checked(transpose.transpose, TRANSPOSE),
         TRANSPOSE,
-        of="transpose",
-        samples=(Sample("torch.transpose_copy(x, 0, -1)", np.transpose, x=_M),),
+        Sample("torch.transpose_copy(x, 0, -1)", np.transpose, x=_M),
     ),
     _function(
         "unbind_copy",
-        "Tensor input, int dim=0",
+        "int dim=0",
         unbind_copy,
         UNBIND,
-        of="unbind",
+        Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),
         out=_into_parts("unbind_copy_int_out", prepare=_refuse_graph, exact=EXACT),
-        samples=(Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),),
     ),
     _function(
         "unfold_copy",
-        "Tensor input, int dimension, int size, int step",
+        "int dimension, int size, int step",
         _checked(slicing.unfold, UNFOLD),
         UNFOLD,
-        of="unfold",
-        samples=(Sample("torch.unfold_copy(x, -1, 2, 1)", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), x=_M),),
+        Sample("torch.unfold_copy(x, -1, 2, 1)", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), x=_M),
     ),
     _function(
         "unsqueeze_copy",
-        "Tensor input, int dim",
+        "int dim",
         _checked(squeeze.unsqueeze, UNSQUEEZE),
         UNSQUEEZE,
-        of="unsqueeze",
-        samples=(Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),),
+        Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),
     ),
     Function(
         "view_copy",

@@ -170,7 +170,7 @@ def _adaptive_record(rank: int) -> Pair:
         "input",
         "output_size",
         saved="self",
-        input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", "input", rank)),
+        input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", rank)),
         complex=True,
     )
     transpose = Op(
