@@ -224,6 +224,8 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
     """`target op= value`: in place on the tensor; `@=` is out of place, as in PyTorch."""
     name = _INPLACE_METHODS.get(symbol)
     if name is None:
+        if type(value) is not Tensor:
+            raise unsupported_operands(f"{symbol}=", target, value)
         return BINARY[symbol](target, value)
     direct = _DIRECT.get(symbol)
     if direct is not None and _is_plain_write(target, value):

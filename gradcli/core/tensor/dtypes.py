@@ -234,10 +234,10 @@ def result_type(operands: Iterable[Tensor | complex | bool]) -> DType:
             level, dtype = 2, scalar_dtype(operand)
             if type(operand) is int and not -_INT64_END <= operand < _INT64_END:
                 check_whole(operand)
-                if kinds[2] is not None and not wide:
+                if kinds[2] is not None and not kinds[2].is_floating_point and not wide:
                     raise _no_promotion(kinds[2].torch_name, "UInt64")
                 wide = True
-            elif wide:
+            elif wide and not dtype.is_floating_point:
                 raise _no_promotion("UInt64", dtype.torch_name)
         else:
             level, dtype = (0 if operand.array.ndim else 1), operand.dtype

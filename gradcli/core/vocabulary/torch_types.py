@@ -317,8 +317,10 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
             wrong = ", ".join(f"!{language.type_name(a)}!" for a in args)
             raise shape_error(_NO_SUCH_NEW.format(got=got, wrong=wrong), "TypeError")
         for i, size in enumerate(args):
-            if type(size) is not int:
-                text = f"type must be tuple of ints,but got {language.type_name(size)}"
+            if type(size) is not int or not -1 << 63 <= size < 1 << 63:
+                text = "Overflow when unpacking long long"
+                if type(size) is not int:
+                    text = f"type must be tuple of ints,but got {language.type_name(size)}"
                 raise shape_error(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"", "TypeError")
         check_sizes(args, wanted)
         return empty(args, wanted)

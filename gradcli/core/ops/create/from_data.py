@@ -288,7 +288,7 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
 def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
     """`torch.as_tensor`: the tensor itself where its dtype stays. Raises the errors of `from_data`."""
     if type(data) is Tensor:
-        return data if dtype is None or dtype is data.dtype else from_data(data, dtype)
+        return to_dtype(data, dtype or data.dtype)
     if language.as_array(data) is not None and language.as_number(data) is None:
         made = from_numpy(data)
         return made if dtype in (None, made.dtype) else to_dtype(made, dtype)
@@ -306,7 +306,8 @@ def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requi
 
     Raises ValueError for `copy=False` where a copy is needed.
     """
-    made = obj if type(obj) is Tensor else None if language.as_array(obj) is None else from_numpy(obj)
+    shared = language.as_array(obj) is not None and language.as_number(obj) is None
+    made = obj if type(obj) is Tensor else from_numpy(obj) if shared else None
     if made is None and copy is False:
         raise ProgramError("ValueError", "can't alias arbitrary sequence into a tensor.")
     if made is None:
