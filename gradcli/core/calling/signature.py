@@ -202,7 +202,7 @@ def check_long(value: int) -> None:
         raise ProgramError("ValueError", _OVERFLOW)
 
 
-def _plain(value: Any) -> Any:
+def scalar(value: Any) -> Any:
     """The Python number that PyTorch takes from one of numpy's scalars: a truth value of numpy's is a float there, and no flag."""
     number = language.plain(value)
     return float(number) if type(number) is bool and type(value) is not bool else number
@@ -370,7 +370,7 @@ class Signature:
                 values.append(args)
                 at = count
                 continue
-            elif (number := _plain(value)) is not value and p.check(number):
+            elif (number := scalar(value)) is not value and p.check(number):
                 taken.append((len(values), p))
                 values.append(number)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.signature import language, scalar
 from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
@@ -47,7 +47,7 @@ def _promote_types(type1: Any, type2: Any) -> DType:
 
 
 def _result_type(tensor1: Any, tensor2: Any) -> DType:
-    return dtypes.result_type((tensor1, tensor2))
+    return dtypes.result_type((scalar(tensor1), scalar(tensor2)))
 
 
 def _can_cast(from_: Any, to: Any) -> bool:
