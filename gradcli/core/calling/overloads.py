@@ -37,6 +37,11 @@ def _made_in_inference(made: Any, given: Sequence[Any]) -> Any:
     return made
 
 
+def is_wide(args: Sequence[Any]) -> bool:
+    """Whether a whole number is among the arguments that 64 bits do not hold, which only binding refuses or converts."""
+    return any(type(a) is int and not -1 << 63 <= a < 1 << 63 for a in args)
+
+
 class Parser:
     """The overloads of one function or method; remembers which fits a tuple of argument types."""
 
@@ -45,14 +50,15 @@ class Parser:
     def __init__(self, name: str, signatures: list[Signature]) -> None:
         self.name = name
         self.signatures = signatures
-        self.cache: dict[Any, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+        #: for the types of arguments: the implementation, the values of the other parameters, whether whole numbers are among the arguments
+        self.cache: dict[Any, tuple[Callable[..., Any], tuple[Any, ...], bool]] = {}
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], first: tuple[Any, ...] = ()) -> Any:
         """Find the overload and call its implementation; `first` goes before the parsed arguments (a method's self)."""
         if not kwargs:
             key = tuple(map(type, args))
             known = self.cache.get(key)
-            if known is not None:
+            if known is not None and not (known[2] and is_wide(args)):
                 try:
                     made = known[0](*first, *args, *known[1])
                     return made if not state.inference else _made_in_inference(made, (*first, *args))
@@ -133,7 +139,8 @@ class Parser:
         ):
             return
         rest = enumerate(signature.parameters)
-        self.cache[key] = (signature.implementation, tuple(p.default for i, p in rest if i >= len(args) and i != signature.out_at))
+        defaults = tuple(p.default for i, p in rest if i >= len(args) and i != signature.out_at)
+        self.cache[key] = (signature.implementation, defaults, int in key)
 
     def _no_match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
         count = len(args) + len(kwargs)

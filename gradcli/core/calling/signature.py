@@ -156,14 +156,18 @@ class Parameter:
         kind = self.type
         if kind in ("Number", "float", "int", "symint") and type(value) is Tensor:
             value = value.number()
+        elif type(value) is int:
+            if kind in ("Number", "Operand"):
+                dtypes.check_whole(value)
+            elif kind in ("int", "symint"):
+                check_long(value)
         if kind == "float" and type(value) is not float:
             return float(scalar_of(value, dtypes.float64) if type(value) is complex else value)
         if kind in ("ints", "ints1"):
             if isinstance(value, (tuple, list)):
                 return self._unpacked(value, function)
             number = int(value.number() if type(value) is Tensor else value)
-            if not -_END <= number < _END:
-                raise ProgramError("ValueError", _OVERFLOW)
+            check_long(number)
             return (number,) * self.repeats
         if kind == "floats":
             for i, v in enumerate(value):
@@ -190,6 +194,18 @@ class Parameter:
             why = f'at pos {i + 1} with error "{_OVERFLOW}"'
             raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
         return numbers
+
+
+def check_long(value: int) -> None:
+    """Raise PyTorch's ValueError for a whole number that an argument of 64 bits with a sign does not hold."""
+    if not -_END <= value < _END:
+        raise ProgramError("ValueError", _OVERFLOW)
+
+
+def scalar(value: Any) -> Any:
+    """The Python number that PyTorch takes from one of numpy's scalars: a truth value of numpy's is a float there, and no flag."""
+    number = language.plain(value)
+    return float(number) if type(number) is bool and type(value) is not bool else number
 
 
 def _literal(text: str) -> Any:
@@ -323,7 +339,7 @@ class Signature:
         """The values for the implementation, or None where this overload does not fit (`strict`: PyTorch's error)."""
         count = len(args)
         if self.varargs and not _INT.issuperset(map(type, args)):
-            args = tuple(map(language.plain, args))
+            args = tuple(a if type(number := language.plain(a)) is bool else number for a in args)
         if count > self.max_positional and not (self.varargs and count and is_index(args[0])):
             return self._fail(strict, self._too_many(name, count))
         values: list[Any] = []
@@ -354,7 +370,7 @@ class Signature:
                 values.append(args)
                 at = count
                 continue
-            elif (number := language.plain(value)) is not value and p.check(number):
+            elif (number := scalar(value)) is not value and p.check(number):
                 taken.append((len(values), p))
                 values.append(number)
             else:

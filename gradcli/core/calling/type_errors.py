@@ -14,10 +14,12 @@ def type_error(text: str, *values: object) -> ProgramError:
     return ProgramError("TypeError", text.format(*names), names=names)
 
 
-def check_dtype(value: object, function: str, name: str, position: int = 1) -> None:
-    """Raise TypeError for an argument that is no dtype."""
-    if type(value) is not DType:
+def as_dtype(value: object, function: str, name: str, position: int = 1) -> DType:
+    """The dtype in an argument, which Python's number types name too. Raises TypeError for another value."""
+    found = value if isinstance(value, DType) else language.as_dtype(value)
+    if found is None:
         raise type_error(f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not {{}}", value)
+    return found
 
 
 def no_attribute(value: object, name: str) -> ProgramError:

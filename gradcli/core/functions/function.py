@@ -178,12 +178,21 @@ class Function:
             self._check_python(self.python_name, (tensor, *args), kwargs, "self")
         parser = self._method_parser or self.method_parser
         if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
-            if kwargs:
-                raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no keyword arguments")
-            raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
+            raise self._takes_none(args, kwargs)
         if self.writes and state.within is not None:
             _write_checks().check_captured(self.name, (tensor, *args))
         return parser.call(args, kwargs, (tensor,))
+
+    def _takes_none(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
+        given = "keyword arguments" if kwargs else f"arguments ({len(args)} given)"
+        return ProgramError("TypeError", f"TensorBase.{self.name}() takes no {given}")
+
+    def check_method(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise TypeError for arguments that no overload of the method takes."""
+        parser = self.method_parser
+        if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
+            raise self._takes_none(args, kwargs)
+        parser.find(args, kwargs)
 
     def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], first: str = "") -> None:
         parameters = self.parser.signatures[0].parameters
@@ -262,7 +271,12 @@ class InplaceFunction:
         operands = (*args, *kwargs.values()) if kwargs else args
         if len(args) == 2 and self.of.operator in ("add", "sub"):  # the deprecated overload, which begins with the factor
             operands = args[::-1]
-        return self._apply(tensor, operands, lambda t: self.named.method(t, args, kwargs))
+        try:
+            return self._apply(tensor, operands, lambda t: self.named.method(t, args, kwargs))
+        except ProgramError as error:
+            if error.code is Code.LEAF_WRITTEN_IN_PLACE:  # PyTorch finds the overload first
+                self.named.check_method(args, kwargs)
+            raise
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
         if state.within is not None:

@@ -198,6 +198,8 @@ _INPLACE_METHODS = {
     "&": "bitwise_and_",
     "|": "bitwise_or_",
     "^": "bitwise_xor_",
+    "<<": "bitwise_left_shift_",
+    ">>": "bitwise_right_shift_",
 }
 
 
@@ -219,9 +221,11 @@ def _is_plain_write(target: Tensor, value: Any) -> bool:
 
 
 def augmented(symbol: str, target: Tensor, value: Any) -> Any:
-    """`target op= value`: in place on the tensor; `@=` and shifts are out of place, as in PyTorch."""
+    """`target op= value`: in place on the tensor; `@=` is out of place, as in PyTorch."""
     name = _INPLACE_METHODS.get(symbol)
     if name is None:
+        if type(value) is not Tensor:
+            raise unsupported_operands(f"{symbol}=", target, value)
         return BINARY[symbol](target, value)
     direct = _DIRECT.get(symbol)
     if direct is not None and _is_plain_write(target, value):

@@ -228,9 +228,17 @@ def largest(dtype: DType) -> float:
 def result_type(operands: Iterable[Tensor | complex | bool]) -> DType:
     """`torch.result_type`: tensors with dimensions win over 0-d tensors, those over Python numbers, within a category."""
     kinds: list[DType | None] = [None, None, None]
+    wide = False
     for operand in operands:
         if isinstance(operand, (bool, int, float, complex)):
             level, dtype = 2, scalar_dtype(operand)
+            if type(operand) is int and not -_INT64_END <= operand < _INT64_END:
+                check_whole(operand)
+                if kinds[2] is not None and not kinds[2].is_floating_point and not wide:
+                    raise _no_promotion(kinds[2].torch_name, "UInt64")
+                wide = True
+            elif wide and not dtype.is_floating_point:
+                raise _no_promotion("UInt64", dtype.torch_name)
         else:
             level, dtype = (0 if operand.array.ndim else 1), operand.dtype
         known = kinds[level]
@@ -239,7 +247,14 @@ def result_type(operands: Iterable[Tensor | complex | bool]) -> DType:
     for lower in reversed(kinds):
         result = _combine(lower, result)
     assert result is not None
+    if wide and bool_ in kinds[:2] and result is int64:
+        raise _no_promotion("Bool", "UInt64")
     return result
+
+
+def _no_promotion(first: str, second: str) -> ProgramError:
+    """The error of a whole number that has 64 bits without a sign beside what it would have to be promoted with."""
+    return runtime_error(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first} and {second}")
 
 
 def _combine(higher: DType | None, lower: DType | None) -> DType | None:

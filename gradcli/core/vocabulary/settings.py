@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import check_dtype
+from gradcli.core.calling.signature import language, scalar
+from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -43,19 +43,15 @@ def _set_printoptions(
 
 
 def _promote_types(type1: Any, type2: Any) -> DType:
-    check_dtype(type1, "promote_types", "type1")
-    check_dtype(type2, "promote_types", "type2", 2)
-    return dtypes.promote(type1, type2)
+    return dtypes.promote(as_dtype(type1, "promote_types", "type1"), as_dtype(type2, "promote_types", "type2", 2))
 
 
 def _result_type(tensor1: Any, tensor2: Any) -> DType:
-    return dtypes.result_type((tensor1, tensor2))
+    return dtypes.result_type((scalar(tensor1), scalar(tensor2)))
 
 
 def _can_cast(from_: Any, to: Any) -> bool:
-    check_dtype(from_, "can_cast", "from_")
-    check_dtype(to, "can_cast", "to", 2)
-    return bool(from_.category <= to.category)
+    return as_dtype(from_, "can_cast", "from_").category <= as_dtype(to, "can_cast", "to", 2).category
 
 
 def _is_tensor(obj: Any) -> bool:

@@ -12,9 +12,9 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.signature import Signature, language
-from gradcli.core.calling.type_errors import check_dtype
+from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.ops.create.from_data import from_data
-from gradcli.core.ops.create.leaf import empty, leaf
+from gradcli.core.ops.create.leaf import check_sizes, empty, leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of, no_accelerator
@@ -228,21 +228,19 @@ class TypeInfo(Scripted):
 
 
 def _finfo(dtype: Any = None) -> TypeInfo:
-    if dtype is not None:
-        check_dtype(dtype, "finfo", "type")
-    wanted = dtypes.get_default() if dtype is None else dtype.real
+    wanted = dtypes.get_default() if dtype is None else as_dtype(dtype, "finfo", "type").real
     if not wanted.is_floating_point:
         raise ProgramError("TypeError", "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
     return TypeInfo(wanted)
 
 
 def _iinfo(dtype: Any) -> TypeInfo:
-    check_dtype(dtype, "iinfo", "type")
-    if dtype.is_floating_point:
+    wanted = as_dtype(dtype, "iinfo", "type")
+    if wanted.is_differentiable:
         raise ProgramError("TypeError", "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-    if dtype.name == "bool":
+    if wanted is dtypes.bool_:
         raise ProgramError("TypeError", "torch.bool is not supported by torch.iinfo")
-    return TypeInfo(dtype)
+    return TypeInfo(wanted)
 
 
 FINFO = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo and v.dtype.is_floating_point)
@@ -304,12 +302,14 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
             return empty(tuple(args[0]), wanted)
         if not args:
             return from_data([], wanted)
+        args = tuple(number if type(number := language.plain(a)) is int else a for a in args)
         first = args[0]
         if len(args) == 1 and type(first) is Tensor:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
             others = (language.as_array, language.as_sequence)
-            if not isinstance(first, (list, tuple, range, str)) and all(kind(first) is None for kind in others):
+            sequence = isinstance(first, (list, tuple, range, str)) or any(kind(first) is not None for kind in others)
+            if not sequence or language.as_number(first) is not None:
                 raise ProgramError("TypeError", f"new(): data must be a sequence (got {language.type_name(first)})")
             return from_data(first, wanted)
         if type(first) is not int:
@@ -317,10 +317,13 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
             wrong = ", ".join(f"!{language.type_name(a)}!" for a in args)
             raise shape_error(_NO_SUCH_NEW.format(got=got, wrong=wrong), "TypeError")
         for i, size in enumerate(args):
-            if type(size) is not int:
-                text = f"type must be tuple of ints,but got {language.type_name(size)}"
+            if type(size) is not int or not -1 << 63 <= size < 1 << 63:
+                text = "Overflow when unpacking long long"
+                if type(size) is not int:
+                    text = f"type must be tuple of ints,but got {language.type_name(size)}"
                 raise shape_error(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"", "TypeError")
-        return empty(tuple(args), wanted)
+        check_sizes(args, wanted)
+        return empty(args, wanted)
 
     return construct
 

@@ -150,13 +150,13 @@ def _compare(name: str) -> Callable[[Value, Value], Value]:
             if symbol == "!=":
                 return True  # PyTorch leaves it to Python, which compares the objects
             return core.COMPARE[symbol](other, tensor_of(value.array)) if symbol == "==" else NOT_IMPLEMENTED
-        if not is_operand(other):
+        if not is_operand(other) and type(other) is not complex:
             if symbol not in ("==", "!="):
                 return NOT_IMPLEMENTED
             if isinstance(value, NumpyScalar) or other is not None:
                 return NOT_IMPLEMENTED
             return wrap(np.full(value.array.shape, symbol == "!="))
-        a, b = operand(value), operand(other)
+        a, b = operand(value), other if type(other) is complex else operand(other)
         check_size(broadcast_size((a, b)), 1)
         return wrap(run(host, a, b))
 

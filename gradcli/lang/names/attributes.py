@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple
+from gradcli.core.calling.overloads import is_wide
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import METHODS
@@ -145,7 +146,7 @@ def _tensor_method(name: str) -> Method | None:
         def run_known(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
             if not kwargs and not state.inference:
                 found = known(tuple(map(type, args)))
-                if found is not None:
+                if found is not None and not (found[2] and is_wide(args)):
                     try:
                         return found[0](tensor, *args, *found[1])
                     except Exception as error:

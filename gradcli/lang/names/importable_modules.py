@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 
 import numpy as np
 
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes
 from gradcli.lang.python.math import CONSTANTS, math_table
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.object_operations import OPS, iterate
+from gradcli.lang.values.operators import BINARY
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.user_classes import UserClass
@@ -69,13 +72,30 @@ def _finder(place: str) -> Callable[[str], Value]:
 def _math_members() -> dict[str, Value]:
     table = math_table(OPS)
     rounded = {name: _rounding(name, table[name]) for name in ("ceil", "floor", "trunc")}
-    return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in (table | rounded).items()}
+    entries = table | rounded | {"prod": _product(table["prod"])}
+    return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in entries.items()}
+
+
+def _product(of_numbers: Value) -> Value:
+    """`math.prod`, which multiplies tensors too."""
+
+    def run(*args: Value, **kwargs: Value) -> Value:
+        if len(args) != 1 or type(args[0]) not in (Tensor, list, tuple) or kwargs.keys() - {"start"}:
+            return of_numbers(*args, **kwargs)
+        items = [kwargs.get("start", 1), *iterate(args[0])]
+        if not any(type(item) is Tensor for item in items):
+            return of_numbers(*args, **kwargs)
+        return functools.reduce(BINARY["*"], items)
+
+    return run
 
 
 def _rounding(name: str, function: Value) -> Value:
     """`math.floor` and its like, which ask `__floor__` of an instance first."""
 
     def run(*args: Value, **kwargs: Value) -> Value:
+        if name == "trunc" and args and type(args[0]) is Tensor:
+            raise ProgramError("TypeError", "type Tensor doesn't define __trunc__ method")
         own = special(args[0], f"__{name}__") if len(args) == 1 and isinstance(args[0], Instance) else None
         return function(*args, **kwargs) if own is None else own()
 

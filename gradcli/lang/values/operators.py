@@ -94,7 +94,7 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
     def operate(a: Value, b: Value) -> Value:
         if isinstance(a, Special) or isinstance(b, Special):
             if type(a) is Tensor and isinstance(b, NumpyValue) and (number := b.number()) is not None:
-                return core.augmented(symbol, a, number)
+                return core.augmented(symbol, a, float(number) if type(number) is bool else number)
             found = special_methods.operate(symbol, a, b, in_place=True)
             if found is not MISSING:
                 return found

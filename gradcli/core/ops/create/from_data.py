@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_one_element, type_error
+from gradcli.core.calling.signature import is_index, language
+from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
 from gradcli.core.functions.function import Function, Sample, SingleArgument
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.kernels import Array
@@ -130,10 +130,10 @@ def _scalar(element: Any, dtype: DType) -> Any:
     """The number that an element stands for. Raises TypeError or ValueError for what is not a number."""
     if type(element) is Tensor:
         warnings.of_scalar(element.requires_grad and dtype.is_floating_point)
-        if element.array.size != 1 and dtype.is_floating_point:
+        if element.array.size != 1 and dtype.is_differentiable:
             raise not_one_element()
-        if element.array.size != 1:
-            raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
+        if not dtype.is_differentiable and not is_index(element):
+            raise not_an_integer(element)
         return element.number()
     if type(element) in (int, float, bool, complex):
         return element
@@ -160,15 +160,33 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
     given = language.as_array(data)
     if given is not None:
         wanted = dtype or _of_numpy(given)
+        _check_integers(data, wanted)
         return Tensor(converted(given, wanted), wanted)
     try:
         return _from_sequences(data, dtype)
     except ProgramError:
         if not _holds_others(data):
             raise
-        found: list[DType] = []
-        plain = _as_lists(data, found)
-        return _from_sequences(plain, dtype or _infer([Tensor(np.empty(0, one.np), one) for one in found]))
+        plain, inferred = _with_numpy(data)
+        wanted = dtype or inferred
+        _check_integers(data, wanted)
+        return _from_sequences(plain, wanted)
+
+
+def from_positions(data: Any) -> Tensor:
+    """The tensor that PyTorch makes of a sequence in an index: a mask of truth values or bytes, else whole numbers.
+
+    Raises the errors of `from_data`.
+    """
+    inferred = _with_numpy(data)[1] if _holds_others(data) else _infer(list(data))
+    return from_data(data, inferred if inferred in (dtypes.bool_, dtypes.uint8) else dtypes.int64)
+
+
+def _with_numpy(data: Any) -> tuple[Any, DType]:
+    """Nested lists with Python numbers for what is numpy's in `data`, and the dtype that all of it promotes to."""
+    found: list[DType] = []
+    plain = _as_lists(data, found)
+    return plain, _infer([Tensor(np.empty(0, one.np), one) for one in found])
 
 
 _LIST_OF_ARRAYS = (
@@ -207,6 +225,19 @@ def _as_lists(data: Any, found: list[DType], depth: int = 0) -> Any:
     limits.check_elements(array.size, 32)
     found.append(_of_numpy(array))
     return array.tolist()
+
+
+def _check_integers(data: Any, dtype: DType) -> None:
+    """Raise TypeError for a number of numpy's that has no `__index__`, float64 apart, where `dtype` stores whole numbers."""
+    if dtype.is_differentiable:
+        return
+    if isinstance(data, (list, tuple)):
+        for item in data:
+            _check_integers(item, dtype)
+    elif language.as_number(data) is not None:
+        kind = language.as_array(data).dtype  # type: ignore[union-attr]
+        if (kind.kind == "f" and kind.itemsize < 8) or (kind.kind == "b" and dtype is not dtypes.bool_):
+            raise not_an_integer(data)
 
 
 def _of_numpy(array: Array) -> DType:
@@ -257,7 +288,7 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
 def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
     """`torch.as_tensor`: the tensor itself where its dtype stays. Raises the errors of `from_data`."""
     if type(data) is Tensor:
-        return data if dtype is None or dtype is data.dtype else from_data(data, dtype)
+        return to_dtype(data, dtype or data.dtype)
     if language.as_array(data) is not None and language.as_number(data) is None:
         made = from_numpy(data)
         return made if dtype in (None, made.dtype) else to_dtype(made, dtype)
@@ -275,7 +306,8 @@ def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requi
 
     Raises ValueError for `copy=False` where a copy is needed.
     """
-    made = obj if type(obj) is Tensor else None if language.as_array(obj) is None else from_numpy(obj)
+    shared = language.as_array(obj) is not None and language.as_number(obj) is None
+    made = obj if type(obj) is Tensor else from_numpy(obj) if shared else None
     if made is None and copy is False:
         raise ProgramError("ValueError", "can't alias arbitrary sequence into a tensor.")
     if made is None:

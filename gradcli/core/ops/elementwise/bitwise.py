@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, not_implemented
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.dtypes import wrapped
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 
@@ -49,12 +49,12 @@ def _operation(name: str, op: Pointwise, kernel: str, commutes: bool) -> Callabl
             raise not_implemented(kernel, dtype)
         if type(a) is Tensor:
             if not commutes and type(b) is int:
-                b = Tensor(np.array(b, np.int64), dtypes.int64)  # an unsigned tensor may be shifted by a negative count
+                b = Tensor(np.array(wrapped(b, dtypes.int64)), dtypes.int64)  # an unsigned tensor may be shifted by a negative count
                 return op(a, b) if a.array.ndim or a.dtype is dtypes.int64 else Tensor(op(a, b).array.astype(dtype.np), dtype)
             return op(a, b)
         if commutes:
             return op(b, a)
-        return op(Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype), b)
+        return op(Tensor(np.array(wrapped(int(a), dtype), dtype.np), dtype), b)
 
     return run
 

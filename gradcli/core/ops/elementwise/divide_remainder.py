@@ -248,7 +248,8 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     if dtype.is_complex:
         raise not_implemented(kernel, dtype)
     refuse_bool(kernel, dtype)
-    if not np.all(np.asarray(b.array if type(b) is Tensor else b)) and all(type(t) is not Tensor or t.array.size for t in (a, b)):
+    divisor = b.array if type(b) is Tensor else dtypes.wrapped(b, dtype) if type(b) is int else b
+    if not np.all(np.asarray(divisor)) and all(type(t) is not Tensor or t.array.size for t in (a, b)):
         raise runtime_error("ZeroDivisionError", Code.AFTER_CHECKS)
 
 

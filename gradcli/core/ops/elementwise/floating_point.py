@@ -191,7 +191,7 @@ def _replace(x: Any, nan: float | None, posinf: float | None, neginf: float | No
 
 
 def _replaced(x: Any, nan: float | None, posinf: float, neginf: float) -> Any:
-    made = np.where(np.isnan(x), x.dtype.type(nan or 0.0), x)
+    made = np.where(np.isnan(x), x.dtype.type(0.0 if nan is None else nan), x)
     made = np.where(np.isposinf(x), x.dtype.type(posinf), made)
     made = np.where(np.isneginf(x), x.dtype.type(neginf), made)
     return memory_format.laid_out(np.asarray(made), memory_format.preserved(np.asarray(x)))

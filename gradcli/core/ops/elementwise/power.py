@@ -249,8 +249,7 @@ def rpow(a: Tensor, b: Number) -> Tensor:
     if dtype is not a.dtype:
         a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
     if type(b) is int and dtype.category == 1:  # it wraps around
-        dtypes.check_whole(b)
-        b = int(np.int64(b).astype(dtype.np))
+        b = int(dtypes.wrapped(b, dtype))
     return POW_NUMBER(a, b)
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.signature import check_long, is_index, language
+from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, without_dimensions, wrap_dim
+from gradcli.core.ops.create.from_data import from_positions
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
@@ -37,11 +38,17 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, (list, tuple, range))
 
 
+def _is_array(value: Any) -> bool:
+    return language.as_array(value) is not None and language.as_number(value) is None
+
+
 def _torch_item(item: Any) -> Any:
     """An item of an index, with tensors for numpy's arrays and Python's numbers for its scalars."""
-    if type(item) is Tensor or type(item) in (int, slice):
+    if type(item) is Tensor or type(item) in (int, slice, list, tuple):
         return item
     number = language.plain(item)
+    if type(number) is bool:  # of numpy's truth values PyTorch makes no index
+        return item
     array = language.as_array(item) if number is item else None
     if array is not None and array.dtype.kind == "f":
         array = array.astype(np.int64)  # numbers of a sequence are truncated
@@ -55,7 +62,7 @@ def as_items(index: Any) -> list[Any]:
     index = _torch_item(index)
     if isinstance(index, list) and len(index) < 32:
         for item in index:
-            if type(item) is Tensor or _is_sequence(item) or isinstance(item, slice):
+            if type(item) is Tensor or _is_sequence(item) or isinstance(item, slice) or _is_array(item):
                 return _warned(index, 349)
             if item is None or item is Ellipsis:
                 return _warned(index, 359)
@@ -69,56 +76,7 @@ def _warned(index: list[Any], line: int) -> list[Any]:
         "an error or a different result (Triggered internally at "
         f"/__w/pytorch/pytorch/torch/csrc/autograd/python_variable_indexing.cpp:{line}.)"
     )
-    return list(index)
-
-
-def _positions(values: Any) -> Array:
-    """A list as an array of positions or a mask; floats are truncated, as in PyTorch."""
-    if isinstance(values, range):
-        limits.check_list(len(values))
-        values = list(values)
-    plain = _plain_list(values)
-    _check_rectangular(plain)
-    array = np.array(plain)
-    if array.size == 0:
-        return array.astype(np.int64)
-    if array.dtype.kind == "b":
-        return array
-    if array.dtype.kind not in "iuf":
-        raise runtime_error("Overflow when unpacking long long")
-    return array.astype(np.int64)
-
-
-def _plain_list(values: Any, depth: int = 1) -> Any:
-    """Nested lists with the numbers of the tensors within them; `values` stands at this depth.
-
-    Raises TypeError for an item that is no number, RuntimeError for lists nested deeper than numpy has dimensions.
-    """
-    if type(values) is Tensor:
-        return values.tolist()
-    if _is_sequence(values):
-        limits.evaluation.tick()
-        check_rank(depth)
-        return [_plain_list(v, depth + 1) for v in values]
-    if type(values) is str:
-        raise ProgramError("TypeError", "new(): invalid data type 'str'")
-    if type(values) not in (int, float, bool):
-        raise type_error("an integer is required (got type {})", values)
-    return values
-
-
-def _check_rectangular(values: Any, depth: int = 0) -> None:
-    """Raise PyTorch's error for nested lists of different lengths."""
-    if isinstance(values, list) and values:
-        lengths = {len(v) if isinstance(v, list) else -1 for v in values}
-        if len(lengths) > 1:
-            first = len(values[0]) if isinstance(values[0], list) else -1
-            other = next(v for v in values if (len(v) if isinstance(v, list) else -1) != first)
-            if first >= 0 and isinstance(other, list):
-                raise ProgramError("ValueError", f"expected sequence of length {first} at dim {depth + 1} (got {len(other)})")
-            raise ProgramError("TypeError", "not a sequence" if first >= 0 else "an integer is required (got type list)")
-        for v in values:
-            _check_rectangular(v, depth + 1)
+    return [_torch_item(item) for item in index]
 
 
 _MASK_IN_VMAP = (
@@ -147,17 +105,17 @@ def _consumed(item: Any) -> int:
         return 0
     if type(item) is Tensor and item.dtype in (dtypes.bool_, dtypes.uint8):
         return item.array.ndim
-    if _is_sequence(item) and item:
-        array = _positions(item)
-        return array.ndim if array.dtype.kind == "b" else 1
     return 1
 
 
 def _bounds(item: slice) -> tuple[int, int, int]:
     """Start, end and step of a slice as SliceBackward0 has them."""
-    bounds = [language.plain(value) for value in (item.start, item.stop, item.step)]
-    for value in bounds:
-        if value is not None and not is_number(value) and not isinstance(value, bool):
+    given = (item.start, item.stop, item.step)
+    bounds = [language.plain(value) for value in given]
+    for value, number in zip(given, bounds, strict=True):
+        if type(value) is Tensor and not is_index(value):
+            raise not_an_integer(value)
+        if value is not None and not is_index(number) and type(value) is not bool:
             raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
     start, stop, step = (None if v is None else int(v.item()) if type(v) is Tensor else int(v) for v in bounds)
     step = 1 if step is None else step
@@ -173,6 +131,7 @@ def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
     # after a second ellipsis `dim` may be behind the last dimension
     length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
     if not -length <= index < length:
+        check_long(index)
         raise shape_error(f"index {index} is out of bounds for dimension {place} with size {length}", "IndexError")
     return SELECT(tensor, dim, index)  # type: ignore[no-any-return]
 
@@ -234,7 +193,7 @@ def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
     if type(item) is Tensor:
         return tensor, index_array(item)
     if _is_sequence(item):
-        return tensor, _positions(item)
+        return tensor, index_array(from_positions(item))
     if type(item) is str:
         raise ProgramError("TypeError", "new(): invalid data type 'str'")
     raise _wrong_type(item)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.signature import check_long, language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
@@ -32,6 +32,7 @@ from gradcli.core.ops.index.index_reading import (
     check_ranges,
     check_together,
     index_array,
+    is_number,
     select_at,
     slice_at,
     spanned,
@@ -226,12 +227,12 @@ def value_tensor(tensor: Tensor, value: Any) -> Tensor:
     if type(value) is Tensor:
         return value
     array = language.as_array(value)
-    if array is not None and not array.ndim and array.dtype not in (np.float32, np.float16):
+    if array is not None and not array.ndim and array.dtype not in (np.float32, np.float16, np.bool_):
         value = language.plain(value)
     if type(value) not in (int, float, bool, complex):
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
-    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
-        raise ProgramError("ValueError", "Overflow when unpacking long long")
+    if type(value) is int:
+        check_long(value)
     made = Tensor(dtypes.cast(np.asarray(wide_scalar_of(value, tensor.dtype)), tensor.dtype), tensor.dtype)
     return made
 
@@ -276,7 +277,9 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not indices:
         _copy_to(target, value)
         return
-    _check_mask(tensor, [i for i in items if type(i) in (Tensor, list)], value, False)
+    given = [i for i in items if not (i is None or i is Ellipsis or isinstance(i, slice) or is_number(i))]
+    if not any(type(i) is Tensor and not i.array.ndim for i in given):  # a single truth value is a position, no mask
+        _check_mask(tensor, given, value, False)
     shape = value.array.shape
     short = _without_leading_ones(shape)
     _warn_of_sharing(target)

@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_d
 from gradcli.core.ops.index.gather_scatter import out_of_range
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result, with_dimension
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import DType, scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of, wrapped
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
@@ -169,7 +169,9 @@ def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
 
 def _array_of(value: Operand, dtype: DType) -> Array:
     """The array of a tensor, or of a number beside tensors of that dtype."""
-    return value.array if type(value) is Tensor else np.array(scalar_of(value, dtype), dtype.np)
+    if type(value) is Tensor:
+        return value.array
+    return np.array(wrapped(value, dtype) if type(value) is int else scalar_of(value, dtype), dtype.np)
 
 
 def _positions(boundaries: Array, values: Array, right: bool) -> Array:

@@ -99,8 +99,10 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
         grad, x = x, grad
     made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
     made = made.astype(dtype, copy=False)
-    # PyTorch's own code, which is not that for float32, looks at the weight alone where that has its channels last at once
-    if dtype != np.float32 and weight.ndim < 5 and memory_format.is_channels_last(weight):
+    # PyTorch's own code, which is not that for float32, looks at the weight alone where that has its channels last at once;
+    # that for dilated kernels does not
+    dilated = max(how.dilation) > 1 and not how.transposed
+    if dtype != np.float32 and not dilated and weight.ndim < 5 and memory_format.is_channels_last(weight):
         made, first = memory_format.contiguous(made), weight
     return _laid_out(made, first, weight, how)
 

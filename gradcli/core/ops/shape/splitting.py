@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.signature import Signature
+from gradcli.core.calling.signature import Signature, language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
@@ -157,7 +157,7 @@ def split_either(input: Tensor, split_size: Any, dim: Any = 0) -> tuple[Tensor, 
     """`Tensor.split`: one size or several. PyTorch decides in Python which of both functions it calls."""
     if type(split_size) is Tensor and split_size.array.size == 1:
         split_size = int(split_size.item())
-    parser = _BY_SIZE if isinstance(split_size, int) else _BY_SIZES
+    parser = _BY_SIZE if isinstance(split_size, int) and language.as_number(split_size) is None else _BY_SIZES
     parts: tuple[Tensor, ...] = parser.call((input, split_size, dim), {})
     return parts
 

@@ -182,7 +182,10 @@ def native_batch_norm(
     given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
     if training and not in_rows(input.array) and (not given or given[0].dtype is input.dtype):
         mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
-    require_floating("batch_norm", input.dtype)  # before PyTorch looks at mixed dtypes
+    if not input.dtype.is_floating_point:  # before PyTorch looks at mixed dtypes
+        if training and input.array.ndim:
+            size(input, 1)
+        require_floating("batch_norm", input.dtype)
     check_mixed(input, *given)
     size(input, 1)
     rows = in_rows(input.array) and all(p is None or p.array.flags.c_contiguous for p in (weight, bias))
