@@ -238,7 +238,7 @@ def _finfo(dtype: Any = None) -> TypeInfo:
 
 def _iinfo(dtype: Any) -> TypeInfo:
     check_dtype(dtype, "iinfo", "type")
-    if dtype.is_floating_point:
+    if dtype.is_differentiable:
         raise ProgramError("TypeError", "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
     if dtype.name == "bool":
         raise ProgramError("TypeError", "torch.bool is not supported by torch.iinfo")
