@@ -15,8 +15,10 @@ from gradcli.errors import ProgramError, runtime_error
 def rate(group: Mapping[str, Any]) -> Any:
     """The learning rate of a group: a number, or a scalar in the precision of its tensor, in which PyTorch computes the step's factors."""
     given = group["lr"]
-    at_once = group.get("foreach") or group.get("fused")
-    return number(given) if at_once or type(given) is not Tensor else given.array.reshape(())[()]
+    value = number(given)
+    if type(given) is not Tensor or not given.dtype.is_floating_point or group.get("foreach") or group.get("fused"):
+        return value
+    return given.array.reshape(())[()]
 
 
 def number(value: object, sign: str = "<=", left: bool = False) -> float:
