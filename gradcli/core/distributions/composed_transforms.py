@@ -22,6 +22,7 @@ class IndependentTransform(Transform):
     ARGUMENTS = {"base_transform": REQUIRED, "reinterpreted_batch_ndims": REQUIRED, "cache_size": 0}
     base_transform: Transform
     reinterpreted_batch_ndims: int
+    COMPARED = staticmethod(lambda transform: [id(transform)])
 
     def keep(self, given: dict[str, Any]) -> None:
         if not isinstance(given["base_transform"], Transform):
@@ -68,6 +69,7 @@ class ComposeTransform(Transform):
 
     ARGUMENTS = {"parts": REQUIRED, "cache_size": 0}
     parts: list[Transform]
+    COMPARED = staticmethod(lambda transform: transform.parts)
 
     def keep(self, given: dict[str, Any]) -> None:
         given["parts"] = list(sequence_of(given["parts"]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted
+from gradcli.core.graph.record import broadcast_error
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -59,10 +60,14 @@ def _ordered(name: str, discrete: bool = False, **bounds: Any) -> Constraint:
 
     def valid(x: Array) -> Any:
         found: Any = x % 1 == 0 if discrete else x == x
-        if low is not None:
-            found = found & (low < x if open_low else low <= x)
-        if high is not None:
-            found = found & (x < high if open_high else x <= high)
+        try:
+            if low is not None:
+                found = found & (low < x if open_low else low <= x)
+            if high is not None:
+                found = found & (x < high if open_high else x <= high)
+        except ValueError:
+            shapes = np.shape(low), np.shape(x), np.shape(high)
+            raise broadcast_error(*(shapes[:2] if shapes[0] else shapes[1:])) from None
         return found
 
     return Constraint(name, valid, 0, discrete, **bounds)

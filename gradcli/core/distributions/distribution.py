@@ -9,6 +9,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import expand, f, together
 from gradcli.core.tensor.state import recording
@@ -81,7 +82,7 @@ class Distribution(DeclaredArguments):
 
     def keep(self, given: dict[str, Any]) -> None:
         """Make fields of the parameters, broadcast to one shape, and set the shapes."""
-        names = [name for name, value in given.items() if value is not None]
+        names = [name for name, value in given.items() if value is not None or name not in self.EXCLUSIVE]
         vars(self).update(zip(names, together(*(given[name] for name in names)), strict=True))
         self.shapes(vars(self)[names[0]].shape)
 
@@ -116,6 +117,8 @@ class Distribution(DeclaredArguments):
 
     def full(self, sample_shape: Any = ()) -> Size:
         """The shape of a sample."""
+        if not hasattr(sample_shape, "__iter__"):
+            raise not_iterable(sample_shape)
         return Size((*sample_shape, *self.batch_shape, *self.event_shape))
 
     def checked(self, value: Any) -> Any:

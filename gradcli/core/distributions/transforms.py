@@ -33,6 +33,8 @@ class Transform(DeclaredArguments):
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
     bijective = True
+    #: what `==` compares with that of another transform of the class
+    COMPARED: Callable[[Any], Any] = staticmethod(lambda transform: ())
 
     def __init_subclass__(cls) -> None:
         cls.SCRIPT_NAME = cls.__name__
@@ -108,6 +110,7 @@ class Inverse(Transform):
 
     ARGUMENTS = {"transform": REQUIRED, "cache_size": 0}
     of: Transform
+    COMPARED = staticmethod(lambda transform: [transform.of])
     domain = property(lambda self: self.of.codomain)
     codomain = property(lambda self: self.of.domain)
     bijective = property(lambda self: self.of.bijective)
@@ -155,6 +158,7 @@ class PowerTransform(Transform):
     domain = codomain = constraints.positive
     sign = property(lambda self: f.sign(self.exponent))
     exponent: Tensor
+    COMPARED = staticmethod(lambda transform: [transform.exponent.array.tolist()])
 
     def keep(self, given: dict[str, Any]) -> None:
         self.exponent = f.as_tensor(given["exponent"])
@@ -239,6 +243,7 @@ class AffineTransform(Transform):
     ARGUMENTS = {"loc": REQUIRED, "scale": REQUIRED, "event_dim": 0, "cache_size": 0}
     loc: Any
     scale: Any
+    COMPARED = staticmethod(lambda transform: [x.array.tolist() if type(x) is Tensor else x for x in (transform.loc, transform.scale)])
 
     def keep(self, given: dict[str, Any]) -> None:
         for value in (given["loc"], given["scale"]):

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import Signature
@@ -23,6 +24,11 @@ from gradcli.errors import ProgramError, runtime_error
 
 #: methods that cast a module, and their dtypes
 _CASTS = {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16}
+_COMPLEX = (
+    "Complex modules are a new feature under active development whose design may change, and some modules might not work as expected "
+    "when using complex tensors as parameters or buffers. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as expected."
+)
 
 
 def _caster(dtype: DType) -> Callable[[ConvertedModule], ConvertedModule]:
@@ -59,7 +65,7 @@ class ConvertedModule(ModuleTree):
     def convert(self, dtype: DType) -> Self:
         """Cast floating point parameters to another dtype in place, and put converted buffers in the place of the others."""
         for _, module, name, tensor in list(self.named_state()):
-            if not tensor.dtype.is_floating_point or tensor.dtype is dtype:
+            if not (tensor.dtype.is_floating_point or (tensor.dtype.is_complex and dtype.is_complex)) or tensor.dtype is dtype:
                 continue
             if name in module.own_buffers:
                 module.own_buffers[name] = to_dtype(tensor, dtype)
@@ -91,9 +97,11 @@ class ConvertedModule(ModuleTree):
         """
         wanted, memory_format = _TO.call(args, kwargs)
         if wanted is not None:
-            if not wanted.is_floating_point:
+            if not wanted.is_differentiable:
                 text = f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
                 raise ProgramError("TypeError", text)
+            if wanted.is_complex:
+                warnings.emit(_COMPLEX)
             self.convert(wanted)
         if memory_format is not None:
             self._lay_out(memory_format)

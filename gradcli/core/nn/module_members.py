@@ -35,7 +35,7 @@ class ModuleMembers(ModuleTree):
             table[name] = value
         elif tables and name in self.own_parameters:
             if value is not None:
-                raise _wrong_kind(value, "parameter", name, "torch.nn.Parameter")
+                raise wrong_kind(value, "parameter", name, "torch.nn.Parameter")
             self.own_parameters[name] = None
         elif tables and name in self.own_buffers and (value is None or type(value) is Tensor):
             self.own_buffers[name] = value
@@ -43,10 +43,10 @@ class ModuleMembers(ModuleTree):
                 (self.unsaved.discard if value.property_of("persistent") else self.unsaved.add)(name)
         elif tables and name in self.children_by_name:
             if value is not None:
-                raise _wrong_kind(value, "child module", name, "torch.nn.Module")
+                raise wrong_kind(value, "child module", name, "torch.nn.Module")
             self.children_by_name[name] = value
         elif tables and name in self.own_buffers:
-            raise _wrong_kind(value, "buffer", name, "torch.nn.Buffer, torch.Tensor")
+            raise wrong_kind(value, "buffer", name, "torch.nn.Buffer, torch.Tensor")
         elif is_buffer(value):
             self.register_buffer(name, value, value.property_of("persistent"))
         elif name in self.SCRIPT_ATTRIBUTES and name in vars(self):
@@ -75,7 +75,7 @@ class ModuleMembers(ModuleTree):
         """Add a buffer. With `persistent` False, `state_dict` leaves it out. TypeError, KeyError or AttributeError for wrong arguments."""
         if not self._tables():
             raise ProgramError("AttributeError", "cannot assign buffer before Module.__init__() call")
-        self._check_name("buffer", name, self.own_buffers)
+        self.check_name("buffer", name, self.own_buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             text = f"cannot assign '{kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             raise ProgramError("TypeError", text)
@@ -86,7 +86,7 @@ class ModuleMembers(ModuleTree):
         """Add a parameter. TypeError, KeyError or AttributeError for wrong arguments."""
         if not self._tables():
             raise ProgramError("AttributeError", "cannot assign parameter before Module.__init__() call")
-        self._check_name("parameter", name, self.own_parameters)
+        self.check_name("parameter", name, self.own_parameters)
         if param is not None and not (isinstance(param, Tensor) and param.is_parameter):
             text = f"cannot assign '{kind_of(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             raise ProgramError("TypeError", text)
@@ -96,10 +96,11 @@ class ModuleMembers(ModuleTree):
         """Add a submodule. TypeError or KeyError for wrong arguments."""
         if module is not None and not isinstance(module, ModuleTree):
             raise ProgramError("TypeError", f"{kind_of(module)} is not a Module subclass")
-        self._check_name("module", name, self.children_by_name)
+        self.check_name("module", name, self.children_by_name)
         self.children_by_name[name] = module
 
-    def _check_name(self, what: str, name: Any, table: Collection[str]) -> None:
+    def check_name(self, what: str, name: Any, table: Collection[str]) -> None:
+        """TypeError or KeyError for a name that no member can have, or that something else than a member of `table` has."""
         if type(name) is not str:
             raise type_error(f"{what} name should be a string. Got {{}}", name)
         if what != "module" and "." in name:
@@ -164,5 +165,6 @@ class ModuleMembers(ModuleTree):
     )
 
 
-def _wrong_kind(value: Any, what: str, name: str, wanted: str) -> ProgramError:
+def wrong_kind(value: Any, what: str, name: str, wanted: str) -> ProgramError:
+    """The TypeError for a value that cannot take the place of a member."""
     return ProgramError("TypeError", f"cannot assign '{kind_of(value)}' as {what} '{name}' ({wanted} or None expected)")

@@ -14,7 +14,7 @@ from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.random import generator
+from gradcli.core.ops.create.random_tensors import uniform
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -84,12 +84,12 @@ def refill(tensor: Tensor, initial: Tensor) -> None:
 
 
 def floating(dtype: Any) -> DType:
-    """The dtype of new parameters: the `dtype` argument of a module, or the default. RuntimeError if it is not floating point."""
+    """The dtype of new parameters and buffers: the `dtype` argument of a module, or the default. TypeError if it is no dtype."""
     if dtype is None:
         return dtypes.get_default()
     wanted = dtype if isinstance(dtype, DType) else language.as_dtype(dtype)
-    if wanted is None or not wanted.is_differentiable:
-        raise dtypes.cannot_require_grad()
+    if wanted is None:
+        raise ProgramError("TypeError", f"empty(): argument 'dtype' must be torch.dtype, not {language.type_name(dtype)}")
     return wanted
 
 
@@ -111,9 +111,10 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
 
 
 def uniform_parameter(size: tuple[int, ...], bound: float, dtype: DType) -> Tensor:
-    """A parameter drawn uniformly between -bound and bound."""
-    draws = generator.default.uniform(size, dtype, -bound, bound)
-    return new_parameter(draws, dtype)
+    """A parameter drawn uniformly between -bound and bound. RuntimeError for a dtype that cannot require gradients."""
+    if not dtype.is_differentiable:
+        raise dtypes.cannot_require_grad()
+    return new_parameter(uniform(size, dtype, None, -bound, bound), dtype)
 
 
 def kaiming_parameter(size: tuple[int, ...], fan_in: int, dtype: DType) -> Tensor:

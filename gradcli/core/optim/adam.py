@@ -72,7 +72,7 @@ class Adam(Optimizer, place="adam"):
             state["max_exp_avg_sq"] = zeros_like(param)
 
     def kernel(self, group: Group) -> Kernel:
-        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.number(group["lr"])
+        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             mean, square = _update_moments(state, grad, beta1, beta2)
@@ -124,7 +124,7 @@ class Adamax(Optimizer, place="adamax"):
     ELEMENTWISE = True
 
     def kernel(self, group: Group) -> Kernel:
-        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.number(group["lr"])
+        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             mean, largest = state["exp_avg"].array, state["exp_inf"].array
@@ -160,7 +160,7 @@ class NAdam(Optimizer, place="nadam"):
         super().begin(group, param, state)
 
     def kernel(self, group: Group) -> Kernel:
-        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.number(group["lr"])
+        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
@@ -193,7 +193,7 @@ class RAdam(Optimizer, place="radam"):
     STATE = "exp_avg exp_avg_sq"
 
     def kernel(self, group: Group) -> Kernel:
-        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.number(group["lr"])
+        (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             mean, square = _update_moments(state, grad, beta1, beta2)

@@ -39,7 +39,7 @@ class Adadelta(Optimizer, place="adadelta"):
     ON_XLA = (False, False)
 
     def kernel(self, group: Group) -> Kernel:
-        rho, lr = checks.number(group["rho"]), checks.number(group["lr"])
+        rho, lr = checks.number(group["rho"]), checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             square, moved = state["square_avg"].array, state["acc_delta"].array
@@ -83,7 +83,7 @@ class Adagrad(Optimizer, place="adagrad"):
         state["sum"] = like(param, np.full_like(param.array, group["initial_accumulator_value"]))
 
     def kernel(self, group: Group) -> Kernel:
-        lr = checks.number(group["lr"])
+        lr = checks.rate(group)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             rate = lr / (1 + (step - 1) * group["lr_decay"])
@@ -111,6 +111,7 @@ class RMSprop(Optimizer, place="rmsprop"):
         "differentiable": False,
     }
     OPTIONS = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+    LATER = {**Optimizer.LATER, "momentum": 0}
     CHECKED = "lr eps momentum weight_decay alpha"
     ON_XLA = (True, True)
 
@@ -208,7 +209,9 @@ class ASGD(Optimizer, place="asgd"):
         state["ax"] = zeros_like(param)
 
     def kernel(self, group: Group) -> Kernel:
-        lr, lambd = checks.number(group["lr"]), group["lambd"]
+        lr, lambd = checks.rate(group), group["lambd"]
+        if group["foreach"]:
+            return self._at_once(group, lr, lambd)
 
         def move(param: Tensor, grad: Array, state: State, step: float) -> None:
             eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
@@ -220,6 +223,19 @@ class ASGD(Optimizer, place="asgd"):
             else:
                 average += np.asarray(param.array - average) * average.dtype.type(mu.item())
             eta[...] = lr / (1 + lambd * lr * step) ** group["alpha"]
+            mu[...] = 1 / max(1, step - group["t0"])
+
+        return move
+
+    def _at_once(self, group: Group, lr: float, lambd: float) -> Kernel:
+        """The update of PyTorch's kernels for many tensors, which joins decay and gradient; rates are in single precision."""
+
+        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
+            eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
+            direction = fused_arithmetic.plus(grad, param.array, lambd)
+            fused_arithmetic.addcmul(param.array, direction, eta.astype(grad.dtype), -1)
+            fused_arithmetic.addcmul(average, np.asarray(param.array - average), mu.astype(grad.dtype))
+            eta[...] = lr / (1 + lambd * lr * np.float32(step)) ** group["alpha"]
             mu[...] = 1 / max(1, step - group["t0"])
 
         return move

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.core.calling.signature import language
@@ -10,6 +10,15 @@ from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
+
+
+def rate(group: Mapping[str, Any]) -> Any:
+    """The learning rate of a group: a number, or a scalar in the precision of its tensor, in which PyTorch computes the step's factors."""
+    given = group["lr"]
+    value = number(given)
+    if type(given) is not Tensor or not given.dtype.is_floating_point or group.get("foreach") or group.get("fused"):
+        return value
+    return given.array.reshape(())[()]
 
 
 def number(value: object, sign: str = "<=", left: bool = False) -> float:

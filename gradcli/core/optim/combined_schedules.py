@@ -63,12 +63,12 @@ class SequentialLR(Combined):
         self.base_lrs = self.schedulers[0].base_lrs
         for group in self.groups:
             put(group, group["initial_lr"])
-        for scheduler in self.schedulers:
-            scheduler.last_epoch -= 1
-        # the first schedule makes its first step again
-        self.schedulers[0].steps = 0
-        self.schedulers[0].step()
-        self.last_rates = self.schedulers[0].get_last_lr()
+        _undo(self.schedulers)
+        # the schedule of epoch 0 makes its first step again
+        first = self.schedulers[bisect_right(self.milestones, 0)]
+        first.steps = 0
+        first.step()
+        self.last_rates = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
         """Go to the next epoch."""
@@ -80,6 +80,15 @@ class SequentialLR(Combined):
         else:
             scheduler.step()
         self.last_rates = scheduler.get_last_lr()
+
+
+def _undo(schedulers: list[LRScheduler]) -> None:
+    """Take an epoch back from schedules, and from the parts of those that are combined."""
+    for scheduler in schedulers:
+        if isinstance(scheduler, Combined):
+            _undo(scheduler.schedulers)
+        else:
+            scheduler.last_epoch -= 1
 
 
 class ChainedScheduler(Combined):

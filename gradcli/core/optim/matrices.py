@@ -33,11 +33,12 @@ def _lerp(target: Tensor, end: Tensor, weight: float) -> None:
     _set(target, catalog.function("lerp")(target, end, weight))
 
 
-def _move(param: Tensor, keep: float, update: Tensor, rate: float) -> None:
-    """Take `rate` times an update from `keep` times a parameter, each rounded."""
-    if keep != 1:
-        _set(param, catalog.function("mul")(param, keep))
-    _set(param, catalog.function("add")(param, update, alpha=-rate))
+def _move(param: Tensor, keep: float | None, update: Tensor, rate: float) -> None:
+    """Take `rate` times an update from `keep` times a parameter, if there is a decay; each is rounded, and counted as a write."""
+    if keep is not None:
+        _set(param, catalog.function("mul")(param, float(keep)))
+        written(param)
+    _set(param, catalog.function("add")(param, update, alpha=-float(rate)))
     written(param)
 
 
@@ -70,6 +71,7 @@ class Adafactor(MatrixOptimizer, place="_adafactor"):
     }
     KEYWORD_ONLY = "foreach maximize"
     OPTIONS = "lr beta2_decay eps d weight_decay foreach maximize"
+    LATER = {"foreach": None}
 
     def prepare(self, given: dict[str, Any]) -> None:
         lr, (first, second) = given["lr"], given["eps"]
@@ -95,7 +97,7 @@ class Adafactor(MatrixOptimizer, place="_adafactor"):
 
     def move(self, group: Group, param: Tensor, grad: Tensor, state: State) -> None:
         state, step = self.advance(group, param)
-        lr, decay = checks.number(group["lr"]), group["weight_decay"]
+        lr, decay = checks.rate(group), group["weight_decay"]
         small, least = group["eps"]
         if small is None:
             small = 2.0**-7 if param.dtype is dtypes.bfloat16 else float(np.finfo(param.dtype.np).eps)
@@ -103,8 +105,7 @@ class Adafactor(MatrixOptimizer, place="_adafactor"):
         grad = catalog.function("neg")(grad) if group["maximize"] else grad
         variance = self._variance(grad, state, step ** group["beta2_decay"], small)
         update = catalog.function("rsqrt")(catalog.function("clamp")(variance, min=small * small)) * grad
-        _move(param, 1 - lr * decay, update, rate / max(1.0, _rms(update, group["d"])))
-        written(param, state)
+        _move(param, 1 - lr * decay if decay else None, update, rate / max(1.0, _rms(update, group["d"])))
 
     def _variance(self, grad: Tensor, state: State, weight: float, small: float) -> Tensor:
         """The running mean of the gradient's square, of a matrix as a product of a column and a row."""
@@ -159,7 +160,7 @@ class Muon(MatrixOptimizer, place="_muon"):
                     raise _value_error(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.shape}")
 
     def move(self, group: Group, param: Tensor, grad: Tensor, state: State) -> None:
-        lr, momentum = checks.number(group["lr"]), group["momentum"]
+        lr, momentum = checks.rate(group), group["momentum"]
         buffer = state.setdefault("momentum_buffer", zeros_like(grad))
         _lerp(buffer, grad, 1 - momentum)
         update = catalog.function("lerp")(grad, buffer, momentum) if group["nesterov"] else buffer

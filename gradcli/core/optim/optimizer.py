@@ -18,7 +18,7 @@ from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.row import Row, row_of
-from gradcli.core.optim.saved_state import packed, unpacked
+from gradcli.core.optim.saved_state import ADDED_LATER, packed, unpacked
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -42,6 +42,8 @@ class Optimizer(DeclaredArguments):
     ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
     #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
     OPTIONS = ""
+    #: options that a saved group may lack, with what they are then
+    LATER: Mapping[str, Any] = ADDED_LATER
     #: names of the options that are checked, in PyTorch's order
     CHECKED = ""
     #: names of the tensors in the state of a parameter that begin with zeros
@@ -195,7 +197,7 @@ class Optimizer(DeclaredArguments):
         blocks.settle()
         for group in self.param_groups:
             if group.get("differentiable"):
-                _refuse_differentiable(group)
+                self._refuse_differentiable(group)
             self.update(group)
         return loss
 
@@ -207,6 +209,7 @@ class Optimizer(DeclaredArguments):
             self._refuse_capturable(group)
         maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
         decoupled, counts = group.get("decoupled_weight_decay"), self.COUNTS_STEPS
+        fused = group.get("fused")  # PyTorch's fused kernels do not count their writes
         move: Kernel | None = None
         state: State = {}
         step = 0.0
@@ -216,7 +219,7 @@ class Optimizer(DeclaredArguments):
             gradient = param.grad
             if gradient is None:
                 continue
-            grad = gradient.array
+            grad, writes = gradient.array, param.counter().count
             if row is not None:
                 state = row.state
                 move, step = self._advance_row(group, row)
@@ -226,7 +229,7 @@ class Optimizer(DeclaredArguments):
                 grad = np.asarray(np.negative(grad))
             if decay:
                 if decoupled:
-                    fused_arithmetic.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
+                    fused_arithmetic.multiply(param.array, 1 - checks.rate(group) * decay)
                     written(param)
                 else:
                     grad = fused_arithmetic.plus(grad, param.array, decay)
@@ -234,16 +237,31 @@ class Optimizer(DeclaredArguments):
             move = move or self.kernel(group)
             move(param, grad, state, step)
             written(param, state)
+            if fused:
+                param.counter().count = writes
         if row is not None:
             row.spread()
 
-    def _refuse_capturable(self, group: Group) -> None:
-        """AssertionError if a parameter has a gradient, since there is no accelerator; PyTorch has made the state then."""
+    def _with_state(self, group: Group) -> list[Tensor]:
+        """The parameters with a gradient; their states are made, as PyTorch makes them before it refuses an option."""
         params = [param for param in group["params"] if param.grad is not None]
-        for param in params:
+        for param in params if self.COUNTS_STEPS else ():
             if not self.state[param]:
                 self.start(group, param, self.state[param])
-        if params:
+        return params
+
+    def _refuse_differentiable(self, group: Group) -> None:
+        """Refuse a step that is to be recorded; a leaf is refused first, since the step would write to it."""
+        params = self._with_state(group)
+        if params and group.get("foreach") and self.COUNTS_STEPS:
+            raise ProgramError("AssertionError", "_foreach ops don't support autograd")
+        if any(param.node is None for param in params):
+            raise leaf_error("a leaf Variable")
+        raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
+
+    def _refuse_capturable(self, group: Group) -> None:
+        """AssertionError if a parameter has a gradient, since there is no accelerator."""
+        if self._with_state(group):
             foreach = bool(group.get("foreach"))
             devices = ["cuda", "xpu", "hpu", "privateuseone"] + ["xla"] * self.ON_XLA[foreach]
             text = f"If capturable=True, {self.CAPTURED[foreach]} and state_steps must be on supported devices: {devices}."
@@ -299,7 +317,8 @@ class Optimizer(DeclaredArguments):
     def load_state_dict(self, state_dict: Any) -> None:
         """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
         given = table_of(_hooked(self.before_loading, self, state_dict))
-        self.param_groups, state = unpacked(given, self.param_groups, self.OPTIONS.split())
+        later = {name: self.LATER[name] for name in self.OPTIONS.split() if name in self.LATER}
+        self.param_groups, state = unpacked(given, self.param_groups, later)
         self.state = DefaultDict(state)
         for hook in self.after_loading:
             hook(self)
@@ -330,14 +349,6 @@ class Optimizer(DeclaredArguments):
             *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
         )
     } | {"step": Routine(hooked, "Optimizer.step")}
-
-
-def _refuse_differentiable(group: Group) -> None:
-    """Refuse a step that is to be recorded; a leaf is refused first, since the step would write to it."""
-    for param in group["params"]:
-        if param.grad is not None and param.node is None:
-            raise leaf_error("a leaf Variable")
-    raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
 
 
 def _hooked(hooks: Hooks, optimizer: Optimizer, state_dict: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.core.calling import mappings
@@ -14,7 +14,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 #: options that a saved group may lack, with what they are then
-_ADDED_LATER = {
+ADDED_LATER: dict[str, Any] = {
     **dict.fromkeys(("nesterov", "maximize", "differentiable", "capturable", "amsgrad", "centered", "decoupled_weight_decay"), False),
     **dict.fromkeys(("foreach", "fused")),
 }
@@ -24,9 +24,11 @@ def packed(param_groups: Sequence[dict[str, Any]], state: dict[Any, Any]) -> dic
     """Groups and state, with the numbers of parameters in their places."""
     numbers: dict[int, int] = {}
     groups: list[dict[str, Any]] = []
+    count = 0
     for group in param_groups:
-        for param in group["params"]:
-            numbers.setdefault(id(param), len(numbers))
+        # of a parameter that a group has twice, the last place counts
+        numbers |= {id(param): at for at, param in enumerate(group["params"], count) if id(param) not in numbers}
+        count += len(group["params"])
         others = {key: value for key, value in group.items() if key != "params"}
         groups.append(others | {"params": [numbers[id(p)] for p in group["params"]]})
     by_number = {numbers[id(key)] if type(key) is Tensor else key: value for key, value in state.items()}
@@ -34,9 +36,12 @@ def packed(param_groups: Sequence[dict[str, Any]], state: dict[Any, Any]) -> dic
 
 
 def unpacked(
-    given: dict[Any, Any], param_groups: Sequence[dict[str, Any]], options: Sequence[str]
+    given: dict[Any, Any], param_groups: Sequence[dict[str, Any]], defaults: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[Any, Any]]:
-    """The groups and the state of a `state_dict`, for the parameters of these groups. ValueError if the groups differ."""
+    """The groups and the state of a `state_dict`, for the parameters of these groups; `defaults` are of options that it may lack.
+
+    ValueError if the groups differ.
+    """
     if language.length(given["param_groups"]) != len(param_groups):
         raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
     groups = [_saved_group(g) for g in language.iterate(given["param_groups"])]
@@ -47,9 +52,8 @@ def unpacked(
     state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in _saved_state(given["state"]).items()}
     for mine, new in pairs:
         new["params"] = mine["params"]
-        for name in options:
-            if name in _ADDED_LATER:
-                new.setdefault(name, _ADDED_LATER[name])
+        for name, default in defaults.items():
+            new.setdefault(name, default)
     return groups, state
 
 

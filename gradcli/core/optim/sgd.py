@@ -31,6 +31,7 @@ class SGD(Optimizer, place="sgd"):
     }
     KEYWORD_ONLY = "maximize foreach differentiable fused"
     OPTIONS = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    LATER = {**Optimizer.LATER, "fused": False}
     COUNTS_STEPS = False
 
     def prepare(self, given: dict[str, Any]) -> None:

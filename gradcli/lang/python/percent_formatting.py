@@ -139,12 +139,15 @@ def _shown(code: str) -> str:
 
 def _number(ops: Ops, code: str, value: Value) -> Value:
     """The number in a value that is not a host value. Raises TypeError with the text of this conversion."""
+    whole = code in "oxXc"  # these ask for an index, which only integers are
     try:
         number = ops.to_number(value)
     except ProgramError as error:
-        if error.type_name != "TypeError" or code in "eEfFgG":
+        if not whole and (error.type_name != "TypeError" or code in "eEfFgG"):
             raise
+        number = None
+    if number is None or (whole and type(number) not in (int, bool)):
         wanted = {"c": "%c requires int or char"}.get(code)
-        what = "a real number" if code in "diu" else "an integer"
-        raise type_error(wanted or f"%{code} format: {what} is required, not {ops.type_name(value)}") from None
+        what = "an integer" if whole else "a real number"
+        raise type_error(wanted or f"%{code} format: {what} is required, not {ops.type_name(value)}")
     return number

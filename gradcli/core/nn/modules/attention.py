@@ -88,12 +88,11 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={formatted(size)} and num_heads={formatted(heads)} instead"
             )
             raise ProgramError("ValueError", text)
-        dtype = floating(given["dtype"])
         sizes = {name: size if given[name] is None else given[name] for name in ("kdim", "vdim")}
         super().keep(given | sizes | {"head_dim": size // heads})
         if self.head_dim * heads != size:
             raise ProgramError("AssertionError", "embed_dim must be divisible by num_heads")
-        self._draw(bool(given["bias"]), bool(given["add_bias_kv"]), dtype)
+        self._draw(bool(given["bias"]), bool(given["add_bias_kv"]), floating(given["dtype"]))
 
     @property
     def alike(self) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import not_an_integer, not_callable
+from gradcli.core.calling.type_errors import not_an_integer, not_callable, not_ordered
 from gradcli.core.nn.module import Module, indented
+from gradcli.core.nn.module_members import wrong_kind
 from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
@@ -26,7 +27,7 @@ def checked_module(module: Any) -> Any:
 
 def checked_position(index: Any, size: int) -> int:
     """The index itself if it is valid for `size` values, also counted from the end; else TypeError or IndexError."""
-    if type(index) is not int:
+    if not isinstance(index, int):
         raise not_an_integer(index)
     if not -size <= index < size:
         raise ProgramError("IndexError", f"index {formatted(index)} is out of range")
@@ -80,7 +81,10 @@ class ModuleSequence(OperandModule):
         return self.chosen(index) if isinstance(index, slice) else self.children_by_name[self.position(index)]
 
     def __setitem__(self, index: Any, module: Any) -> None:
-        self.children_by_name[self.position(index)] = checked_module(module)
+        name = self.position(index)
+        if module is not None and not isinstance(module, Module):
+            raise wrong_kind(module, "child module", name, "torch.nn.Module")
+        self.children_by_name[name] = module
 
     def __delitem__(self, index: Any) -> None:
         names = list(self.children_by_name)
@@ -150,8 +154,12 @@ class Sequential(ModuleSequence, place="container"):
         if not isinstance(module, Module):
             raise ProgramError("AssertionError", "module should be of type: <class 'torch.nn.modules.module.Module'>")
         size = len(self)
-        if type(index) is not int or not -size <= index <= size:
+        if not isinstance(index, (int, float)):
+            raise not_ordered("<=", size, index)
+        if not -size <= index <= size:
             raise ProgramError("IndexError", f"Index out of range: {formatted(index)}")
+        if isinstance(index, float):
+            raise not_an_integer(index)
         at = index + size if index < 0 else index
         self.make_room(at)
         self.children_by_name[str(at)] = module
@@ -257,6 +265,9 @@ MAPPING = "__len__ __iter__ __getitem__ __setitem__ __delitem__ __contains__ upd
 class MappingModule(Module):
     """A module that holds values by name; subclasses define how a value is found, set and removed."""
 
+    #: the name of the class as PyTorch's error of `update` spells it
+    UPDATED = "ModuleDict"
+
     def names(self) -> list[str]:
         """The names, in the order in which they were set."""
         raise NotImplementedError
@@ -313,7 +324,7 @@ class MappingModule(Module):
             return list(given.items())
         if not hasattr(given, "__iter__"):
             kind = language.type_name(given)
-            raise ProgramError("TypeError", f"{name}.update should be called with an iterable of key/value pairs, but got {kind}")
+            raise ProgramError("TypeError", f"{self.UPDATED}.update should be called with an iterable of key/value pairs, but got {kind}")
         found = []
         for at, pair in enumerate(given):
             if not hasattr(pair, "__iter__"):

@@ -10,7 +10,8 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.parameter import as_parameter, checked_size, floating
-from gradcli.core.random import generator
+from gradcli.core.ops.create.random_tensors import normal
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -40,9 +41,11 @@ class VectorTable(FunctionModule):
         self.own_parameters["weight"] = as_parameter(weight, not given.get("_freeze"))
 
     def _drawn(self, dtype: DType) -> Tensor:
-        """A table from the standard normal distribution, with zeros in the row `padding_idx`."""
+        """A table from the standard normal distribution, with zeros in the row `padding_idx`. RuntimeError as of a parameter."""
+        if not dtype.is_differentiable:
+            raise dtypes.cannot_require_grad()
         size = checked_size((self.num_embeddings, self.embedding_dim), dtype)
-        values = generator.default.normal(size, dtype)
+        values = normal(size, dtype, None)
         if self.padding_idx is not None:
             values[self.padding_idx] = 0
         made = Tensor(values, dtype)

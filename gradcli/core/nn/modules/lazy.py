@@ -158,7 +158,7 @@ class LazyModule(FunctionModule):
         return self(*args, **kwargs)
 
     def _settle(self, size: int) -> None:
-        dtype = next((tensor.dtype for *_, tensor in self.named_state() if tensor.dtype.is_floating_point), None)
+        dtype = next((tensor.dtype for *_, tensor in self.named_state() if tensor.dtype.is_differentiable), None)
         given = {name: value for name, value in self.given.items() if name != "device"}
         drawing = self.has_uninitialized_params()
         state = generator.default.get_state()
@@ -197,19 +197,20 @@ def _second(module: LazyModule, input: Tensor) -> int:
 def _lazy(base: type[FunctionModule], inferred: str, size_of: Callable[[Any, Tensor], int], **defaults: Any) -> type[FunctionModule]:
     """The lazy class of a class; `defaults` are defaults that differ."""
     name = f"Lazy{base.SCRIPT_NAME}"
+    init_name = "_LazyNormBase" if issubclass(base, normalization.Norm) else name
     namespace = {
         "__module__": __name__,
         "__doc__": f"{base.SCRIPT_NAME}, for an input of a size that the first call tells.",
         "ARGUMENTS": {name: defaults.get(name, value) for name, value in base.ARGUMENTS.items() if name != inferred},
         "BECOMES": base,
         "INFERRED": inferred,
-        "INIT_NAME": name,
+        "INIT_NAME": init_name,
         "size_of": size_of,
         "SETTINGS": base.SETTINGS,
     }
     place = base.SCRIPT_TYPE.module.removeprefix("torch.nn.modules.")
     made: type[FunctionModule] = type(name, (LazyModule, base), namespace, place=place)
-    made.SCRIPT_TYPE.construct = DeclaredConstructor(made, name)
+    made.SCRIPT_TYPE.construct = DeclaredConstructor(made, init_name)
     return made
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.signature import language
+from gradcli.core.nn.module_members import wrong_kind
 from gradcli.core.nn.modules.containers import MAPPING, MappingModule, OperandModule, checked_position
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.tensor.text import formatted
+from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -30,7 +31,14 @@ class ParameterContainer(OperandModule):
         raise runtime_error(f"{self.SCRIPT_NAME} should not be called.")
 
     def put(self, name: str, value: Any) -> None:
-        """Keep a value under a name; a tensor becomes a parameter."""
+        """Keep a value under a name; a tensor becomes a parameter. TypeError for another value in the place of a parameter.
+
+        KeyError for a name that no parameter can have.
+        """
+        if type(value) is Tensor and name not in self.others:
+            self.check_name("parameter", name, self.own_parameters)
+        elif self.own_parameters.get(name) is not None and value is not None and type(value) is not Tensor:
+            raise wrong_kind(value, "parameter", name, "torch.nn.Parameter")
         self.own_parameters.pop(name, None)
         self.others.pop(name, None)
         if name not in self.order:
@@ -78,7 +86,7 @@ class ParameterContainer(OperandModule):
 class ParameterList(ParameterContainer, place="container"):
     """A list of parameters."""
 
-    METHODS = "__len__ __iter__ __getitem__ __setitem__ __iadd__ append extend"
+    METHODS = "__len__ __iter__ __getitem__ __setitem__ __delitem__ __iadd__ append extend"
 
     def __init__(self, values: Any = None) -> None:
         super().__init__()
@@ -96,6 +104,9 @@ class ParameterList(ParameterContainer, place="container"):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.put(self._name(index), value)
+
+    def __delitem__(self, index: Any) -> None:
+        raise ProgramError("AttributeError", "__delitem__")  # what Python says of a class that has only __setitem__
 
     def __iadd__(self, values: Any) -> ParameterList:
         return self.extend(values)
@@ -119,6 +130,7 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     METHODS = f"{MAPPING} __or__ __ror__ __ior__ __reversed__ get setdefault popitem copy fromkeys"
     TENSOR_TYPE = "torch.{0.torch_name}Tensor"
+    UPDATED = "ParametersDict"
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -133,11 +145,19 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):
-            text = f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{language.type_name(key)}')."
+            text = (
+                f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{language.type_name(key)}'). "
+                "Open an issue on github if you need non-string keys."
+            )
             raise ProgramError("TypeError", text)
         if key not in self.order:
             raise ProgramError("AttributeError", f"'ParameterDict' object has no attribute '{formatted(key)}'")
         return key
+
+    def __delitem__(self, key: Any) -> None:
+        if key not in self:
+            raise ProgramError("KeyError", shown(key), args=(key,))
+        self.drop(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, str):

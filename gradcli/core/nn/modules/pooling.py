@@ -84,7 +84,6 @@ class RowAvgPool(AvgPool):
 class MaxUnpool(Pool):
     """The inverse of max pooling: every maximum back at its place, zeros elsewhere."""
 
-    INIT_NAME = "MaxUnpool"
     ARGUMENTS = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
     SHOWN = "kernel_size stride padding"
 

@@ -43,6 +43,7 @@ class Upsample(FunctionModule, place="upsampling"):
     """`F.interpolate`."""
 
     FUNCTION = "nn.functional.interpolate"
+    FORWARD_NAME = "Upsample"
     ARGUMENTS = {"size": None, "scale_factor": None, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None}
 
     def keep(self, given: dict[str, Any]) -> None:

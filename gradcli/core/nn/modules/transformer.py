@@ -23,6 +23,7 @@ from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.nn.modules.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 _RELU = catalog.function("nn.functional.relu")
@@ -59,11 +60,9 @@ class Layer(FunctionModule):
 
     ARGUMENTS = _LAYER
     SETTINGS = "norm_first"
-    ASSIGNED = "activation"
     #: the names of the attentions
     ATTENTIONS: tuple[str, ...] = ()
     norm_first: bool
-    activation: Any
 
     def keep(self, given: dict[str, Any]) -> None:
         size, eps, bias, options = given["d_model"], given["layer_norm_eps"], given["bias"], (given["device"], given["dtype"])
@@ -82,11 +81,12 @@ class Layer(FunctionModule):
         count = len(self.ATTENTIONS) + 1
         held |= {f"norm{i + 1}": LayerNorm(size, eps, True, bias, *options) for i in range(count)}
         held |= {f"dropout{i + 1}": Dropout(rate) for i in range(count)}
-        self.activation = given["activation"]
-        if isinstance(self.activation, str):
-            if self.activation not in ("relu", "gelu"):
-                raise runtime_error(f"activation should be relu/gelu, not {self.activation}")
-            self.activation = _RELU if self.activation == "relu" else _GELU
+        activation = given["activation"]
+        if isinstance(activation, str):
+            if activation not in ("relu", "gelu"):
+                raise runtime_error(f"activation should be relu/gelu, not {formatted(activation)}")
+            activation = _RELU if activation == "relu" else _GELU
+        self.assign("activation", activation)
 
     @property
     def first(self) -> MultiheadAttention:
@@ -106,7 +106,7 @@ class Layer(FunctionModule):
 
     def _mapped(self, x: Any) -> Any:
         held = self.children_by_name
-        return held["linear2"](held["dropout"](self.activation(held["linear1"](x))))
+        return held["linear2"](held["dropout"](self.attribute("activation")(held["linear1"](x))))
 
 
 class TransformerEncoderLayer(Layer, place="transformer"):
@@ -194,12 +194,13 @@ def _not_nested(layer: Module) -> str:
     """Why PyTorch does not use nested tensors for a layer, which it warns of."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
-    attention = layer.first
+    attention, activation = layer.first, layer.attribute("activation")
+    fast = activation in (_RELU, _GELU) or (isinstance(activation, Module) and activation.SCRIPT_NAME in ("ReLU", "GELU"))
     reasons = {
         "encoder_layer.norm_first was True": layer.norm_first,
         "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
         "encoder_layer.self_attn was passed bias=False": attention.own_parameters["in_proj_bias"] is None,
-        "encoder_layer.activation_relu_or_gelu was not True": layer.activation not in (_RELU, _GELU),
+        "encoder_layer.activation_relu_or_gelu was not True": not fast,
         "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
