@@ -23,7 +23,7 @@ def detach(input: Tensor) -> Tensor:
     made = Tensor(array.of(detach(array.value)) if input.batch is not None else array, input.dtype)
     made.version = input.counter()
     if input.meta is not None or state.within is not None:
-        made.inherit(input, "inference", "conj")
+        made.inherit(input, "inference", "conj", "neg")
     return made
 
 
@@ -52,8 +52,8 @@ def read_data(tensor: Tensor) -> Tensor:
     if state.transforms[-1:] == ("vmap",) and state.mapped[-1].levels(tensor):
         raise runtime_error("accessing `data` under vmap transform is not allowed")
     made = Tensor(tensor.array, tensor.dtype)
-    if tensor.property_of("inference"):
-        made.set_property("inference", True)
+    if tensor.meta is not None:
+        made.inherit(tensor, "inference", "conj", "neg")
     return made
 
 
@@ -213,6 +213,8 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.property_of("conj"):
         text = "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
         raise runtime_error(text)
+    if tensor.property_of("neg"):
+        raise runtime_error("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     return np.asarray(tensor.array)  # large ones may still wait to be computed
 
 

@@ -368,6 +368,8 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if source.view is not None and creation == "default":
         creation = source.view.creation
     out.view = View(base, version.count, creation, message_name(grad_fn))
+    if source.view is not None and source.view.steps:
+        out.view.steps = (*source.view.steps, (None, out.array))
     if not state.enabled and base.requires_grad and out.dtype.is_differentiable and not out.property_of("inference"):
         out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:

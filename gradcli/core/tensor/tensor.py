@@ -60,7 +60,7 @@ class Version:
 class View:
     """What a differentiable view knows: its base, the version that its node belongs to, and how it was made."""
 
-    __slots__ = ("base", "version", "creation", "source")
+    __slots__ = ("base", "version", "creation", "source", "steps")
 
     def __init__(self, base: Tensor, version: int, creation: str, source: str) -> None:
         self.base = base
@@ -69,6 +69,8 @@ class View:
         self.creation = creation
         #: the operation's name without `Backward0`, for messages
         self.source = source
+        #: how it is made of the base again, where its numbers are others: operations with the arrays that they made, None for `as_strided`
+        self.steps: tuple[tuple[Any, Array], ...] = ()
 
 
 class Tensor:

@@ -96,7 +96,7 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
     view = (size, stride, offset)
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = casting.converted(src, dtypes.of(a.dtype))
-    opened = strided.laid_open(a, view, (a.shape, input_stride, 0), a.dtype) if a.size else None
+    opened = strided.laid_open(a, view, (a.shape, input_stride, 0)) if a.size else None
     if opened is None:
         made = copy_with_gaps(a)
         strided.seen(made, view)[...] = src
