@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -124,6 +125,7 @@ class Op:
         "nothing",
         "listed",
         "saved",
+        "computed",
         "places",
     )
     #: whether chains of such operations may run block by block
@@ -151,6 +153,7 @@ class Op:
         full_name: str = "",
         jvp: Jvp | None = None,
         saved: str | None = None,
+        computed: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
         layout: memory_format.Layout | None = None,
         complex: OnComplex = None,
         wirtinger: bool = False,
@@ -178,6 +181,8 @@ class Op:
         self.plans: dict[int, Plan] = {}
         #: PyTorch's names of what a node saves, where they do not follow from the rules, and where each is found
         self.saved = saved
+        #: functions, of the arrays of inputs and the plain arguments, for tensors that PyTorch's node saves and this one does without
+        self.computed = computed
         self.places: dict[str, Place] | None = None
         self.nothing = [None] * len(self.tensors)
         if set(rules) != set(self.tensors):

@@ -5,6 +5,7 @@ Real matrices go as in `elimination`; a zero pivot stays, and what is divided by
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,16 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
             _substituted(a, held, False, False)
             out[i] = held
     return out.reshape(*batch, *right.shape[-2:])
+
+
+def _transposed(number: int) -> Callable[..., Array]:
+    """The factors, or the pivots, of a matrix as PyTorch's `det` and `solve` keep them: of the transposed one, if that is of real rows."""
+
+    def run(a: Array, *_: Any) -> Array:
+        return factorized(a.swapaxes(-1, -2) if a.flags.c_contiguous and a.dtype.kind != "c" else a)[number]
+
+    return run
+
+
+#: what the nodes of `det`, `slogdet` and `solve` keep beside the matrix, by PyTorch's names
+KEPT = {"LU": _transposed(0), "pivots": _transposed(1)}
