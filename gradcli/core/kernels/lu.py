@@ -106,14 +106,15 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
     return out.reshape(*batch, *right.shape[-2:])
 
 
-def _transposed(number: int) -> Callable[..., Array]:
-    """The factors, or the pivots, of a matrix as PyTorch's `det` and `solve` keep them: of the transposed one, if that is of real rows."""
+def _kept(number: int, turned: bool) -> Callable[..., Array]:
+    """The factors, or the pivots, of a matrix; if `turned`, of the transposed one where that of real numbers lies in rows."""
 
     def run(a: Array, *_: Any) -> Array:
-        return factorized(a.swapaxes(-1, -2) if a.flags.c_contiguous and a.dtype.kind != "c" else a)[number]
+        return factorized(a.swapaxes(-1, -2) if turned and a.flags.c_contiguous and a.dtype.kind != "c" else a)[number]
 
     return run
 
 
-#: what the nodes of `det`, `slogdet` and `solve` keep beside the matrix, by PyTorch's names
-KEPT = {"LU": _transposed(0), "pivots": _transposed(1)}
+#: what the nodes of `det` and `slogdet`, and that of `solve`, keep beside the matrix, by PyTorch's names
+KEPT_BY_DET = {"LU": _kept(0, True), "pivots": _kept(1, True)}
+KEPT_BY_SOLVE = {"LU": _kept(0, False), "pivots": _kept(1, False)}
