@@ -118,6 +118,9 @@ class Walk:
                 if fast:
                     self._run_fast(order)
                 else:
+                    root = edges[0][0] if len(edges) == 1 else None
+                    if self.needed is not None and root in self.buffers and root not in self.waiting and root not in order[:1]:
+                        self._arrived(root)  # a single root is visited for its hooks, where it leads to no target
                     for node in order:
                         self._visit(node)
                 for node in self.waiting:

@@ -356,6 +356,15 @@ class Op:
             if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
 
+    def check_saved(self, inputs: Sequence[Any]) -> None:
+        """Raise RuntimeError for an inference tensor that would be saved, which PyTorch finds before it looks at shapes."""
+        mask = sum(1 << i for i, t in enumerate(inputs) if type(t) is Tensor and t.requires_grad)
+        if not state.enabled or not mask:
+            return
+        for i in (self.plans.get(mask) or Plan(self, mask)).keep:
+            if type(inputs[i]) is Tensor and inputs[i].property_of("inference"):
+                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
+
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)
 
