@@ -91,7 +91,7 @@ class Packed:
         if version.count != before:
             raise runtime_error(_MODIFIED)
 
-    def open(self, owner: Node) -> Tensor:
+    def open(self, owner: Node | None) -> Tensor:
         """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
         value = _call(self.unpack, self.held)
         if type(value) is not Tensor:
