@@ -95,14 +95,14 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag:
         check_inference(tensor)
-    if tensor.view is not None and tensor.view.creation != "default":  # a view made without recording follows its base, or is a leaf itself
+    if tensor.view is not None:  # without a node it follows its base, or is a leaf itself
         tensor.set_property("leaf", flag)
         flag = flag or tensor.view.base.requires_grad
     tensor.requires_grad = flag
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
         if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
-            view.requires_grad = flag and view.dtype.is_differentiable  # follows its base, though it has no node
+            view.requires_grad = (flag or bool(view.property_of("leaf"))) and view.dtype.is_differentiable
 
 
 def check_no_transform(what: str, method: str) -> None:

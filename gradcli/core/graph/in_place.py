@@ -208,8 +208,10 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     values, array = source.array, tensor.array
     same = values.shape == array.shape and values.strides == array.strides and strided.geometry(values, array)[2] == 0
     if not same or source.dtype is not tensor.dtype:  # PyTorch leaves a view of the same elements as it is
-        if source is not tensor and source.version is not None and source.version is tensor.version:
-            check_overlap(tensor, source if not memory_format.followers else Tensor(conjugates.plain(values), source.dtype))
+        if memory_format.followers:
+            check_overlap(Tensor(conjugates.plain(array), tensor.dtype), Tensor(conjugates.plain(values), source.dtype))
+        elif source is not tensor and source.version is not None and source.version is tensor.version:
+            check_overlap(tensor, source)
         check_memory(tensor)
     if values.shape != tensor.array.shape:
         try:

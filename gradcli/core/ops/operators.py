@@ -349,4 +349,7 @@ def set_data(tensor: Tensor, value: Any) -> None:
     if tensor.requires_grad and not value.dtype.is_differentiable:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array
+    for name in ("conj", "neg"):
+        if tensor.property_of(name) is not value.property_of(name):
+            tensor.set_property(name, value.property_of(name))
     tensor.dtype = value.dtype

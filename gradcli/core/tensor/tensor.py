@@ -128,8 +128,8 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.creation != "default" and not self.property_of("leaf"):
-            node = self.grad_fn  # which is PyTorch's error if the base was written to meanwhile
+        if self.view is not None and self.view.base.requires_grad and not self.property_of("leaf"):
+            node = self.grad_fn  # a view that follows its base has none, which is PyTorch's error if the base was written to meanwhile
             return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 
