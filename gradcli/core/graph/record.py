@@ -45,6 +45,11 @@ _INFERENCE = (
 )
 
 
+def inference_saved() -> ProgramError:
+    """PyTorch's error for an inference tensor that would be saved."""
+    return runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
+
+
 class Provided:
     """What records need of the modules above this one. `gradcli.core` provides it."""
 
@@ -352,7 +357,7 @@ class Op:
             if type(value) is not Tensor:
                 continue
             if value.meta is not None and value.property_of("inference"):
-                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
+                raise inference_saved()
             if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
 
@@ -363,7 +368,7 @@ class Op:
             return
         for i in (self.plans.get(mask) or Plan(self, mask)).keep:
             if type(inputs[i]) is Tensor and inputs[i].property_of("inference"):
-                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
+                raise inference_saved()
 
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)

@@ -18,6 +18,7 @@ from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.graph.op_node import modified_error
+from gradcli.core.graph.record import inference_saved
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
 from gradcli.core.tensor.state import recording, state
@@ -179,6 +180,8 @@ def _kept_as_numbers(call: Callable[..., Any], args: Sequence[Any], early_stop: 
     The arguments are saved, by the hooks that are in force. Without hooks RuntimeError is raised then for one that has been written to.
     """
     at_forward = GET_RNG_STATE() if preserve_rng_state else None
+    if any(type(arg) is Tensor and arg.property_of("inference") for arg in args):
+        raise inference_saved()
     hooks = state.saving
     saved = [arg if hooks is None or type(arg) is not Tensor else hooks.packed(arg, None) for arg in args]
     inputs = [(arg, arg.version_number) for arg in saved if type(arg) is Tensor]
