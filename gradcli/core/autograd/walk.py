@@ -213,15 +213,15 @@ class Walk:
         if self.capturing or (grads[0] is None and node.hooks is None):
             return
         variable: Tensor = node.variable  # type: ignore[attr-defined]
-        if not variable.requires_grad:  # it has been detached in place
-            return
+        counts = variable.requires_grad  # unless it has been detached in place
         if node.hooks is None:
-            accumulate(variable, grads.pop(), self.traced)
+            if counts:
+                accumulate(variable, grads.pop(), self.traced)
         else:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
-            if grads[0] is not None:
+            if grads[0] is not None and counts:
                 accumulate(variable, grads[0], self.traced)
-        if variable.meta is not None and (grads == [] or grads[0] is not None):
+        if variable.meta is not None and (node.hooks is None or grads[0] is not None):
             call_after_accumulation(variable)
         if node.hooks is not None:
             _hook_calls().call_node_hooks(self, node, AFTER, [], grads)

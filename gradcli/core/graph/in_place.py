@@ -285,8 +285,6 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         if state.enabled:
             op.record(probe, (before,), attrs)
     tensor.array = array = probe.array
-    if tensor.view is not None and tensor.view.steps:
-        tensor.view.steps = (*tensor.view.steps, (None, array))
     leaf = tensor.property_of("sink")
     if leaf is not None:  # it exists for hooks, and PyTorch makes its own when a graph uses the tensor
         leaf.shape = array.shape
