@@ -55,12 +55,13 @@ def conjugated(array: Array) -> Array:
     dtype = array.dtype if array.dtype.kind == "c" else np.dtype(f"c{2 * array.itemsize}")
     if pair is None:
         row = _in_a_row(own, dtype)
-        memory = np.empty(row.shape, dtype)  # filled where a conjugate is asked for
-        pair = _Pair(own, row, memory)
+        conjugates = np.empty(row.shape, dtype)  # filled where they are asked for
+        pair = _Pair(own, row, conjugates)
     here, other = pair.rows(own)
     if here.dtype is not dtype:
         raise TypeError(f"conjugates in {dtype} of memory that has others in {here.dtype} are not part of gradcli")
-    _follow(array)
+    if own is pair.memory:
+        _follow(array)
     return _counterpart(array, here, other)
 
 
@@ -78,13 +79,26 @@ def _counterpart(array: Array, here: Array, other: Array) -> Array:
 
 
 def _follow(array: Array) -> None:
-    """Write what an array has now to the other memory. Where its numbers are parts of complex ones, all of the memory is written."""
+    """Write what an array has now to the other memory."""
     own = owner(array)
-    here, other = _pairs[id(own)].rows(own)
-    if array.size and array.dtype is here.dtype:
+    pair = _pairs[id(own)]
+    here, other = pair.rows(own)
+    if not array.size:
+        return
+    if array.dtype is here.dtype:
         _counterpart(array, here, other)[...] = np.conjugate(array)
-    elif array.size:
+    elif own is pair.memory:  # parts of its numbers, or others
         np.conjugate(here, out=other)
+    else:  # of conjugates there are views of the imaginary parts alone
+        _counterpart(array, here, other)[...] = -array
+
+
+def fill(array: Array) -> None:
+    """Fill all memory of conjugates that an array lies in, for a view of elements that have not been asked for."""
+    own = owner(array)
+    pair = _pairs.get(id(own))
+    if pair is not None and own is not pair.memory:
+        np.conjugate(pair.plain, out=own)
 
 
 def plain(array: Array) -> Array:
