@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
-from gradcli.core.tensor.node import AFTER, BEFORE, Node
+from gradcli.core.tensor.node import AFTER, BEFORE, Node, Nowhere
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -111,33 +112,41 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     return handle
 
 
+def _node_of(tensor: Any) -> Node | None:
+    node = tensor.edge()[0] if type(tensor) is Tensor else None
+    if type(tensor) is Tensor and (node is None or type(node) is Nowhere):
+        raise ProgramError("AssertionError", "Expected gradient function to be set")
+    return node
+
+
 def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
     """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
     if mode not in ("all", "any"):
         raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {formatted(mode)}")
     own = sequence_of(tensors)
-    for tensor in own:
-        if type(tensor) is Tensor and not tensor.requires_grad:
-            raise ProgramError("AssertionError", "Expected gradient function to be set")
-    known: list[Tensor | None] = [None] * len(own)
-    #: how many of the tensors the walk has yet to come to; 0 between walks
-    left = 0
+    # as PyTorch's, which count the calls of each walk, and compare with how many of the nodes the walk comes to
+    nodes = [_node_of(tensor) for tensor in own] if mode == "all" else []
+    calls: WeakKeyDictionary[Walk, tuple[int, list[Tensor | None]]] = WeakKeyDictionary()
+    wanted = 0
 
     def arrived(i: int, grad: Tensor) -> None:
-        nonlocal left
+        nonlocal wanted
         walk = Walk.running
-        first = not left
-        if first:
-            left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)
-            known[:] = [None] * len(own)
+        assert walk is not None
+        count, known = calls.get(walk) or (0, [None] * len(own))
+        calls[walk] = count + 1, known
+        if mode == "any":
+            if not count:
+                fn(grad)
+            return
+        if not count:
+            wanted = sum(walk.reaches(node) for node in nodes)
         known[i] = grad
-        left -= 1
-        if mode == "any" and first:
-            fn(grad)
-        elif mode == "all" and not left:
-            fn(list(known))
+        if count == wanted - 1:
+            fn(known)
+            del calls[walk]
 
-    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
+    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own) if mode == "all" or tensor.requires_grad]
 
     def take_away(_: int) -> None:
         for handle in handles:

@@ -51,8 +51,8 @@ class Pair(NamedTuple):
 
     def pack(self, node: OpNode, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
-        for kind, at in saved_places(node):
-            value = _held(node, kind, at)
+        # what is computed of the others comes before those are packed
+        for kind, at, value in [(kind, at, _held(node, kind, at)) for kind, at in saved_places(node)]:
             packed: Any = None
             if kind == OUT:
                 packed = Packed(outs[at], self, Tensor, node)
@@ -91,7 +91,7 @@ class Packed:
         if version.count != before:
             raise runtime_error(_MODIFIED)
 
-    def open(self, owner: Node) -> Tensor:
+    def open(self, owner: Node | None) -> Tensor:
         """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
         value = _call(self.unpack, self.held)
         if type(value) is not Tensor:
@@ -139,12 +139,17 @@ class HookedNode(OpNode):
         """
         made: OpNode = copy(self)
         made.__class__ = OpNode
+        made.attrs = self.attrs[: len(self.op.attrs)]
         changed = False
         for kind, at in saved_places(self):
             value = _held(self, kind, at)
             opened: Any
             if type(value) is tuple:
                 opened = tuple([one.open(self).array if type(one) is Packed else one for one in value])
+            elif type(value) is Packed and kind == _COMPUTED:
+                if not np.array_equal(value.open(self).array, made.computed(at), equal_nan=True):
+                    raise runtime_error(_CHANGED)
+                continue
             elif type(value) is Packed:
                 opened = value.open(self)
                 changed = changed or opened.array.shape != value.shape or opened.dtype is not value.dtype
@@ -167,7 +172,10 @@ class HookedNode(OpNode):
         return value.open(self) if type(value) is Packed else super().saved_value(name)
 
 
-_KINDS = {"input": INPUT, "output": OUT, "data": ATTR}
+#: the kind of a place of what PyTorch's nodes save and ours compute: when it is packed, behind the plain arguments
+_COMPUTED = -1
+_KINDS = {"input": INPUT, "output": OUT, "data": ATTR, "computed": _COMPUTED}
+_CHANGED = "an unpack hook that gives back another tensor of what the forward pass has computed is not part of gradcli"
 
 
 def _packed_in(value: Any) -> bool:
@@ -176,6 +184,9 @@ def _packed_in(value: Any) -> bool:
 
 def _held(node: OpNode, kind: int, at: int) -> Any:
     """What a node keeps at a place; None for nothing."""
+    if kind == _COMPUTED and (at >= len(node.attrs) or node.attrs[at] is None):
+        bare = node._opened()[0] if isinstance(node, HookedNode) else node
+        return bare.computed(at)
     kept: Sequence[Any] | None = {INPUT: node.saved, OUT: node.kept_out}.get(kind, node.attrs)
     return None if kept is None else kept[at]
 
@@ -191,6 +202,8 @@ def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
     elif kind == OUT:
         assert node.kept_out is not None
         node.kept_out = [value if i == at else one for i, one in enumerate(node.kept_out)]
+    elif at >= len(node.attrs):
+        node.attrs = (*node.attrs, *[None] * (at - len(node.attrs)), value)
     else:
         node.attrs = tuple([value if i == at else one for i, one in enumerate(node.attrs)])
 
@@ -204,7 +217,7 @@ def saved_places(node: OpNode) -> list[tuple[int, int]]:
         if not place.is_tensor or kind in absent or (kind == "data" and at not in node.plan.data):
             continue
         several = range(len(node.saved or ())) if kind == "input" and node.op.variadic else (at,)
-        found += [(kind == "output", name, _KINDS[kind], i) for i in several]
+        found += [(place.late, name, _KINDS[kind], i) for i in several]
     return [(kind, at) for _, _, kind, at in sorted(found)]
 
 

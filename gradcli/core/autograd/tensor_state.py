@@ -23,7 +23,7 @@ def detach(input: Tensor) -> Tensor:
     made = Tensor(array.of(detach(array.value)) if input.batch is not None else array, input.dtype)
     made.version = input.counter()
     if input.meta is not None or state.within is not None:
-        made.inherit(input, "inference", "conj")
+        made.inherit(input, "inference", "conj", "neg")
     return made
 
 
@@ -52,8 +52,8 @@ def read_data(tensor: Tensor) -> Tensor:
     if state.transforms[-1:] == ("vmap",) and state.mapped[-1].levels(tensor):
         raise runtime_error("accessing `data` under vmap transform is not allowed")
     made = Tensor(tensor.array, tensor.dtype)
-    if tensor.property_of("inference"):
-        made.set_property("inference", True)
+    if tensor.meta is not None:
+        made.inherit(tensor, "inference", "conj", "neg")
     return made
 
 
@@ -95,14 +95,14 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag:
         check_inference(tensor)
-    if tensor.view is not None and tensor.view.creation != "default":  # a view made without recording follows its base, or is a leaf itself
+    if tensor.view is not None:  # without a node it follows its base, or is a leaf itself
         tensor.set_property("leaf", flag)
         flag = flag or tensor.view.base.requires_grad
     tensor.requires_grad = flag
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
         if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
-            view.requires_grad = flag and view.dtype.is_differentiable  # follows its base, though it has no node
+            view.requires_grad = (flag or bool(view.property_of("leaf"))) and view.dtype.is_differentiable
 
 
 def check_no_transform(what: str, method: str) -> None:
@@ -213,6 +213,8 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.property_of("conj"):
         text = "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead."
         raise runtime_error(text)
+    if tensor.property_of("neg"):
+        raise runtime_error("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     return np.asarray(tensor.array)  # large ones may still wait to be computed
 
 

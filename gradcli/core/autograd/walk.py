@@ -61,6 +61,7 @@ class Walk:
         "order",
         "origin",
         "recorded",
+        "root",
         "simple",
         "targets",
         "traced",
@@ -89,6 +90,8 @@ class Walk:
         self.needed: dict[Node, bool] | None = None
         #: the folded nodes that are still to be visited, with the number of nodes that they stand for
         self.folded: dict[Node, int] = {}
+        #: the only node that the walk starts from, which PyTorch does not count as one that it comes to
+        self.root: Node | None = None
         #: there is neither a capture nor a target
         self.simple = capture is None
 
@@ -99,6 +102,7 @@ class Walk:
                 if gradient.dtype.itemsize == 2:
                     self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
         fast = self.simple and targets is None and not self.traced and not state.anomaly
+        self.root = root = edges[0][0] if len(edges) == 1 else None
         with recording(self.recorded):
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
@@ -118,6 +122,8 @@ class Walk:
                 if fast:
                     self._run_fast(order)
                 else:
+                    if self.needed is not None and root in self.buffers and root not in self.waiting and root not in order[:1]:
+                        self._arrived(root)  # a single root is visited for its hooks, where it leads to no target
                     for node in order:
                         self._visit(node)
                 for node in self.waiting:
@@ -130,7 +136,7 @@ class Walk:
         return self.found
 
     def reaches(self, node: Node | None) -> bool:
-        """Whether this walk comes to a node."""
+        """Whether this walk comes to a node from others."""
         for one in self.order:
             if one.folded:
                 one.next_functions  # noqa: B018  reading it unfolds the node
@@ -139,7 +145,7 @@ class Walk:
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
                 "supported.",
             )
-        return node in self.waiting or node in self.order
+        return node is not self.root and (node in self.waiting or node in self.order)
 
     def _arrive(self, node: Node, number: int, value: Any, source: Node | None = None) -> None:
         """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype.
@@ -207,15 +213,15 @@ class Walk:
         if self.capturing or (grads[0] is None and node.hooks is None):
             return
         variable: Tensor = node.variable  # type: ignore[attr-defined]
-        if not variable.requires_grad:  # it has been detached in place
-            return
+        counts = variable.requires_grad  # unless it has been detached in place
         if node.hooks is None:
-            accumulate(variable, grads.pop(), self.traced)
+            if counts:
+                accumulate(variable, grads.pop(), self.traced)
         else:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
-            if grads[0] is not None:
+            if grads[0] is not None and counts:
                 accumulate(variable, grads[0], self.traced)
-        if variable.meta is not None and (grads == [] or grads[0] is not None):
+        if variable.meta is not None and (node.hooks is None or grads[0] is not None):
             call_after_accumulation(variable)
         if node.hooks is not None:
             _hook_calls().call_node_hooks(self, node, AFTER, [], grads)

@@ -45,10 +45,12 @@ def is_wide(args: Sequence[Any]) -> bool:
 class Parser:
     """The overloads of one function or method; remembers which fits a tuple of argument types."""
 
-    __slots__ = ("name", "signatures", "cache")
+    __slots__ = ("name", "signatures", "records", "cache")
 
-    def __init__(self, name: str, signatures: list[Signature]) -> None:
+    def __init__(self, name: str, signatures: list[Signature], records: Sequence[Any] = ()) -> None:
         self.name = name
+        #: the operation records of the function
+        self.records = records
         self.signatures = signatures
         #: for the types of arguments: the implementation, the values of the other parameters, whether whole numbers are among the arguments
         self.cache: dict[Any, tuple[Callable[..., Any], tuple[Any, ...], bool]] = {}
@@ -85,6 +87,10 @@ class Parser:
         """PyTorch's error of a function that refuses complex tensors, where numpy or a record has refused one; else the error itself."""
         flat = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))]
         tensors = [t for t in args if type(t) is Tensor]
+        if any(t.meta is not None for t in tensors) and isinstance(error, ProgramError):
+            for record in self.records:
+                if len(record.tensors) == len(tensors) and not record.variadic:
+                    record.check_saved(tensors)
         kinds = [dtypes.result_type(tuple(tensors))] if any(t.dtype.is_complex for t in tensors) else []
         kinds += [t.dtype for t in flat if type(t) is Tensor and t.dtype.is_complex]
         kinds += [dtypes.result_type((*tensors, t)) for t in flat if type(t) is complex]

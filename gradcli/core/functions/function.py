@@ -137,7 +137,7 @@ class Function:
     def parser(self) -> Parser:
         """The overloads of the function, parsed on first use."""
         if self._parser is None:
-            self._parser = Parser(self.parsed_as or f"{self.PREFIX}{self.name}", self._signatures())
+            self._parser = Parser(self.parsed_as or f"{self.PREFIX}{self.name}", self._signatures(), self.ops)
         return self._parser
 
     def _signatures(self) -> list[Signature]:
@@ -157,7 +157,7 @@ class Function:
         """The overloads of the method: without the first parameter."""
         if self._method_parser is None:
             self._method_parser = Parser(
-                self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method]
+                self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method], self.ops
             )
         return self._method_parser
 

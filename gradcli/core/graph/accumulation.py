@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
@@ -85,6 +86,8 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     if known.dtype is dtypes.bfloat16:
         array[...] = dtypes.round_bfloat16(array)
     known.counter().count += 1
+    if followers:
+        tell_followers(array)
 
 
 def add_in_place(array: Array, value: Any) -> None:

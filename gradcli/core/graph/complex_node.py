@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph.conjugate import conj
+from gradcli.core.graph.conjugate import conj_copy
 from gradcli.core.graph.namespaces import Numeric
 from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, XP, OpNode
 from gradcli.core.graph.record import Op
@@ -35,7 +35,7 @@ numeric = ComplexNumeric()
 def conjugate(value: Any) -> Any:
     """The conjugate of a tensor, an array or a number; other values, and real ones, as they are."""
     if type(value) is Tensor:
-        return conj(value) if value.dtype.is_complex else value
+        return conj_copy(value) if value.dtype.is_complex else value
     if isinstance(value, (np.ndarray, np.generic)):
         return np.conjugate(value) if value.dtype.kind == "c" else value
     if type(value) is complex:

@@ -1,4 +1,4 @@
-"""The conjugate of complex tensors."""
+"""The conjugate of complex tensors: a view, and for rules a copy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.graph.recast import Recast
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, conjugates, memory_format
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
 
 
 def _conjugate(a: Array) -> Array:
@@ -37,11 +39,26 @@ def adjoint(xp: Any, x: Any) -> Any:
     return conjugated(xp, xp.mT(x))
 
 
+def in_memory_of_conjugates(a: Array) -> Array:
+    """The conjugates of complex numbers, or of their parts, which follow them. RuntimeError for memory read as two complex dtypes."""
+    try:
+        return conjugates.conjugated(a)
+    except TypeError as error:
+        raise runtime_error(str(error)) from None
+
+
+CONJ_VIEW = Recast("ConjBackward0", in_memory_of_conjugates, "input", view=True, wirtinger=True, input=CONJ.rules["input"])
+
+
+def conj_copy(input: Tensor) -> Tensor:
+    """The conjugate in memory of its own; a real tensor itself."""
+    return CONJ(input) if input.dtype.is_complex else input
+
+
 def conj(input: Tensor) -> Tensor:
-    """The conjugate. PyTorch's is a view that is conjugated when it is read: `is_conj` says so; here it is a copy."""
+    """The conjugate as a view; a real tensor itself."""
     if not input.dtype.is_complex:
         return input
-    made: Tensor = CONJ(input)
-    if not input.property_of("conj"):
-        made.set_property("conj", True)
+    made: Tensor = CONJ_VIEW(input)
+    made.set_property("conj", not input.property_of("conj"))
     return made

@@ -11,7 +11,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.op_node import OpNode, Plan
-from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
+from gradcli.core.graph.recast import Part, replayed
+from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.graph.write_checks import (
     UNASKED,
     bump,
@@ -24,7 +25,7 @@ from gradcli.core.graph.write_checks import (
     resized,
     why_not,
 )
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import Array, blocks, conjugates, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, filling
 from gradcli.core.tensor.node import NO_EDGE, Edge, Node, freed_error, misfit_error
@@ -207,7 +208,9 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     values, array = source.array, tensor.array
     same = values.shape == array.shape and values.strides == array.strides and strided.geometry(values, array)[2] == 0
     if not same or source.dtype is not tensor.dtype:  # PyTorch leaves a view of the same elements as it is
-        if source is not tensor and source.version is not None and source.version is tensor.version:
+        if memory_format.followers:
+            check_overlap(Tensor(conjugates.plain(array), tensor.dtype), Tensor(conjugates.plain(values), source.dtype))
+        elif source is not tensor and source.version is not None and source.version is tensor.version:
             check_overlap(tensor, source)
         check_memory(tensor)
     if values.shape != tensor.array.shape:
@@ -361,32 +364,27 @@ def refresh_view(tensor: Tensor) -> None:
         deed = "its base or another view of its base has been modified inplace"
         raise runtime_error(why_not(tensor, deed, deed))
     view.version = tensor.version.count
-    where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
     if not base.requires_grad:
         # the tensor that required the gradient is a view of the base itself: as in PyTorch, no gradient reaches it any more
         if tensor.node is not None:
+            where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
             _rebase(tensor, OpNode(strided.AS_STRIDED, (NO_EDGE,), tensor.array.shape, tensor.dtype, Plan(strided.AS_STRIDED, 0), where))
         return
-    probe = Tensor(tensor.array, tensor.dtype)
-    op = strided.AS_STRIDED
-    if tensor.dtype.is_complex is not base.dtype.is_complex:
-        op = strided.COMPLEX_PAIRS if tensor.dtype.is_complex else strided.REAL_PARTS
     with recording(True):
-        op.record(probe, (base,), where)
+        if view.steps:
+            probe = replayed(base, base.array, view.steps)
+        else:
+            probe = Tensor(tensor.array, tensor.dtype)
+            where = (*strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)[1])
+            strided.AS_STRIDED.record(probe, (base,), where)
     assert probe.node is not None
     _rebase(tensor, probe.node)
-
-
-def record_part(part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
-    """Make `part` the view of `base` that it is by their geometries."""
-    mark_view(part, base, "AsStridedBackward0")
-    strided.AS_STRIDED.record(part, (base,), (*of_part, of_base[1]))
 
 
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
-    __slots__ = ("inner", "part", "part_dtype", "whole", "freed", "has_derivative")
+    __slots__ = ("inner", "part", "freed", "has_derivative")
 
     def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
         # the first edge is the base before the write, the others are those of the operation but for its first
@@ -394,9 +392,7 @@ class CopySlices(Node):
         edges = inner.edges if self.has_derivative else [inner.edges[i] for i in inner.listed]
         super().__init__((base_edge, *edges[1:]), base.array.shape, base.dtype)
         self.inner = inner
-        self.part = strided.geometry(written.array, base.array)
-        self.part_dtype = written.dtype
-        self.whole = strided.own_geometry(base.array)
+        self.part = Part(written, base)
         self.freed = False
 
     @property
@@ -420,22 +416,35 @@ class CopySlices(Node):
             return [None] * len(self.edges)
         # the operation's own first edge is the written view; without one its rule for it was never kept
         first = wanted[0] and self.inner.edges[0][0] is not None
-        opened = None if traced else strided.laid_open(grad, self.part, self.whole, self.part_dtype.np)
+        place, whole = self.part.place, self.part.whole
+        if self.part.steps and not traced:
+            return self._by_steps(grad, first, wanted)
+        opened = None if traced else strided.laid_open(grad, place, whole)
         if opened is not None:
-            whole, window = opened
+            made, window = opened
             inner = self._of_view(window.copy(), False, [first, *wanted[1:]])
             window[...] = inner[0] if first and inner[0] is not None else 0
-            return [whole, *inner[1:]]
-        if self.part_dtype.is_complex is not self.dtype.is_complex:
-            raise strided.parts_error()
+            return [made, *inner[1:]]
         if not traced:
             # elements of the view share a place: add up what arrives for them
-            inner = self._of_view(strided.gather(grad, self.part, self.whole).copy(), False, [first, *wanted[1:]])
-            rest = np.where(strided.outside(self.part, self.whole), grad, np.zeros((), grad.dtype))
+            inner = self._of_view(strided.gather(grad, place, whole).copy(), False, [first, *wanted[1:]])
+            rest = np.where(strided.outside(place, whole), grad, np.zeros((), grad.dtype))
             if first and inner[0] is not None:
-                rest = rest + strided.scatter(np.broadcast_to(inner[0], self.part[0]), self.part, self.whole)
+                rest = rest + strided.scatter(np.broadcast_to(inner[0], place[0]), place, whole)
             return [rest, *inner[1:]]
         return self._traced(grad, first, wanted)
+
+    def _by_steps(self, grad: Array, first: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The same where the view has other numbers than the base."""
+        with recording(False):
+            whole, part = self.part.blank()
+            copy_(whole, Tensor(grad, self.dtype))
+            inner = self._of_view(part.array.copy(), False, [first, *wanted[1:]])
+            if first and inner[0] is not None:
+                copy_(part, Tensor(inner[0], part.dtype))
+            else:
+                zero_(part)
+        return [whole.array, *inner[1:]]
 
     def _of_view(self, grad: Any, traced: bool, wanted: Sequence[bool]) -> list[Any]:
         """The gradients by the operation on the view. Errors about them name this node."""
@@ -448,11 +457,10 @@ class CopySlices(Node):
 
     def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
-        result, part = strided.blank_tensors(self.part, self.whole, grad.dtype)
+        result, part = self.part.blank()
         copy_(result, grad)
-        record_part(part, result, self.part, self.whole)
         if state.dual is not None:
-            state.dual.set_part(part, result, self.part, self.whole)
+            state.dual.set_part(part, result, self.part)
         inner = self._of_view(CONTIGUOUS(part), True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])

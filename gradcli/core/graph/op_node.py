@@ -53,7 +53,7 @@ class Plan:
             self.kept_outputs.update(range(len(op.outputs)))
         #: whether tensors are saved that backward frees; the plain arguments that may be such tensors
         elsewhere = any(place.kind == "unknown" and place.always for place in places(op).values())
-        self.frees = elsewhere or bool(tensors) or any(place.kind == "output" for place in saved)
+        self.frees = elsewhere or bool(tensors) or any(place.kind in ("output", "computed") for place in saved)
         self.data = tuple(place.at for place in saved if place.kind == "data")
         self.keeps = self.frees or bool(self.data)
         #: the same calls for the fast path of a backward walk; None where the walk has to call `OpNode.gradients`
@@ -66,7 +66,7 @@ class Plan:
     @staticmethod
     def _is_saved(op: Op, place: Place, mask: int) -> bool:
         """Whether a tensor is saved: PyTorch leaves out one that only the derivative of one input takes, if that one is not wanted."""
-        if place.kind == "output" or op.variadic or len(op.listed) == 1:
+        if place.kind in ("output", "computed") or op.variadic or len(op.listed) == 1:
             return True
         name = (op.tensors if place.kind == "input" else op.attrs)[place.at]
         names = {name, f"{name}_shape"} if place.kind == "input" else {name, "attrs"}
@@ -249,7 +249,7 @@ class OpNode(Node):
         return tuple(places(self.op))
 
     def saved_value(self, name: str) -> Any:
-        kind, at, part, _ = places(self.op)[name]
+        kind, at, part, _, _ = places(self.op)[name]
         if kind == "constant":
             return at
         if kind == "unknown":
@@ -277,12 +277,19 @@ class OpNode(Node):
             raise freed_error()
         if kind == "data":
             return shown_attr(name, self._data(at)) if at in self.plan.data else None
+        if kind == "computed":
+            return shown_attr(name, self.computed(at))
         if kind == "output":
             return None if self.kept_out is None else self._output(self.kept_out[at], True)
         value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]
         if type(value) is Tensor:
             return self._input(value, 0 if self.versions is None else self.versions[at], True)
         return wrap(np.array(value)) if isinstance(value, (int, float)) else value
+
+    def computed(self, at: int) -> Any:
+        """An array that PyTorch's node saves, computed from what this one keeps; None for none."""
+        function = list(self.op.computed.values())[at - len(self.op.attrs)]
+        return function(*[np.asarray(kept.array) if type(kept) is Tensor else kept for kept in self.saved or self.op.nothing], *self.attrs)
 
     def _unknown(self, name: str) -> ProgramError:
         return ProgramError("NotImplementedError", f"_saved_{name} of {self.type_name} is not part of gradcli")

@@ -102,7 +102,7 @@ class Pointwise(Op):
         try:
             result = forward(*arrays, *attrs)
         except ValueError:
-            raise self._mismatch(arrays) from None
+            raise self._mismatch(arrays, operands) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1 and type(out.array) is ndarray:
             out.array = memory_format.like_operands(out.array, _operands(operands, dtype))
@@ -133,7 +133,7 @@ class Pointwise(Op):
         try:
             result = np.asarray(self.complex(*arrays, *attrs))  # type: ignore[operator]
         except ValueError:
-            raise self._mismatch(arrays) from None
+            raise self._mismatch(arrays, operands) from None
         out = self._made(result, dtype)
         if out.array.ndim > 1:
             out.array = self._placed(out.array, _operands(operands, dtype))
@@ -201,7 +201,7 @@ class Pointwise(Op):
         try:
             result = forward(x, y, *attrs)
         except ValueError:
-            raise self._mismatch([x, y]) from None
+            raise self._mismatch([x, y], (a, b)) from None
         out = self._made(result, dtype)
         if (
             out.array.ndim > 1
@@ -331,7 +331,8 @@ class Pointwise(Op):
                 raise broadcast_error(shape, other) from None
         return shape
 
-    def _mismatch(self, arrays: list[Any]) -> Exception:
+    def _mismatch(self, arrays: list[Any], operands: Sequence[Any]) -> Exception:
+        self.check_saved(operands)
         check_strides(self._check_shapes(arrays))
         return InternalFault(f"forward failed for shapes {[np.shape(a) for a in arrays]}")
 

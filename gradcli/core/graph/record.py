@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +43,11 @@ _INFERENCE = (
     "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
     "of `torch.inference_mode()`."
 )
+
+
+def inference_saved() -> ProgramError:
+    """PyTorch's error for an inference tensor that would be saved."""
+    return runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
 
 
 class Provided:
@@ -124,6 +130,7 @@ class Op:
         "nothing",
         "listed",
         "saved",
+        "computed",
         "places",
     )
     #: whether chains of such operations may run block by block
@@ -151,6 +158,7 @@ class Op:
         full_name: str = "",
         jvp: Jvp | None = None,
         saved: str | None = None,
+        computed: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
         layout: memory_format.Layout | None = None,
         complex: OnComplex = None,
         wirtinger: bool = False,
@@ -178,6 +186,8 @@ class Op:
         self.plans: dict[int, Plan] = {}
         #: PyTorch's names of what a node saves, where they do not follow from the rules, and where each is found
         self.saved = saved
+        #: functions, of the arrays of inputs and the plain arguments, for tensors that PyTorch's node saves and this one does without
+        self.computed = computed
         self.places: dict[str, Place] | None = None
         self.nothing = [None] * len(self.tensors)
         if set(rules) != set(self.tensors):
@@ -347,9 +357,18 @@ class Op:
             if type(value) is not Tensor:
                 continue
             if value.meta is not None and value.property_of("inference"):
-                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
+                raise inference_saved()
             if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
+
+    def check_saved(self, inputs: Sequence[Any]) -> None:
+        """Raise RuntimeError for an inference tensor that would be saved, which PyTorch finds before it looks at shapes."""
+        mask = sum(1 << i for i, t in enumerate(inputs) if type(t) is Tensor and t.requires_grad)
+        if not state.enabled or not mask:
+            return
+        for i in (self.plans.get(mask) or Plan(self, mask)).keep:
+            if type(inputs[i]) is Tensor and inputs[i].property_of("inference"):
+                raise inference_saved()
 
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)
@@ -368,6 +387,8 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if source.view is not None and creation == "default":
         creation = source.view.creation
     out.view = View(base, version.count, creation, message_name(grad_fn))
+    if source.view is not None and source.view.steps:
+        out.view.steps = (*source.view.steps, (None, out.array))
     if not state.enabled and base.requires_grad and out.dtype.is_differentiable and not out.property_of("inference"):
         out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:

@@ -2,8 +2,9 @@
 
 A record whose rules take what PyTorch's formulas take needs no more than its rules: their inputs, outputs and all plain arguments but for
 a dtype are saved. Any other record lists PyTorch's names as `saved`, with `NAME=OWN` or `NAME=OWN[0]` for a value of another name here,
-`NAME=1` for a constant, `NAME=?` for a value that is not computed here and `NAME=?!` for a tensor that is not. PyTorch leaves out a
-tensor that only the derivative of one input takes, unless that one is wanted; `NAME!` is saved always.
+`NAME=1` for a constant, `NAME=?` for a value that is not computed here and `NAME=?!` for a tensor that is not, unless the record has a
+function for it among those `computed`. PyTorch leaves out a tensor that only the derivative of one input takes, unless that one is wanted;
+`NAME!` is saved always. `NAME>` is a result of PyTorch's, which it saves after the inputs.
 `NAME_sym_sizes`, `NAME_sym_numel`, `NAME_dim`, `NAME_sym_argsize_0` and `NAME_sym_argsize_minus_1` are of the shape of an argument.
 """
 
@@ -43,19 +44,21 @@ class Place(NamedTuple):
     """Where a saved value is found.
 
     `kind` is "input", "output", "attr" or "data", which is an attribute that may hold arrays, with the position; "constant" with the
-    value; or "unknown". A `part` of the shape of an input is "sizes", "numel", "dim", or the number of a dimension; a `part` of an
-    attribute is the number of an element.
+    value; "computed" with a position behind the attributes; or "unknown". A `part` of the shape of an input is "sizes", "numel", "dim",
+    or the number of a dimension; a `part` of an attribute is the number of an element.
     """
 
     kind: str
     at: Any
     part: str = ""
     always: bool = False
+    #: whether PyTorch saves it after the inputs
+    late: bool = False
 
     @property
     def is_tensor(self) -> bool:
         """Whether a tensor is saved itself, so that backward frees it."""
-        return not self.part and self.kind in ("input", "output", "data")
+        return not self.part and self.kind in ("input", "output", "data", "computed")
 
 
 def places(op: Op) -> dict[str, Place]:
@@ -68,11 +71,14 @@ def places(op: Op) -> dict[str, Place]:
 def _listed(op: Op, text: str) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for entry in text.split():
-        name, _, own = entry.rstrip("!").partition("=")
+        name, _, own = entry.rstrip("!>").partition("=")
         place = _place(op, own or name)
         if place is None:
             raise InternalFault(f"{op.grad_fn}: nothing is saved as {entry}")
-        found[name] = place._replace(always=entry.endswith("!"))
+        if name in op.computed:
+            place = Place("computed", len(op.attrs) + list(op.computed).index(name))
+        late = place.kind in ("output", "computed") or entry.endswith(">")
+        found[name] = place._replace(always=entry.endswith("!"), late=late)
     return found
 
 
@@ -119,9 +125,9 @@ def _derived(op: Op) -> dict[str, Place]:
             if name in op.tensors:
                 found[shown] = Place("input", op.tensors.index(name))
             elif name in op.outputs:
-                found[name] = Place("output", op.outputs.index(name))
+                found[name] = Place("output", op.outputs.index(name), late=True)
             elif name == "out":
-                found["result"] = Place("output", 0)
+                found["result"] = Place("output", 0, late=True)
             elif base != name and base in op.tensors:
                 found[f"{shown}_sym_sizes"] = Place("input", op.tensors.index(base), "sizes")
     found.update((name, Place("data" if name in DATA_NAMES else "attr", i)) for i, name in enumerate(op.attrs) if name != "dtype")

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.graph.record import Op, Rule, check_strides
+from gradcli.core.graph.record import Op, Rule, check_strides, mark_view
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.tensor.batched import BatchedArray
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error
 
 #: shape, strides in elements, offset in elements
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -119,20 +119,11 @@ def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array,
     return memory, _window(memory, (base[0], base[1], 0)), _window(memory, view)
 
 
-def laid_open(grad: Array, view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array] | None:
-    """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory.
-
-    `dtype` is the view's: real for a part of complex numbers, complex for pairs of real ones.
-    """
+def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
+    """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory."""
     if not separate(view):
         return None
-    if (dtype.kind == "c") is (grad.dtype.kind == "c"):
-        _, whole, part = _laid_out(base, view, grad.dtype)
-    else:
-        room = max(extent(*base[:2]) * grad.itemsize, (extent(*view[:2]) + view[2]) * dtype.itemsize, 1)
-        memory = np.zeros(-(-room // 16), np.complex128)
-        whole = _window(memory.view(grad.dtype), (base[0], base[1], 0))
-        part = _window(memory.view(dtype), view)
+    _, whole, part = _laid_out(base, view, grad.dtype)
     whole[...] = grad
     return whole, part
 
@@ -249,36 +240,7 @@ STRIDED_SCATTER: Op = Op(
 )
 
 
-def parts_error() -> ProgramError:
-    """The error for views between real and complex numbers that were written to, where gradients of their gradients are asked for."""
-    return runtime_error(
-        "the gradient of a write to a view between real and complex numbers is not part of gradcli where it is recorded itself, "
-        "or elements of the view share memory"
-    )
-
-
-def _parts_back(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any, input_shape: Any, input_dtype: Any) -> Any:
-    zeros = np.zeros(input_shape, input_dtype.np)
-    opened = None if grad is not xp.plain(grad) else laid_open(zeros, (size, stride, offset), (input_shape, input_stride, 0), grad.dtype)
-    if opened is None:
-        raise parts_error()
-    opened[1][...] = grad
-    return opened[0]
-
-
-def _of_parts(name: str, saved: str) -> Op:
-    """The record of a view of other numbers than the base has."""
-    return Op(
-        name,
-        lambda a, size, stride, offset, input_stride: a,
-        "input",
-        "size stride offset input_stride",
-        saved=saved,
-        input=Rule(_parts_back, "zeros_like(input) with grad at the view's elements"),
-        complex=True,
-    )
-
-
-#: real parts of complex numbers, and pairs of real numbers as complex ones
-REAL_PARTS = _of_parts("AsStridedBackward0", "size storage_offset=offset stride")
-COMPLEX_PAIRS = _of_parts("ViewAsComplexBackward0", "")
+def record_part(part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+    """Make `part` the view of `base` that it is by their geometries."""
+    mark_view(part, base, "AsStridedBackward0")
+    AS_STRIDED.record(part, (base,), (*of_part, of_base[1]))

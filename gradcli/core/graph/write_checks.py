@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.graph.strided import separate
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import address, element_strides, is_dense
+from gradcli.core.kernels.memory_format import address, element_strides, followers, is_dense, tell_followers
 from gradcli.core.tensor.batched import BatchedArray, Level, innermost, levels, needs_samples
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -183,6 +183,8 @@ def bump(tensor: Tensor) -> None:
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         )
     tensor.counter().count += 1
+    if followers and tensor.batch is None:
+        tell_followers(tensor.array)
 
 
 def why_not(tensor: Tensor, what: str, deed: str) -> str:

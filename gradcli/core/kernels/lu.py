@@ -5,6 +5,7 @@ Real matrices go as in `elimination`; a zero pivot stays, and what is divided by
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,17 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
             _substituted(a, held, False, False)
             out[i] = held
     return out.reshape(*batch, *right.shape[-2:])
+
+
+def _kept(number: int, turned: bool) -> Callable[..., Array]:
+    """The factors, or the pivots, of a matrix; if `turned`, of the transposed one where that of real numbers lies in rows."""
+
+    def run(a: Array, *_: Any) -> Array:
+        return factorized(a.swapaxes(-1, -2) if turned and a.flags.c_contiguous and a.dtype.kind != "c" else a)[number]
+
+    return run
+
+
+#: what the nodes of `det` and `slogdet`, and that of `solve`, keep beside the matrix, by PyTorch's names
+KEPT_BY_DET = {"LU": _kept(0, True), "pivots": _kept(1, True)}
+KEPT_BY_SOLVE = {"LU": _kept(0, False), "pivots": _kept(1, False)}

@@ -44,6 +44,17 @@ def owner(array: Array) -> Array:
     return array
 
 
+#: by the identity of an array that owns memory: what is told of each part of it that has been written
+followers: dict[int, Callable[[Array], None]] = {}
+
+
+def tell_followers(array: Array) -> None:
+    """Say that an array has been written."""
+    follower = followers.get(id(owner(array)))
+    if follower is not None:
+        follower(array)
+
+
 def address(array: Any) -> int:
     """Where the first element of an array lies in memory."""
     return int(np.asarray(array).__array_interface__["data"][0])

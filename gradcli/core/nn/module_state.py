@@ -11,6 +11,7 @@ from gradcli.core.calling.script_types import Hooks, Removable, Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
+from gradcli.core.kernels.memory_format import tell_followers
 from gradcli.core.nn.module_hooks import StateHooks, saving
 from gradcli.core.nn.module_members import ModuleMembers
 from gradcli.core.nn.module_tree import EXTRA_STATE
@@ -118,6 +119,7 @@ class SavedModule(ModuleMembers):
             blocks.settle()
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
             tensor.counter().count += 1
+            tell_followers(tensor.array)
         keys = IncompatibleKeys((missing, unexpected))
         for _, module, found in reversed(hooks):
             for hook in found.after_loading:

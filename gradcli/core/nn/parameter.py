@@ -29,7 +29,8 @@ def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     if requires_grad:
         check_inference(tensor)
     made = detach(tensor)
-    made.meta = {"parameter": True, "inference": True} if tensor.property_of("inference") else {"parameter": True}
+    made.meta = {"parameter": True}
+    made.meta |= {name: True for name in ("inference", "conj", "neg") if tensor.property_of(name)}
     made.requires_grad = requires_grad
     return made
 

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.calling.type_errors import not_ordered, type_error, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
+from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.ops.checks import check_no_samples
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.ops.rules import check_no_tangent
@@ -237,6 +238,8 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
         else:
             direct(array, other, out=array)
         target.counter().count += 1
+        if followers:
+            tell_followers(array)
         return target
     if type(value) not in _NUMBERS:
         raise unsupported_operands(f"{symbol}=", target, value)
@@ -350,4 +353,7 @@ def set_data(tensor: Tensor, value: Any) -> None:
     if tensor.requires_grad and not value.dtype.is_differentiable:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array
+    for name in ("conj", "neg"):
+        if tensor.property_of(name) is not value.property_of(name):
+            tensor.set_property(name, value.property_of(name))
     tensor.dtype = value.dtype

@@ -16,6 +16,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ordered, type_error
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.row import Row, row_of
 from gradcli.core.optim.saved_state import ADDED_LATER, packed, unpacked
@@ -402,6 +403,7 @@ def zero_gradients(params: Iterable[Tensor], set_to_none: object) -> None:
         blocks.settle()
         gradient.array[...] = 0
         gradient.counter().count += 1
+        tell_followers(gradient.array)
 
 
 def like(param: Tensor, array: Array) -> Tensor:
@@ -417,6 +419,8 @@ def zeros_like(param: Tensor) -> Tensor:
 def written(param: Tensor, state: Mapping[str, object] | None = None) -> None:
     """Count a write to a parameter in its version, and round bfloat16 values of it and of its state."""
     param.counter().count += 1
+    if followers:
+        tell_followers(param.array)
     if param.dtype is dtypes.bfloat16:
         for tensor in (param, *(state or {}).values()):
             if type(tensor) is Tensor and tensor.dtype is dtypes.bfloat16:

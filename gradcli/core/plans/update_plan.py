@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.graph.in_place import ZERO
 from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.plans.plan import Plan, Step, carry_out
 from gradcli.core.plans.slots import NoPlanError, Slots, require
 from gradcli.core.plans.watching import Watching, Write
@@ -48,6 +49,8 @@ class UpdatePlan:
         carry_out(self._steps, slots)
         for i, times in self._written:
             values[i].counter().count += times
+            if followers:
+                tell_followers(values[i].array)
 
 
 class UpdateRepetition:

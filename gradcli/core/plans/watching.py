@@ -52,7 +52,7 @@ class Watching:
     def alias(self, tensor: Tensor, made: Tensor) -> None:
         """No tensor has a tangent."""
 
-    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+    def set_part(self, part: Tensor, base: Tensor, place: Any) -> None:
         """No tensor has a tangent."""
 
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:

@@ -41,7 +41,7 @@ class ForwardLevel(Protocol):
     def alias(self, tensor: Tensor, made: Tensor) -> None:
         """Give `made`, which stands for `tensor` where that is written, its tangent."""
 
-    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
+    def set_part(self, part: Tensor, base: Tensor, place: Any) -> None:
         """Make `part`, a view of `base`, a dual tensor if `base` is one."""
 
     def with_tangent(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:

@@ -60,7 +60,7 @@ class Version:
 class View:
     """What a differentiable view knows: its base, the version that its node belongs to, and how it was made."""
 
-    __slots__ = ("base", "version", "creation", "source")
+    __slots__ = ("base", "version", "creation", "source", "steps")
 
     def __init__(self, base: Tensor, version: int, creation: str, source: str) -> None:
         self.base = base
@@ -69,6 +69,8 @@ class View:
         self.creation = creation
         #: the operation's name without `Backward0`, for messages
         self.source = source
+        #: how it is made of the base again, where its numbers are others: operations with the arrays that they made, None for `as_strided`
+        self.steps: tuple[tuple[Any, Array], ...] = ()
 
 
 class Tensor:
@@ -126,8 +128,8 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.creation != "default" and not self.property_of("leaf"):
-            node = self.grad_fn  # which is PyTorch's error if the base was written to meanwhile
+        if self.view is not None and self.view.base.requires_grad and not self.property_of("leaf"):
+            node = self.grad_fn  # a view that follows its base has none, which is PyTorch's error if the base was written to meanwhile
             return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 

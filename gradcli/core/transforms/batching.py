@@ -146,7 +146,7 @@ def _along(op: Op, tensor: Tensor, attrs: tuple[Any, ...]) -> tuple[Tensor, ...]
 
 
 #: operations on the elements of one tensor, beside those that broadcast, for which PyTorch leaves the batch where it is
-_OF_ELEMENTS = frozenset({"CloneBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
+_OF_ELEMENTS = frozenset({"CloneBackward0", "ConjBackward0", "ToCopyBackward0", "RsubBackward1", "ClampBackward1"})
 
 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:

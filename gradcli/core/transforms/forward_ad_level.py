@@ -15,6 +15,7 @@ import numpy as np
 from gradcli.core.graph import in_place, namespaces, strided
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode, Saved, SavedDual
+from gradcli.core.graph.recast import Part
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.state import ForwardLevel, state
 from gradcli.core.tensor.tensor import Tensor
@@ -66,15 +67,14 @@ class ForwardADLevel:
             held = held and (held[0], CLONE(held[1]))
         made.meta = held and {"tangent": held}
 
-    def set_part(self, part: Tensor, base: Tensor, of_part: Any, of_base: Any) -> None:
-        """Make `part`, a view of `base` by their geometries, a dual tensor whose tangent is that view of the tangent of `base`, if any."""
+    def set_part(self, part: Tensor, base: Tensor, place: Part) -> None:
+        """Make `part`, a view of `base`, a dual tensor whose tangent is that view of the tangent of `base`, if any."""
         known = self.tangent_of(base)
         if known is None:
             return
-        laid, seen = strided.blank_tensors(of_part, of_base, base.dtype)
         with Paused(self):
+            laid, seen = place.blank()
             in_place.copy_(laid, known)
-            in_place.record_part(seen, laid, of_part, of_base)
         self.set_tangent(base, laid)
         self.set_tangent(part, seen)
 
@@ -116,9 +116,7 @@ class ForwardADLevel:
         with Paused(self):
             if known is None and tensor.view is not None and self.tangent_of(tensor.view.base) is None:
                 base = tensor.view.base
-                part, whole = strided.geometry(tensor.array, base.array), strided.own_geometry(base.array)
-                laid, known = strided.blank_tensors(part, whole, tensor.dtype)
-                in_place.record_part(known, laid, part, whole)
+                laid, known = Part(tensor, base).blank()
                 self.set_tangent(base, laid)
                 self.set_tangent(tensor, known)
             if known is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.graph.conjugate import conj
+from gradcli.core.graph.conjugate import conj_copy
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
@@ -107,7 +107,7 @@ def _elementwise(
     """The rule of each input, applied to its tangent, added up."""
     node = _node(op, inputs, attrs, moving, outs)
     # a complex node multiplies by the conjugate of the derivative
-    turned = conj if outs[0].dtype.is_complex and not op.wirtinger else _same
+    turned = conj_copy if outs[0].dtype.is_complex and not op.wirtinger else _same
     total: Any = None
     for i in moving:
         tangent = given[i]

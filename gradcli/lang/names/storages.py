@@ -15,7 +15,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_an_integer, type_error
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, conjugates
 from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import empty
@@ -34,7 +34,7 @@ _WITHIN = 40
 def data_ptr(tensor: Tensor) -> int:
     """The address of the first element; 0 for a tensor without elements."""
     blocks.settle()
-    array = tensor.array
+    array = conjugates.plain(tensor.array)
     if not array.size:
         return 0
     buffer = owner(array)
@@ -51,7 +51,7 @@ class Storage(Scripted):
 
     def __init__(self, tensor: Tensor) -> None:
         blocks.settle()
-        self.buffer = owner(tensor.array)
+        self.buffer = owner(conjugates.plain(tensor.array))
 
     @classmethod
     def made(cls, given: Value, dtype: DType) -> Storage:

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState
 from gradcli.core.calling.signature import language
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, conjugates
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -113,9 +113,11 @@ def _tensor(
         array = np.lib.stride_tricks.as_strided(storage.array[offset:], size, [s * step for s in stride])
     else:
         array = np.empty(size, storage.array.dtype)
-    if type(metadata) is dict and metadata.get("conj") is True:
-        array = array.conj()
-    made = Tensor(array, storage.dtype)
+    bit = next((name for name in ("conj", "neg") if type(metadata) is dict and metadata.get(name) is True), "")
+    _expect(bit != "conj" or storage.dtype.is_complex, "a conjugate")
+    made = Tensor(conjugates.conjugated(array) if bit == "conj" else -array if bit else array, storage.dtype)
+    if bit:
+        made.set_property(bit, True)
     if requires_grad and not storage.dtype.is_differentiable:
         raise dtypes.cannot_require_grad()
     made.requires_grad = requires_grad

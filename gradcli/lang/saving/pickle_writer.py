@@ -12,7 +12,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import mappings
 from gradcli.core.calling.mappings import OrderedDict, SavedState
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import Array, blocks, conjugates, memory_format
 from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.dtypes import DType
@@ -196,7 +196,7 @@ class Writer:
     def _bare_tensor(self, tensor: Tensor, requires_grad: bool) -> None:
         """A tensor by its storage, and where it lies in it."""
         blocks.settle()
-        array = np.asarray(tensor.array)
+        array = conjugates.plain(np.asarray(tensor.array))
         key, dtype, base, count = self._storage(array, tensor.dtype)
         step = array.itemsize
         offset = (address(array) - address(base)) // step if base.size else 0
@@ -214,6 +214,8 @@ class Writer:
         self._tuple(memory_format.element_strides(array))
         self.save(requires_grad)
         self._call("collections", "OrderedDict", ())
+        if bits := {name: True for name in ("conj", "neg") if tensor.property_of(name)}:
+            self.save(bits)
         self.out += b"t"
         self._note(object())
         self.out += b"R"

@@ -7,7 +7,7 @@ from functools import partial
 
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
-from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
@@ -89,7 +89,7 @@ def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[
         return callee(*args, **kwargs)
     if isinstance(callee, Decorating) and len(args) == 1 and not kwargs:
         return decorate(callee, args[0])
-    if isinstance(callee, Node) and not kwargs:
+    if isinstance(callee, Node) and not isinstance(callee, Scripted) and not kwargs:  # those of custom functions cannot be called
         return backward.call_node(callee, args)
     method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
     if method is not None:

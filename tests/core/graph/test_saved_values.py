@@ -37,18 +37,20 @@ def test_names_find_arguments_outputs_parts_and_constants() -> None:
         lambda x, y, scales: x,
         "input other",
         "scales",
-        saved="self weight=other result scales_h=scales[1] other_sym_sizes self_dim self_sym_argsize_minus_1 alpha=1 LU=?",
+        saved="self weight=other result scales_h=scales[1] other_sym_sizes self_dim self_sym_argsize_minus_1 alpha=1 LU=? pivots=?",
+        computed={"pivots": lambda x, y, scales: x},
         input=None,
         other=None,
     )
     assert places(op) == {
         "self": Place("input", 0),
         "weight": Place("input", 1),
-        "result": Place("output", 0),
+        "result": Place("output", 0, late=True),
         "scales_h": Place("attr", 0, "1"),
         "other_sym_sizes": Place("input", 1, "sizes"),
         "self_dim": Place("input", 0, "dim"),
         "self_sym_argsize_minus_1": Place("input", 0, "-1"),
         "alpha": Place("constant", 1),
         "LU": Place("unknown", None),
+        "pivots": Place("computed", 1, late=True),
     }

@@ -18,6 +18,7 @@ from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.graph.op_node import modified_error
+from gradcli.core.graph.record import inference_saved
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
 from gradcli.core.tensor.state import recording, state
@@ -173,13 +174,17 @@ def _error(text: str) -> ProgramError:
     return ProgramError("CheckpointError", f"torch.utils.checkpoint: {text}")
 
 
-def _kept_as_numbers(call: Callable[[], Any], args: Sequence[Any], early_stop: Any, preserve_rng_state: Any) -> Any:
-    """What `call` returns. What its nodes keep is computed again, with the same random numbers if that is asked for.
+def _kept_as_numbers(call: Callable[..., Any], args: Sequence[Any], early_stop: Any, preserve_rng_state: Any) -> Any:
+    """What `call` returns for the arguments. What its nodes keep is computed again, with the same random numbers if that is asked for.
 
-    Then RuntimeError is raised if a tensor of `args` has been written to meanwhile.
+    The arguments are saved, by the hooks that are in force. Without hooks RuntimeError is raised then for one that has been written to.
     """
     at_forward = GET_RNG_STATE() if preserve_rng_state else None
-    inputs = [(arg, arg.version_number) for arg in args if type(arg) is Tensor]
+    if any(type(arg) is Tensor and arg.property_of("inference") for arg in args):
+        raise inference_saved()
+    hooks = state.saving
+    saved = [arg if hooks is None or type(arg) is not Tensor else hooks.packed(arg, None) for arg in args]
+    inputs = [(arg, arg.version_number) for arg in saved if type(arg) is Tensor]
 
     def again() -> None:
         for tensor, version in inputs:
@@ -190,7 +195,7 @@ def _kept_as_numbers(call: Callable[[], Any], args: Sequence[Any], early_stop: A
         try:
             if at_forward is not None:
                 SET_RNG_STATE(at_forward)
-            call()
+            call(*[one if one is arg else one.open(None) for one, arg in zip(saved, args, strict=True)])
         finally:
             if at_forward is not None:
                 SET_RNG_STATE(before)
@@ -198,7 +203,7 @@ def _kept_as_numbers(call: Callable[[], Any], args: Sequence[Any], early_stop: A
     frame = _Frame(again, early_stop)
     push(frame.pack, frame.unpack)
     try:
-        return call()
+        return call(*args)
     finally:
         pop()
 
@@ -230,7 +235,7 @@ def checkpoint(
             raise ProgramError("ValueError", text)
         if not state.enabled:
             return function(*args, **kwargs)
-        return _kept_as_numbers(lambda: function(*args, **kwargs), args, early_stop, preserve_rng_state)
+        return _kept_as_numbers(lambda *args: function(*args, **kwargs), args, early_stop, preserve_rng_state)
     if kwargs:
         raise ProgramError("ValueError", f"Unexpected keyword arguments: {','.join(kwargs)}")
     if context_fn is not None or debug is not False:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def activation(
     note: str = "",
     second: Rule = ZERO,
     saved: tuple[str | None, str | None] = (None, None),
+    computed: Mapping[str, Run] = MappingProxyType({}),
     narrow: bool = False,
     layout: Layout = "iterated",
     gradient_layout: Layout = "iterated",
@@ -44,7 +46,8 @@ def activation(
 
     `gradient` and `formula` are the derivative with respect to the input, `second` is that of the derivative: 0 by default.
     `gradient_layout` is the memory format of the derivative, whose operands are grad_output and input.
-    `saved` are PyTorch's names of what the two records save, where they do not follow from the rules.
+    `saved` are PyTorch's names of what the two records save, where they do not follow from the rules, and `computed` has functions for
+    what the second saves and its rules do without.
     """
     backward: Op = Op(
         f"{name}BackwardBackward0",
@@ -57,7 +60,8 @@ def activation(
         input=second,
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
-    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
+    named: dict[str, Any] = {"saved": saved[0], "computed": computed}
+    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, **named, input=rule)
 
 
 def nan_in_vectors(x: Any, step: int, grad: Any) -> Any:

@@ -223,6 +223,7 @@ _, LOG_SIGMOID = activation(
     layout="contiguous",
     gradient_layout="preserved",
     saved=("buffer=? self", "buffer=? grad_output self"),
+    computed={"buffer": lambda x: np.asarray(elementary.exp_in_lanes(-np.abs(x)))},
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )
 mish = checked(MISH, require_floating, "mish_cpu")

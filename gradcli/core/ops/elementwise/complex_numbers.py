@@ -13,8 +13,9 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph import in_place, inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
-from gradcli.core.graph.conjugate import CONJ, conj
+from gradcli.core.graph.conjugate import CONJ, CONJ_VIEW, conj, in_memory_of_conjugates
 from gradcli.core.graph.pointwise import Pointwise, check_fit
+from gradcli.core.graph.recast import Recast
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented
@@ -60,14 +61,14 @@ CONJ_PHYSICAL: Op = Op(
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ_PHYSICAL, grad), "grad.conj()"),
 )
-VIEW_AS_REAL: Op = Op(
+VIEW_AS_REAL: Op = Recast(
     "ViewAsRealBackward0",
     _pairs,
     "input",
     view=True,
     input=Rule(_paired, "view_as_complex(grad.contiguous())"),
 )
-VIEW_AS_COMPLEX: Op = Op(
+VIEW_AS_COMPLEX: Op = Recast(
     "ViewAsComplexBackward0",
     _numbers,
     "input",
@@ -75,6 +76,10 @@ VIEW_AS_COMPLEX: Op = Op(
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(VIEW_AS_REAL, grad), "view_as_real(grad)"),
 )
+
+
+#: pairs of real numbers negated, of which the imaginary parts are used: those of the conjugates. PyTorch negates them when they are read.
+_NEG_VIEW = Recast("NegViewBackward0", in_memory_of_conjugates, "input", view=True, input=Rule(lambda grad: -grad, "-grad"))
 
 
 def _imaginary(xp: Any, x: Any) -> Any:
@@ -118,11 +123,17 @@ def _real(input: Tensor) -> Tensor:
 
 
 def _part(input: Tensor, index: int) -> Tensor:
-    """The real or the imaginary part, which is no conjugate; of a conjugate, PyTorch negates the imaginary part when it is read."""
-    made: Tensor = SELECT(VIEW_AS_REAL(input), input.array.ndim, index)
-    if input.property_of("conj"):
-        made.set_property("conj", False)
-        made.set_property("neg", bool(index))
+    """The real or the imaginary part; of a conjugate that of the tensor itself, negated if it is the imaginary one."""
+    if not input.property_of("conj"):
+        return SELECT(VIEW_AS_REAL(input), input.array.ndim, index)  # type: ignore[no-any-return]
+    if index and input.batch is not None:
+        text = "Batching rule not implemented for aten::_neg_view; the fallback path doesn't work on out= or view ops."
+        raise runtime_error(text)
+    pairs = VIEW_AS_REAL(conj(input))
+    if not index:
+        return SELECT(pairs, input.array.ndim, 0)  # type: ignore[no-any-return]
+    made: Tensor = SELECT(_NEG_VIEW(pairs), input.array.ndim, 1)
+    made.set_property("neg", True)
     return made
 
 
@@ -357,7 +368,7 @@ FUNCTIONS = (
         samples=(Sample("torch.isreal(tensor([1., -math.inf]))"),),
     ),
     _same("real", "The real part; a real tensor itself.", Sample("torch.real(tensor([1., -math.inf]))"), run=_real, method=False),
-    _same("conj", "The conjugate; a real tensor itself.", Sample("torch.conj(tensor([1., -math.inf]))"), run=conj, ops=(CONJ,)),
+    _same("conj", "The conjugate; a real tensor itself.", Sample("torch.conj(tensor([1., -math.inf]))"), run=conj, ops=(CONJ_VIEW,)),
     Function(
         "view_as_real",
         ("Tensor input", _view_as_real),

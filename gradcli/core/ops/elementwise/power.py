@@ -69,10 +69,10 @@ def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) 
 
 def _pow_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, result: Tensor) -> Any:
     """The sum of both derivatives, where that of a real tensor is real. A base without a tangent adds 0, which shows in signs of zeros."""
-    from gradcli.core.graph.conjugate import conj  # the rules get the conjugates of complex values
+    from gradcli.core.graph.conjugate import conj_copy  # the rules get the conjugates of complex values
 
-    base, exponent, out = map(conj, (*inputs, result))
-    moved, raised = (t if t is None else conj(xp.cast(t, out.dtype)) for t in tangents)
+    base, exponent, out = map(conj_copy, (*inputs, result))
+    moved, raised = (t if t is None else conj_copy(xp.cast(t, out.dtype)) for t in tangents)
     total = xp.zeros_like(out)
     if moved is not None:
         part = _pow_base_rule(xp, moved, base, exponent)
@@ -80,7 +80,7 @@ def _pow_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, result: Tensor) ->
     if raised is not None:
         part = _pow_exponent_rule(xp, raised, base, exponent, out)
         total = total + (part if exponent.dtype.is_complex or not out.dtype.is_complex else xp.real(part))
-    return conj(xp.cast(total, out.dtype))
+    return conj_copy(xp.cast(total, out.dtype))
 
 
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:

@@ -102,7 +102,8 @@ ATTENTION = Op(
     _attention,
     "query key value",
     "attn_mask scale",
-    saved="attn_mask key logsumexp=? output=? query value dropout_p=0.0 is_causal=? scale=?",
+    saved="attn_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal=? scale=?",
+    computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, key, *how), axis=-1)},
     jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),
     query=_rule(lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), key), _D + "D @ key"),
     key=_rule(

@@ -118,6 +118,7 @@ DET: Op = Op(
     "A",
     jvp=_det_jvp,
     saved="A LU=? pivots=? result",
+    computed=lu.KEPT_BY_DET,
     A=Rule(
         _det_rule,
         "regular = A.where(out[..., None, None] != 0, torch.eye(A.shape[-1])); "
@@ -168,6 +169,7 @@ SLOGDET: Op = Op(
     "A",
     jvp=_slogdet_jvp,
     saved="A LU=? pivots=? sign",
+    computed=lu.KEPT_BY_DET,
     outputs="sign logabsdet",
     differentiable=2,
     A=Rule(_slogdet_rule, "grads[1][..., None, None] * torch.linalg.inv(A).mT"),

@@ -89,6 +89,13 @@ def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduct
     return out
 
 
+def _total_weight(x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Array:
+    """The sum of the weights, which PyTorch keeps; 0 where nothing is reduced."""
+    if reduction == "none":
+        return np.zeros((), x.dtype)
+    return np.asarray(total(_weighted(x, target if _class_axis(x.ndim) else target.reshape(()), weight, ignore_index)[1]), x.dtype)
+
+
 def _records(suffix: str, dim: int) -> tuple[Op, Op]:
     """The loss and its derivative, for classes along `dim` in formulas."""
     attrs = "target weight reduction ignore_index"
@@ -124,6 +131,7 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         "input",
         attrs,
         saved="self target total_weight=? weight ignore_index reduction",
+        computed={"total_weight": _total_weight},
         jvp=lambda xp, inputs, attrs, tangents, _: xp.call(loss, tangents[0], *attrs),
         input=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), placed),
     )

@@ -292,6 +292,7 @@ MULTILABEL_MARGIN = Op(
     "input",
     "target reduction",
     saved="is_target=? self target reduction",
+    computed={"is_target": lambda x, target, reduction: np.asarray(_listed(target.reshape(x.shape), x.shape, x.dtype) > 0, x.dtype)},
     jvp=without_jvp("multilabel_margin_loss_forward"),
     input=Rule(
         lambda xp, grad, input, attrs: xp.call(MULTILABEL_MARGIN_BACKWARD, grad, input, *attrs),

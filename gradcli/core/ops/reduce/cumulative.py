@@ -313,7 +313,7 @@ def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -
         _running_extremum(reduce, beats),
         "input",
         "dim indices",
-        saved="indices self dim",
+        saved="indices> self dim",
         layout="contiguous",
         input=Rule(_extremum_rule, "zeros_like(input).scatter_add(dim, indices, grad)", "to the last of equal elements"),
     )

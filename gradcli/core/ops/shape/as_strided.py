@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule, check_strides
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, conjugates, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
 from gradcli.core.ops.checks import Number, check_not_negative, strides_of
 from gradcli.core.ops.create.leaf import unset
@@ -35,6 +35,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
         raise shape_error("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
         raise runtime_error(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    conjugates.fill(array)
     memory = owner(array)
     own = offset_in(memory, array)
     offset = own if storage_offset is None else storage_offset
@@ -96,7 +97,7 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
     view = (size, stride, offset)
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = casting.converted(src, dtypes.of(a.dtype))
-    opened = strided.laid_open(a, view, (a.shape, input_stride, 0), a.dtype) if a.size else None
+    opened = strided.laid_open(a, view, (a.shape, input_stride, 0)) if a.size else None
     if opened is None:
         made = copy_with_gaps(a)
         strided.seen(made, view)[...] = src
@@ -167,6 +168,7 @@ def resize_(input: Tensor, size: Sequence[int], format: Any = None, template: Te
     same = tuple(size) == input.array.shape
     if same and format is None:
         return input
+    conjugates.fill(input.array)
     strides = strides_of(size, format) or memory_format.contiguous_strides(size)
     if format is not None and format.name == "preserve_format":
         if template is None:

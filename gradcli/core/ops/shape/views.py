@@ -145,6 +145,9 @@ def as_dtype(input: Tensor, dtype: DType) -> Array:
 
 def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
     # PyTorch's is no differentiable view
+    for name, what in (("conj", "conjugate view tensors"), ("neg", "tensors with negative bit set")):
+        if input.property_of(name):
+            raise runtime_error(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     made = Tensor(input.array if dtype is input.dtype else as_dtype(input, dtype), dtype)
     made.version = input.counter()
     return made

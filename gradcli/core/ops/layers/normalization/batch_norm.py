@@ -83,6 +83,7 @@ BATCH_NORM_FIXED = Op(
     "input weight bias",
     "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
+    computed=dict.fromkeys(("result1", "result2"), lambda x, *_: np.empty(0, x.dtype)),
     jvp="transpose",
     input=Rule(_fixed_rule, SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
     weight=Rule(_fixed_weight_rule, DIM + SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()"),
@@ -198,14 +199,16 @@ def native_batch_norm(
         raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
     dtype = given[0].dtype if given else input.dtype  # of the statistics that are kept
     if training:
+        if running_mean is not None and state.mapped and set(batched.levels(input)) - set(batched.levels(running_mean)):
+            raise runtime_error(_NOT_BATCHED)
+        figures = (None if t is None or state.mapped else t.array for t in (running_mean, running_var))
+        made = BATCH_NORM(input, weight, bias, *figures, eps, dtype)
         if running_mean is not None and running_var is not None:
-            if state.mapped and set(batched.levels(input)) - set(batched.levels(running_mean)):
-                raise runtime_error(_NOT_BATCHED)
             _follow(input, running_mean, running_var, momentum)
-        return BATCH_NORM(input, weight, bias, eps, dtype)
+        return made
     assert running_mean is not None and running_var is not None
-    figures = (memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var))
-    return BATCH_NORM_FIXED(input, weight, bias, *figures, eps, dtype)
+    kept = (memory_format.copy_with_gaps(t.array) for t in (running_mean, running_var))
+    return BATCH_NORM_FIXED(input, weight, bias, *kept, eps, dtype)
 
 
 FUNCTIONS: tuple[Function, ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,16 @@ def _statistics(x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, 
     return mean, dtypes.stored(rstd, dtype)
 
 
-def _normalised(x: Array, weight: Array | None, bias: Array | None, eps: float, dtype: DType) -> Array:
+def _kept(number: int) -> Callable[..., Array]:
+    """The mean, or 1 / deviation, of each channel, which PyTorch keeps."""
+    def run(x: Array, *rest: Any) -> Array:
+        *_, eps, dtype = rest
+        return np.asarray(in_single(lambda x: _statistics(x, eps, dtype, in_rows(x))[number].reshape(-1))(x))
+
+    return run
+
+
+def _normalised(x: Array, weight: Array | None, bias: Array | None, mean: Any, var: Any, eps: float, dtype: DType) -> Array:
     rows = in_rows(x)
 
     def run(x: Array, weight: Array | None, bias: Array | None) -> Array:
@@ -230,8 +240,9 @@ BATCH_NORM = Op(
     "NativeBatchNormBackward0",
     _normalised,
     "input weight bias",
-    "eps dtype",
-    saved="input! result1=? result2=? running_mean=? running_var=? weight! eps training=True",
+    "running_mean running_var eps dtype",
+    saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
+    computed={"result1": _kept(0), "result2": _kept(1)},
     input=Rule(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
         _STANDARDISED,

@@ -114,6 +114,16 @@ def _kept(xp: Any, grouped: Any, eps: float, dtype: DType) -> Any:
     return [xp.call(part, grouped, eps) for part in (_MEAN, _DEVIATION)]
 
 
+def _figure(number: int) -> Callable[..., Array]:
+    """The mean, or 1 / deviation, of the groups of each sample, which PyTorch keeps."""
+
+    def run(x: Array, _: Any, __: Any, group: int, eps: float, dtype: DType) -> Array:
+        made: Array = _kept(namespaces.numeric, _in_groups(namespaces.numeric, x, group), eps, dtype)[number]
+        return made.reshape(len(x), group)
+
+    return run
+
+
 def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
     """The gradient of the input in PyTorch's order of operations."""
     mean, rstd, x, products, sums = _terms(xp, grad, input, group, eps, dtype)
@@ -204,6 +214,7 @@ GROUP_NORM = Op(
     "group eps dtype",
     jvp=_tangent,
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
+    computed={"result1": _figure(0), "result2": _figure(1)},
     input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
     weight=Rule(
         lambda xp, grad, input, group, eps, dtype: _weight_rule(xp, *(widened(xp, x, dtype) for x in (grad, input)), group, eps, dtype),

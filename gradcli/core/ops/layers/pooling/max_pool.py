@@ -78,7 +78,7 @@ def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> 
         lambda x, *how: laid_out(_at_places(x, how[-1], rank), x),
         "input",
         f"{attrs} indices",
-        saved=f"result1=indices self {attrs}",
+        saved=f"result1=indices> self {attrs}",
         input=Rule(
             lambda xp, grad, input, indices: xp.call(transpose, grad, input, indices),
             f"zeros_like(input).flatten(-{rank}).scatter_add(-1, indices.flatten(-{rank}), grad.flatten(-{rank})).reshape(input.shape)",

@@ -131,6 +131,7 @@ SOLVE: Op = Op(
     "left",
     jvp=_solve_jvp,
     saved="A LU=? pivots=? result left",
+    computed=lu.KEPT_BY_SOLVE,
     A=Rule(
         _solve_left,
         "g = torch.linalg.solve(A.mT, grad, left=left); "
