@@ -79,8 +79,10 @@ class Parser:
 
     def after(self, error: Exception, run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """What a call gives after an error: the results by samples, where `run` asks for the elements of a batched tensor."""
-        if state.mapped and isinstance(error, ProgramError) and error.code is Code.NEEDS_SAMPLES:
-            return state.mapped[-1].by_samples(run, args, error)
+        if state.mapped and isinstance(error, ProgramError):
+            if error.code is Code.NEEDS_SAMPLES:
+                return state.mapped[-1].by_samples(run, args, error)
+            error = state.mapped[-1].of_batch(self.name, run, args, error)
         raise self._failed(error, args) from None
 
     def _failed(self, error: Exception, args: tuple[Any, ...]) -> Exception:

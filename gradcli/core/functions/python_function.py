@@ -68,9 +68,11 @@ class PythonFunction(Function):
         try:
             return self.routine(*args, **kwargs)
         except ProgramError as error:
-            if error.code is not Code.NEEDS_SAMPLES or not state.mapped:
+            if not state.mapped:
                 raise
             run = lambda *values: self.routine(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))  # noqa: E731
+            if error.code is not Code.NEEDS_SAMPLES:
+                raise state.mapped[-1].of_batch(self.name, run, (*args, *kwargs.values()), error) from None
             return state.mapped[-1].by_samples(run, (*args, *kwargs.values()), error)
 
     def _no_tensor(self, position: int, value: Any) -> ProgramError:

@@ -62,7 +62,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 def is_sample(tensor: Tensor) -> bool:
     """Whether a tensor is a sample within vmap: PyTorch's rule for the batch then checks it in words of its own."""
-    return tensor.batch is not None and tensor.batch.dim is not None
+    return tensor.batch is not None and bool(state.mapped and state.mapped[-1].levels(tensor))
 
 
 def without_dimensions(tensor: Tensor, error: ProgramError) -> ProgramError:

@@ -80,6 +80,9 @@ class VmapLevel(Protocol):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other. Raises the error where there are none."""
 
+    def of_batch(self, name: str, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
+        """The error of a function, as PyTorch's operation on the whole batch raises it."""
+
     def by_rule(self, rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[Any]) -> Any:
         """The outputs of the vmap staticmethod `rule` of a custom function whose forward is `run`."""
 

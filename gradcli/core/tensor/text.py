@@ -9,7 +9,10 @@ from typing import Any
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
+
+#: PyTorch's error of vmap for an operation that takes dual tensors apart
+NO_RULE = "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view ops."
 
 
 def grad_fn_name(tensor: Tensor) -> str | None:
@@ -54,6 +57,9 @@ def _wrapped(tensor: Tensor, levels: Sequence[Any]) -> str:
     array: Any = tensor.array
     if tensor.batch is not None:
         inside = [level for level in levels if level.number > array.level.number]
+        if array.dim is None and state.dual is not None and "jvp" not in state.transforms and state.dual.tangent_of(tensor) is not None:
+            name = "_unpack_dual" if tensor.array.ndim else "detach"
+            raise runtime_error(NO_RULE.format(name))
         text = tensor_repr(array.value)
         if array.dim is not None:
             text = _within(f"BatchedTensor(lvl={array.level.number}, bdim={array.dim}", text)

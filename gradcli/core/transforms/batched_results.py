@@ -45,7 +45,6 @@ _BATCHED = {
     "SqueezeBackward0": "ViewBackward0",
     "SqueezeBackward1": "SqueezeBackward2",
     "SqueezeBackward4": "SqueezeBackward5",
-    "RollBackward0": "ViewBackward0",
     "IndexSelectBackward0": "GatherBackward0",
     "TakeBackward0": "ViewBackward0",
     "MaskedFillBackward1": "ViewBackward0",

@@ -6,6 +6,7 @@ their rules compute with them. The tensors of all samples below belong to the gr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -26,10 +27,12 @@ from gradcli.core.tensor import batched, dtypes
 from gradcli.core.tensor.batched import BatchedArray, Level, innermost, needs_samples
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms import batched_errors
 from gradcli.core.transforms.batched_functions import by_samples
 from gradcli.core.transforms.batched_results import batched_name
 from gradcli.core.transforms.batched_rules import by_rule
 from gradcli.core.transforms.batched_samples import Outside, finish, front, is_of, joined_samples, sample, samples, tensor_of, varies, wrap
+from gradcli.errors import ProgramError
 
 
 class Mapped(Level):
@@ -46,6 +49,10 @@ class Mapped(Level):
     def by_samples(self, run: Callable[..., Any], args: Sequence[Any], error: Any) -> Any:
         """The results of a function that asked for elements, by one sample after the other."""
         return by_samples(run, args, error)
+
+    def of_batch(self, name: str, run: Callable[..., Any], args: Sequence[Any], error: ProgramError) -> ProgramError:
+        """The error of a function, as PyTorch's operation on the whole batch raises it."""
+        return batched_errors.of_batch(name, run, args, error)
 
     def by_rule(self, rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[Any]) -> Any:
         """The outputs of the vmap staticmethod `rule` of a custom function whose forward is `run`."""
@@ -106,6 +113,10 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         array: Any = inputs[0].array
         found = _batched_view(op)(array.value, array.dim, attrs)
         return (found if op.outputs else (found,)), 0
+    if plain and level.size and op.grad_fn in _TRIANGLES:  # vectors are the rows of a matrix
+        return (op(front(inputs[0]), *attrs),), 0
+    if plain and level.size and op.grad_fn == "RollBackward0" and not attrs[1]:
+        return (_rolled(op, front(inputs[0]), attrs[0]),), 0
     if plain and level.size and (op in _OF_ALL or op.grad_fn in _ALONG) and inputs[0].array.ndim:
         return (_along(op, inputs[0], attrs), 0)
     rows = []
@@ -119,12 +130,22 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
     return [joined_samples(column, level) for column in zip(*rows, strict=True)], 0
 
 
+def _rolled(op: Op, whole: Tensor, shifts: tuple[int, ...]) -> Tensor:
+    """A batch whose samples are rolled as vectors; numbers are rolled from sample to sample, as PyTorch does it."""
+    shape = whole.array.shape
+    flat = catalog.function("reshape")(whole, (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (1, *shape))
+    made: Tensor = catalog.function("reshape")(op(flat, shifts, (1,)), shape)
+    return made
+
+
+#: operations on the last two dimensions of the batch
+_TRIANGLES = frozenset({"TrilBackward0", "TriuBackward0"})
 #: operations along dimensions, which are others for the batch
 _ALONG = frozenset(
     f"{name}Backward{number}"
     for number, names in (
         (0, "SafeSoftmax Glu Softmax LogSoftmax Nansum Logsumexp Max Min Amax Amin Sort Topk Kthvalue Mode"),
-        (0, "Cumsum Cumprod Logcumsumexp Cummax Cummin Flip"),
+        (0, "Cumsum Cumprod Logcumsumexp Cummax Cummin Flip Roll"),
         (1, "Sum Mean Prod Sort Median Nanmedian"),
     )
     for name in names.split()

@@ -16,9 +16,11 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import is_sample
 from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import NO_RULE
 from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
 from gradcli.errors import ProgramError, runtime_error
 
@@ -106,6 +108,13 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
     return made
 
 
+def _make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
+    """`make_dual` as programs call it, which PyTorch has not for samples of vmap."""
+    if any(type(value) is Tensor and is_sample(value) for value in (tensor, tangent)):
+        raise runtime_error(NO_RULE.format("_make_dual"))
+    return make_dual(tensor, tangent, level=level)
+
+
 def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
     """A view of the tensor without its tangent, and the tangent (None without one)."""
     number = _level(level)
@@ -147,5 +156,5 @@ class DualLevel(Decorating):
 DUAL_LEVEL = script_type(DualLevel, "torch.autograd.forward_ad")
 ENTER_DUAL_LEVEL = Routine(enter_dual_level)
 EXIT_DUAL_LEVEL = Routine(exit_dual_level)
-MAKE_DUAL = Routine(make_dual)
+MAKE_DUAL = Routine(_make_dual, "make_dual")
 UNPACK_DUAL = Routine(unpack_dual)

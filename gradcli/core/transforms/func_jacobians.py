@@ -112,7 +112,8 @@ def _forward_jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ..
     leaves, spec = flatten(tuple(args[at] for at in positions))
 
     def of_points(*points: Any) -> Any:
-        placed = list(args)
+        others = Level("jvp")
+        placed = [arg if at in positions else map_leaves(others.wrapped, arg) for at, arg in enumerate(args)]
         for at, point in zip(positions, points, strict=True):
             placed[at] = point
         return call(func, placed)

@@ -377,14 +377,14 @@ _FOLDED = (
 
 
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
-    """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
+    """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called twice, for its value and for its derivative."""
     given, spec = flatten(primals)
+    results = call(func, primals)
     level = Level("jvp")
     with level:
         leaves = [level.stand_in(p) for p in given]
         outputs, out_spec = tensor_leaves(call(func, rebuild(spec, leaves)), JVP_TEXT)
         outside = any(level.matters_outside(o) for o in outputs)
-        results = rebuild(out_spec, [level.leave(o) for o in outputs])
     warnings.emit(_FOLDED, inside="const_fold")
 
     def jvp_fn(*tangents: Any) -> Any:

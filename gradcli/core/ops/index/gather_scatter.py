@@ -14,7 +14,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import Operand, size, wrap_dim
+from gradcli.core.ops.checks import Operand, is_sample, size, wrap_dim
 from gradcli.core.ops.index.adding import combined_at
 from gradcli.core.ops.rules import UNCHANGED, check_gradient, check_no_tangent, not_differentiable
 from gradcli.core.tensor import dtypes
@@ -185,7 +185,8 @@ def check_gather(
     check_more()
     bad = out_of_range(index.array, have[at])
     if bad is not None:
-        raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
+        place = at + (is_sample(input) or is_sample(index))
+        raise out_of_bounds(f"index {bad} is out of bounds for dimension {place} with size {have[at]}")
 
 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import inplace_forms
@@ -16,11 +17,13 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.scattering import add_at
-from gradcli.core.ops.checks import Number, Operand, size, wrap_dim
+from gradcli.core.ops.checks import Number, Operand, is_sample, size, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.adding import combined_at, in_turn
 from gradcli.core.ops.index.gather_scatter import check_dim, out_of_bounds, out_of_range
 from gradcli.core.ops.rules import UNCHANGED, in_half_precision
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
@@ -176,10 +179,24 @@ def _check_selected(shape: tuple[int, ...], at: int, index: Array) -> None:
         raise out_of_bounds("index out of range in self", "IndexError")
 
 
+def _of_batch(input: Tensor, at: int, index: Tensor) -> Tensor:
+    """The slices of a sample within vmap, for which PyTorch gathers elements, so that vectors are not the only indices."""
+    rank = input.array.ndim
+    if rank > index.array.ndim:
+        shape = list(input.array.shape)
+        if index.array.ndim:
+            shape[at] = index.array.shape[0]
+            index = view(index, [shape[at] if d == at else 1 for d in range(rank)])
+        index = expand(index, shape)
+    return catalog.function("gather")(input, at, index)  # type: ignore[no-any-return]
+
+
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of dimension `dim` that `index`, a vector, lists."""
     rank = input.array.ndim
     at = wrap_dim(dim, rank)
+    if is_sample(input) or is_sample(index):
+        return _of_batch(input, at, index)
     if index.array.ndim > 1:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
     if not rank and index.array.size != 1:

@@ -14,7 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.scattering import add_at
-from gradcli.core.ops.checks import check_size, size, with_method
+from gradcli.core.ops.checks import check_size, is_sample, size, with_method
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.shape.casting import contiguous
@@ -188,6 +188,8 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
     """
     if input.dtype is not dtypes.int64:
         raise runtime_error("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1 and is_sample(input):
+        raise runtime_error("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.")
     indices = input.array
     if not indices.size and num_classes <= 0:
         raise runtime_error("Can not infer total number of classes from empty tensor.")

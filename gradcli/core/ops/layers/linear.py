@@ -14,7 +14,7 @@ from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import is_sample, refuse_bool, size
+from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.products.addmm import addmm
 from gradcli.core.ops.linalg.products.matmul import matmul
@@ -30,7 +30,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     """`input @ weight.T + bias`, with PyTorch's choice among mm, addmm and matmul. Raises RuntimeError for sizes that do not fit."""
     rank, width = input.array.ndim, weight.array.ndim
     if not rank or not width:
-        name = "matmul" if is_sample(input) or is_sample(weight) else "linear"
+        # torch.func takes it apart; the vmap of torch.autograd.functional, around a level of forward mode, is none of its transforms
+        name = "linear" if not state.transforms or (state.dual is not None and state.transforms == ("vmap",)) else "matmul"
         raise shape_error(f"both arguments to {name} need to be at least 1D, but they are {rank}D and {width}D")
     transposed = t(weight)
     if bias is None:

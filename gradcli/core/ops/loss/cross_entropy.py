@@ -21,7 +21,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import in_levels, total
 from gradcli.core.ops.activation.softmax import log_softmax
-from gradcli.core.ops.checks import require_floating, scalar_type_error, size
+from gradcli.core.ops.checks import is_sample, require_floating, scalar_type_error, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.gather_scatter import gather
 from gradcli.core.ops.index.masked import masked_fill
@@ -168,6 +168,8 @@ def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if input.array.ndim == 2:
         size(target, 0)
     _check_indices(target)
+    if input.array.ndim == 1 and target.array.ndim and (is_sample(input) or is_sample(target)):
+        raise shape_error(f"size mismatch (got input: {input.shape}, target: {target.shape})")
     if input.array.ndim == 1 and target.array.size != 1:
         raise shape_error(f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}", "ValueError")
     classes = input.array.shape[-1]

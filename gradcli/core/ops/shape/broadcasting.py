@@ -11,7 +11,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_not_negative, check_rank, check_size, common_shape
+from gradcli.core.ops.checks import check_not_negative, check_rank, check_size, common_shape, is_sample
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import formatted
@@ -50,7 +50,9 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
     for i in range(len(size) - 1, -1, -1):
         n = size[i]
         if i < lead:
-            if n == -1 and have:
+            if n == -1 and is_sample(input):
+                shape[i] = 1  # a dimension between that of the batch and those of the sample
+            elif n == -1 and have:
                 raise shape_error(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
             continue
         old = have[i - lead]

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_size, wrap_dim
+from gradcli.core.ops.checks import check_size, is_sample, wrap_dim
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor
@@ -133,13 +133,21 @@ def _check_batch(out: Tensor, result: Tensor) -> None:
 
 def _triangular(name: str, record: Op, doc: str, sample: Sample) -> Function:
     def run(input: Tensor, diagonal: int = 0) -> Tensor:
+        if is_sample(input):  # PyTorch checks the batch, and takes the last two dimensions of it
+            if not input.array.ndim:
+                raise shape_error(f"{name}: The input tensor must have at least 2 dimensions.")
+            return record(input, diagonal)  # type: ignore[no-any-return]
+        return write(input, diagonal)
+
+    def write(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.array.ndim < 2:
             raise shape_error(f"{name}: input tensor must have at least 2 dimensions")
         return record(input, diagonal)  # type: ignore[no-any-return]
 
     out = Out(EXACT, memory="unchecked", overlap="partial", check=_check_batch)
-    own: Any = {"doc": doc, "ops": (record,), "samples": (sample,), "inplace": True, "fills": True, "out": out}
-    return Function(name, ("Tensor input, symint diagonal=0", run), **own)
+    own: Any = {"doc": doc, "ops": (record,), "samples": (sample,), "fills": True, "out": out}
+    overload = "Tensor input, symint diagonal=0"
+    return Function(name, (overload, run), written=((overload, write),), **own)
 
 
 FUNCTIONS = (

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import check_size, not_implemented, size, wrap_dim, wrap_dims
+from gradcli.core.ops.checks import check_size, is_sample, not_implemented, size, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.rules import check_no_tangent
 from gradcli.core.ops.shape.broadcasting import expand
@@ -130,6 +130,8 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 
 def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A copy with the elements along dimensions in reverse order."""
+    if is_sample(input) and not input.array.ndim and dims:
+        size(input, dims[0])
     wrap_dims(dims, input.array.ndim)
     return FLIP(input, tuple(dims))  # type: ignore[no-any-return]
 

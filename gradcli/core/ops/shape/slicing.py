@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_size, wrap_dim
+from gradcli.core.ops.checks import check_size, without_dimensions, wrap_dim
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -149,7 +149,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of one index of dimension `dim`, without this dimension."""
     shape = input.array.shape
     if not shape:
-        raise ProgramError("IndexError", "select() cannot be applied to a 0-dim tensor.")
+        raise without_dimensions(input, ProgramError("IndexError", "select() cannot be applied to a 0-dim tensor."))
     length = shape[wrap_dim(dim, len(shape))]
     if not -length <= index < length:
         text = f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {wrap_dim(dim, len(shape))}"

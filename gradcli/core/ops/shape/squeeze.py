@@ -12,10 +12,11 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Rule
 from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_rank, wrap_dim, wrap_dims
+from gradcli.core.ops.checks import check_rank, is_sample, wrap_dim, wrap_dims
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.views import reshape, view_and_inplace
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import shape_error
 
 
 def _ones_back(xp: Any, grad: Any, input_shape: Any) -> Any:
@@ -66,6 +67,8 @@ def squeeze(input: Tensor) -> Tensor:
 
 def squeeze_dim(input: Tensor, dim: int) -> Tensor:
     """A view without one dimension, if its size is 1."""
+    if is_sample(input) and not input.array.ndim and dim not in (0, -1):
+        raise shape_error(f"Dimension is out of range (expected to be in range of [-1, 0], but got [{dim}]")
     wrap_dim(dim, input.array.ndim)
     return SQUEEZE_DIM(input, dim)  # type: ignore[no-any-return]
 

@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
+from gradcli.core.ops.checks import is_sample
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import Call, check_square_floats, first_failure, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import SQUARE
@@ -43,7 +44,7 @@ INV: Op = Op(
 
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises RuntimeError for other shapes or dtypes, _LinAlgError for singular matrices."""
-    check_square_floats("linalg.inv", A, complex=True)
+    check_square_floats("linalg.inv_ex" if is_sample(A) and A.array.ndim < 2 else "linalg.inv", A, complex=True)
     return INV(A)  # type: ignore[no-any-return]
 
 
