@@ -142,12 +142,12 @@ def expm1(x: Any) -> Any:
     made = _ONE - scale
     made += d
     np.ldexp(made, whole, out=made)
-    if np.count_nonzero(low := k < -_ONE):
-        np.putmask(made, low, np.ldexp(_ONE + d, whole) - _ONE)
+    if np.count_nonzero(far_below := k < -_ONE):
+        np.putmask(made, far_below, np.ldexp(_ONE + d, whole) - _ONE)
     if np.count_nonzero(first := (k == _ONE) & (y < -_QUARTER)):
         np.putmask(made, first, -_TWO * (r - (y + _HALF)))
-    if np.count_nonzero(high := k >= _MANY):
-        np.putmask(made, high, np.where(k > _MOST_K, np.ldexp(_ONE + d, whole) - _ONE, np.ldexp((y - (r + scale)) + _ONE, whole)))
+    if np.count_nonzero(far_above := k >= _MANY):
+        np.putmask(made, far_above, np.where(k > _MOST_K, np.ldexp(_ONE + d, whole) - _ONE, np.ldexp((y - (r + scale)) + _ONE, whole)))
         made = np.where(x < _HIGHEST, made, np.expm1(x))
     return np.copysign(made, x, out=made)
 

@@ -121,6 +121,7 @@ def _known_vectors(x: Any, step: int, operands: tuple[Any, ...]) -> tuple[Any, i
 
 
 def _vectors(shape: tuple[int, ...], group: int, operands: tuple[Any, ...]) -> Any:
+    """Which elements of this shape vector code takes, `group` of them at a time."""
     inner, strides = memory_format.inner_loop(shape, operands)
     if strides.count(1) + (0 in strides) < len(strides):
         return np.False_
