@@ -17,7 +17,7 @@ def _constants(*values: float) -> tuple[Any, ...]:
     return tuple(np.array(value, _SINGLE) for value in values)
 
 
-_ONE, _TWO, _THREE, _SIX, _HALF, _QUARTER = _constants(1, 2, 3, 6, 0.5, 0.25)
+_ZERO, _ONE, _TWO, _THREE, _SIX, _HALF, _QUARTER, _INFINITY = _constants(0, 1, 2, 3, 6, 0.5, 0.25, np.inf)
 #: beyond it tanh is 1, and sinh and cosh are half the exponential
 _LARGEST = np.array(22, _SINGLE)
 #: below it exp is 0
@@ -25,16 +25,18 @@ _LOWEST = np.array(-104, _SINGLE)
 _PER_LN2 = np.array(1.4426950216, _SINGLE)
 #: log(2) in two parts, the first short enough for exact products with small whole numbers
 _LN2_HIGH, _LN2_LOW = _constants(6.9313812256e-01, 9.0580006145e-06)
-_HALF_LN2, _LN2_AND_HALF = _constants(0.5 * np.log(2), 1.5 * np.log(2))
+_HALF_LN2 = np.array(0.5 * np.log(2), _SINGLE)
+#: from 2^23 on expm1 adds its terms in another order, up to 2^56; where it is infinite
+_MANY, _MOST_K, _HIGHEST = _constants(23, 56, 88.72)
 #: from sqrt(1/2) to sqrt(2), where log1p needs no scaling
 _LEAST, _MOST = _constants(-0.29289323, 0.41421354)
-#: how the digits of sqrt(2) begin, without the leading 1
-_ROOT_DIGITS, _DIGITS = 0x3504F7, 0x7FFFFF
+#: of the bits of a float32: how many digits there are, all of them, the exponent of 1, those of sqrt(1/2), and what takes these to 1
+_BITS, _DIGITS, _BIAS, _ROOT_HALF, _TO_ROOT = (np.array(value, np.int32) for value in (23, 0x7FFFFF, 127, 0x3F3504F7, 0x4AFB09))
 #: exp(r log(2) / 32) = 1 + ..., from the highest power
 _EXP = tuple(
     np.array(float.fromhex(c) / 32**n) for n, c in ((3, "0x1.c6af84b912394p-5"), (2, "0x1.ebfce50fac4f3p-3"), (1, "0x1.62e42ff0c52d6p-1"))
 )
-_PER_LN2_32, _PER_32 = np.array(32 / np.log(2)), np.array(1 / 32)
+_PER_LN2_32, _PER_32, _WIDE_ONE = np.array(32 / np.log(2)), np.array(1 / 32), np.array(1.0)
 #: series of log1p and expm1, from the highest power
 _LOG = _constants(
     1.4798198640e-01, 1.5313838422e-01, 1.8183572590e-01, 2.2222198546e-01, 2.8571429849e-01, 4.0000000596e-01, 6.6666668653e-01
@@ -52,33 +54,55 @@ def _series(terms: tuple[Any, ...], s: Any) -> Any:
 
 def exp(x: Any) -> Any:
     """2^(k / 32) exp(r) in float64 with a polynomial of degree 3, which decides how one element of thousands is rounded."""
-    r = np.multiply(x, _PER_LN2_32, dtype=np.float64)
+    r = x.astype(np.float64)
+    r *= _PER_LN2_32
     k = np.rint(r)
-    r = np.fmin(r - k, _ONE)  # it is nan for infinity
+    r -= k
+    np.fmin(r, _WIDE_ONE, out=r)  # it is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
-        made = (made + term) * r
-    made = (made + _ONE) * np.exp2(k * _PER_32)
+        made += term
+        made *= r
+    made += _WIDE_ONE
+    k *= _PER_32
+    made *= np.exp2(k, out=k)
     return made.astype(_SINGLE)
 
 
 def log1p(x: Any) -> Any:
     """log(1 + x) from log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) with s = f / (2 + f), where 2^k scales 1 + x to 1 + f."""
     near = (x < _MOST) & (x > _LEAST)
-    if near.all():
+    if np.count_nonzero(near) == x.size:
         half, s, rest = _log1p_parts(x)
         return np.copysign(x - (half - s * (half + rest)), x)
-    u = np.where(near, _ONE, _ONE + x)
-    scaled, k = np.frexp(u)
-    scaled *= _TWO
+    u = _ONE + x
+    np.putmask(u, near, _ONE)
     # what the sum has lost
-    lost = np.where(k > 1, _ONE - (u - x), x - (u - _ONE)) / u
-    upper = (scaled.view(np.int32) & _DIGITS) >= _ROOT_DIGITS
-    f = np.where(near, x, np.where(upper, scaled * _HALF, scaled) - _ONE)
-    k = (k + upper).astype(_SINGLE) - _ONE
-    half, s, rest = _log1p_parts(f)
-    made = k * _LN2_HIGH - ((half - (s * (half + rest) + (k * _LN2_LOW + np.where(k == 0, k, lost)))) - f)
-    return np.where((x > -1) & (x < np.inf), np.copysign(made, x), np.log1p(x))
+    lost = x - (u - _ONE)
+    np.putmask(lost, u >= _TWO, _ONE - (u - x))
+    lost /= u
+    bits = u.view(np.int32)
+    bits += _TO_ROOT
+    whole = bits >> _BITS
+    whole -= _BIAS
+    bits &= _DIGITS
+    bits += _ROOT_HALF
+    u -= _ONE
+    np.putmask(u, near, x)
+    np.putmask(lost, whole == 0, _ZERO)
+    k = whole.astype(_SINGLE)
+    lost += k * _LN2_LOW
+    half, s, rest = _log1p_parts(u)
+    rest += half
+    rest *= s
+    rest += lost
+    half -= rest
+    half -= u
+    k *= _LN2_HIGH
+    k -= half
+    np.copysign(k, x, out=k)
+    inside = (x > -_ONE) & (x < _INFINITY)
+    return k if np.count_nonzero(inside) == x.size else np.where(inside, k, np.log1p(x))
 
 
 def _log1p_parts(f: Any) -> tuple[Any, Any, Any]:
@@ -88,41 +112,57 @@ def _log1p_parts(f: Any) -> tuple[Any, Any, Any]:
 
 
 def expm1(x: Any) -> Any:
-    """exp(x) - 1 = 2^k (exp(y) - 1) + (2^k - 1) with a rational function of the rest y."""
+    """exp(x) - 1 = 2^k ((1 - 2^-k) + exp(y) - 1) with a rational function of the rest y; from some k on terms are added in other orders."""
     x = np.maximum(x, _LOWEST)
-    size = np.abs(x)
-    k = np.where(size < _LN2_AND_HALF, np.copysign(size > _HALF_LN2, x), np.trunc(_PER_LN2 * x + np.copysign(_HALF, x)))
+    k = _PER_LN2 * x
+    k += np.copysign(_HALF, x)
+    np.trunc(k, out=k)
     high = x - k * _LN2_HIGH
     low = k * _LN2_LOW
     y = high - low
-    lost = (high - y) - low
+    high -= y
+    high -= low  # what y has lost
     half = _HALF * y
     square = y * half
     r = _series(_EXPM1, square)
-    t = _THREE - r * half
-    e = square * ((r - t) / (_SIX - y * t))
-    e = (y * (e - lost) - lost) - square
-    d = y - e
-    if not k.any():
-        return np.copysign(d, x)
+    t = r * half
+    np.subtract(_THREE, t, out=t)
+    r -= t
+    t *= y
+    np.subtract(_SIX, t, out=t)
+    r /= t
+    r *= square
+    r -= high
+    r *= y
+    r -= high
+    r -= square
+    d = y - r
     whole = k.astype(np.int32)
-    made = np.where(k == 0, np.copysign(d, x), np.where(k == -1, _HALF * d - _HALF, np.ldexp(_ONE + d, whole) - _ONE))
-    if np.maximum.reduce(k, axis=None) <= 0:
-        return made
     scale = np.ldexp(_ONE, -whole)
-    raised = np.ldexp(np.where(k < 23, (_ONE - scale) + d, (y - (e + scale)) + _ONE), whole)
-    first = np.where(y < -_QUARTER, -_TWO * (e - (y + _HALF)), _ONE + _TWO * d)
-    made = np.where((k < 1) | (k > 56), made, np.where(k == 1, first, raised))
-    return np.where(size < 88.72, made, np.expm1(x))
+    made = _ONE - scale
+    made += d
+    np.ldexp(made, whole, out=made)
+    if np.count_nonzero(far_below := k < -_ONE):
+        np.putmask(made, far_below, np.ldexp(_ONE + d, whole) - _ONE)
+    if np.count_nonzero(first := (k == _ONE) & (y < -_QUARTER)):
+        np.putmask(made, first, -_TWO * (r - (y + _HALF)))
+    if np.count_nonzero(far_above := k >= _MANY):
+        np.putmask(made, far_above, np.where(k > _MOST_K, np.ldexp(_ONE + d, whole) - _ONE, np.ldexp((y - (r + scale)) + _ONE, whole)))
+        made = np.where(x < _HIGHEST, made, np.expm1(x))
+    return np.copysign(made, x, out=made)
 
 
 def tanh(x: Any) -> Any:
     """1 - 2 / (t + 2) with t = exp(2 |x|) - 1; below 1, -t / (t + 2) with t = exp(-2 |x|) - 1."""
     size = np.minimum(np.abs(x), _LARGEST)
     far = size >= _ONE
-    twice = _TWO * size
-    t = expm1(np.where(far, twice, -twice))
-    return np.copysign(np.where(far, _ONE - _TWO / (t + _TWO), -t / (t + _TWO)), x)
+    size *= np.where(far, _TWO, -_TWO)
+    t = expm1(size)
+    made = np.where(far, _TWO, -t)
+    t += _TWO
+    made /= t
+    np.putmask(made, far, _ONE - made)
+    return np.copysign(made, x, out=made)
 
 
 def sinh(x: Any) -> Any:

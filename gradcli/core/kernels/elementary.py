@@ -63,14 +63,14 @@ def fused(a: Any, b: Any, c: Any) -> Any:
     exact: list[Any] = []
     for operand in (a, b, c):
         if type(operand) in (int, float):
-            exact.append(kind.type(operand))
+            exact.append(kind.type(operand).astype(_DOUBLE))
         elif operand.size > LARGEST:
             return a * b + c
         else:
-            exact.append(operand)
-    if kind == np.float64:
+            exact.append(operand.astype(_DOUBLE, copy=False))
+    if kind.char == "d":
         return _fused_double(*exact)
-    return np.asarray(np.multiply(exact[0], exact[1], dtype=np.float64) + exact[2]).astype(kind)
+    return np.asarray(exact[0] * exact[1] + exact[2]).astype(kind)
 
 
 #: 2**27 + 1, which splits a float64 in two halves whose products are exact
@@ -90,20 +90,45 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
     return np.asarray(np.where(np.isfinite(error) & (error != 0), total + error, total))
 
 
+#: by kind and memory format of operands: the elements that vector code takes, and their number where they are the first in row-major order
+_taken: dict[Any, tuple[Any, int | None]] = {}
+#: so many of them are known at most
+_MOST_TAKEN = 1 << 8
+
+
 def in_vectors(x: Any, step: int = 64, *operands: Any) -> Any:
     """Which elements of an array PyTorch's vector code takes, `step` bytes at a time. Its scalar code, for the others, may differ.
 
     `x` comes of `operands`, or is the only one. Rows that do not follow each other in memory are taken one by one; the scalar code takes
     those with gaps, and all where more than one operand repeats its elements.
     """
-    shape = np.broadcast_shapes(x.shape, *[operand.shape for operand in operands])
-    inner, strides = memory_format.inner_loop(shape, operands or (x,))
+    return _known_vectors(x, step, operands or (x,))[0]
+
+
+def _known_vectors(x: Any, step: int, operands: tuple[Any, ...]) -> tuple[Any, int | None]:
+    """`in_vectors`, and how many elements these are where they are the first of all."""
+    key = (x.shape, step // x.itemsize, *[(operand.shape, operand.strides, operand.itemsize) for operand in operands])
+    known = _taken.get(key)
+    if known is None:
+        found = _vectors(np.broadcast_shapes(x.shape, *[operand.shape for operand in operands]), step // x.itemsize, operands)
+        count = int(np.count_nonzero(found))
+        known = found, count if not count or (found.shape == x.shape and found.reshape(-1)[:count].all()) else None
+        if found.size <= LARGEST:
+            if len(_taken) == _MOST_TAKEN:
+                _taken.clear()
+            _taken[key] = known
+    return known
+
+
+def _vectors(shape: tuple[int, ...], group: int, operands: tuple[Any, ...]) -> Any:
+    """Which elements of this shape vector code takes, `group` of them at a time."""
+    inner, strides = memory_format.inner_loop(shape, operands)
     if strides.count(1) + (0 in strides) < len(strides):
         return np.False_
     outer_first = inner[::-1]
     sizes = [shape[d] for d in outer_first]
-    count, row = step // x.itemsize, math.prod(sizes)
-    taken = (np.arange(row) < row - row % count).reshape(sizes).transpose(np.argsort(outer_first))
+    row = math.prod(sizes)
+    taken = (np.arange(row) < row - row % group).reshape(sizes).transpose(np.argsort(outer_first))
     return np.broadcast_to(taken.reshape([n if d in inner else 1 for d, n in enumerate(shape)]), shape)
 
 
@@ -127,19 +152,36 @@ def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
     def compute(x: Any) -> Any:
         if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
             return ufunc(x)
-        vector = getattr(provided.lanes(), name)
-        return vector(x) if x.ndim else vector(x.reshape(1)).reshape(())
+        return _computed(provided.lanes(), name, x)
 
     return compute
 
 
+def _computed(module: Any, name: str, x: Any) -> Any:
+    """What a function of `lanes.py` or `c_library.py` gives; it gets an array with dimensions, and may write to those it makes."""
+    function = getattr(module, name)
+    return function(np.asarray(x)) if x.ndim else function(x.reshape(1)).reshape(())
+
+
 def log1p_one_by_one(x: Any) -> Any:
     """log(1 + x), all of whose elements the C library computes."""
-    return provided.c_library().log1p(x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
+    return _computed(provided.c_library(), "log1p", x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
 
 
 #: what the loops of PyTorch's kernels take at a time in vector code: two vectors, of 64 bytes each
 _STEP = 128
+_GROUP = _STEP // _FLOAT32.itemsize
+
+
+def _vector_part(x: Any, operands: tuple[Any, ...]) -> Any:
+    """How many elements vector code takes where these are the first of a row-major array; else which."""
+    if x.size < _GROUP:
+        return 0
+    for one in operands:
+        if not one.flags.c_contiguous or one.shape != x.shape:
+            taken, count = _known_vectors(x, _STEP, operands)
+            return count if count is not None and (x.flags.c_contiguous or count in (0, x.size)) else taken
+    return x.size - x.size % _GROUP
 
 
 def _in_loop(name: str, ufunc: Any) -> Callable[..., Any]:
@@ -147,28 +189,65 @@ def _in_loop(name: str, ufunc: Any) -> Callable[..., Any]:
 
     Vector code computes whole groups of elements, the C library the others, as `in_vectors` tells.
     """
-    group = _STEP // _FLOAT32.itemsize
 
     def compute(x: Any, *operands: Any) -> Any:
         if x.dtype is not _FLOAT32 or x.size > LARGEST:
             return ufunc(x)
-        scalar = getattr(provided.c_library(), name)
-        if x.size < group:
-            return scalar(x)
-        vector = getattr(provided.lanes(), name)
-        for one in operands or (x,):
-            if not one.flags.c_contiguous or one.shape != x.shape:
-                vectors = in_vectors(x, _STEP, *operands)
-                if vectors.all():
-                    return vector(x)
-                return np.where(vectors, vector(x), scalar(x)) if vectors.any() else scalar(x)
-        whole = x.size - x.size % group
-        if whole == x.size:
-            return vector(x)
+        x = np.asarray(x)
+        part = _vector_part(x, operands or (x,))
+        if type(part) is int and part in (0, x.size):
+            return _computed(provided.lanes() if part else provided.c_library(), name, x)
+        vector, scalar = getattr(provided.lanes(), name), getattr(provided.c_library(), name)
+        if type(part) is not int:
+            return np.where(part, vector(x), scalar(x))
         flat = x.reshape(-1)
-        return np.concatenate((vector(flat[:whole]), scalar(flat[whole:]))).reshape(x.shape)
+        return np.concatenate((vector(flat[:part]), scalar(flat[part:]))).reshape(x.shape)
 
     return compute
+
+
+#: the results that a `Shared` function keeps at most
+_MOST_KEPT = 8
+
+
+class Shared:
+    """A function of elements whose results the forward pass keeps for the backward pass, which asks for them again.
+
+    They are found by the bits of the argument, so that whoever writes to it, in whatever way, needs not tell.
+    """
+
+    __slots__ = ("_compute", "_kept")
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        self._compute = compute
+        #: the newest results, which nobody writes to
+        self._kept: tuple[tuple[Any, Any], ...] = ()
+
+    def first(self, x: Any, *operands: Any) -> Any:
+        """The result, for the forward pass. `operands` as in `_in_loop`."""
+        made = self._compute(x, *operands)
+        key = self._key(x, operands)
+        if key is not None:
+            self._kept = (*self._kept[1 - _MOST_KEPT :], (key, made))
+        return made
+
+    def again(self, x: Any, *operands: Any) -> Any:
+        """The result, for the backward pass: after that it is kept no longer."""
+        key = self._key(x, operands)
+        kept = self._kept
+        for i in range(len(kept) - 1, -1, -1):
+            if kept[i][0] == key:
+                self._kept = kept[:i] + kept[i + 1 :]
+                return kept[i][1]
+        return self._compute(x, *operands)
+
+    @staticmethod
+    def _key(x: Any, operands: tuple[Any, ...]) -> Any:
+        """What the result depends on; None where nothing is kept."""
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT32 or x.size > LARGEST or not x.flags.c_contiguous:
+            return None
+        part = _vector_part(x, operands or (x,))
+        return (part, x.shape, x.tobytes()) if type(part) is int else None
 
 
 exp = _careful(np.exp)
@@ -178,14 +257,8 @@ log = _careful(np.log)
 log2 = _careful(np.log2)
 log10 = _careful(np.log10)
 _exact_log1p = _careful(np.log1p)
-_log1p = _in_lanes("log1p", np.log1p)
-
-
-def log1p(x: Any) -> Any:
-    """log(1 + x). The last step of PyTorch's library is a doubling, before which the smallest numbers lose a bit."""
-    return _log1p(x) * 0.5 * 2
-
-
+#: the last step of PyTorch's library is a doubling, before which the smallest numbers lose a bit
+log1p = _in_lanes("log1p", lambda x: np.log1p(x) * 0.5 * 2)
 sin = _careful(np.sin)
 cos = _careful(np.cos)
 tan = _careful(np.tan)

@@ -2,11 +2,12 @@
 
 PyTorch leaves products to MKL. Its code for few rows or columns, which runs on every processor, multiplies, rounds and then adds:
 term by term, or in lanes of four where the terms are contiguous. Beyond, it fuses multiplication and addition, term by term. numpy's
-library fuses in another order, which shows where terms cancel. Two threads are taken to share the rows.
+library fuses in another order, which shows where terms cancel.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,8 @@ def _by_terms(a: Array, b: Array, start: Array | None, part: bool = False) -> Ar
 
 #: rows and columns of a product from which the library's code fuses multiplication and addition
 _ROWS, _COLUMNS_TO_FUSE = 4, 12
-#: terms and columns beyond which two threads share the rows
+#: terms and columns beyond which threads share the rows: two of them, whatever the machine has, so that a script prints the same
+#: everywhere; it is what PyTorch prints where there are two cores
 _TERMS_ALONE, _TERMS_SHARED, _COLUMNS_SHARED = 4, 16, 16
 
 
@@ -157,10 +159,12 @@ def _fused_rows(a: Array, b: Array) -> int:
 
 def _fused(a: Array, b: Array) -> Array:
     """The product of matrices, whose sums are rounded once after each term is multiplied and added."""
-    terms = np.multiply(a.T[:, :, None], b[:, None, :], dtype=np.float64, order="C")
-    made = np.zeros(terms.shape[1:], _FLOAT32)
+    terms = np.multiply(a.T[:, :, None].astype(_FLOAT64), b[:, None, :].astype(_FLOAT64), order="C")
+    total, made = np.zeros(terms.shape[1:]), np.empty(terms.shape[1:], _FLOAT32)
     for term in terms:
-        np.add(made, term, out=made, casting="same_kind")
+        total += term
+        made[...] = total
+        total[...] = made
     return made
 
 
@@ -187,11 +191,15 @@ def _add_rows_in_lanes(terms: Array, made: Array) -> None:
     """
     count, rows, columns = terms.shape
     whole = columns - columns % _LANES
-    for row in range(min(rows, _LANES)):
+    period = _LANES // math.gcd(count, _LANES)  # rows that begin alike
+    parts = [(slice(whole), _LANES)] if whole else []
+    if whole < columns:
+        parts.append((slice(whole, None), 2 * _LANES))
+    for row in range(min(rows, period)):
         ahead = -row * count % _LANES
-        for part, step in ((slice(whole), _LANES), (slice(whole, None), 2 * _LANES)):
+        for part, step in parts:
             if count - ahead >= step:
-                made[row::_LANES, part] = _in_lanes(terms[:, row::_LANES, part], ahead, step)
+                made[row::period, part] = _in_lanes(terms[:, row::period, part], ahead, step)
 
 
 def _add_ahead_of_vectors(terms: Array, made: Array) -> None:
@@ -199,17 +207,18 @@ def _add_ahead_of_vectors(terms: Array, made: Array) -> None:
     count, rows, columns = terms.shape
     if count < 2 * _LANES:
         return
-    for row in range(1, min(rows, _LANES)):
+    period = _LANES // math.gcd(columns, _LANES)  # rows that begin alike
+    for row in range(1, min(rows, period)):
         ahead = -row * columns % _LANES
-        if ahead and columns - ahead >= _LANES:
-            part = terms[:, row::_LANES, :ahead]
+        if columns - ahead >= _LANES:
+            part = terms[:, row::period, :ahead]
             total = in_order(part[:_LANES])
             for k in range(_LANES, count - count % (2 * _LANES), _LANES):
                 four = part[k : k + _LANES]
                 total = total + in_order(four) if k % (2 * _LANES) else in_order(np.concatenate([total[None], four]))
             for k in range(count - count % (2 * _LANES), count):
                 total = total + part[k]
-            made[row::_LANES, :ahead] = total
+            made[row::period, :ahead] = total
 
 
 def _in_lanes(terms: Array, ahead: int, step: int) -> Any:

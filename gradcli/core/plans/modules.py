@@ -78,12 +78,13 @@ def _parts(module: Any, parameters: dict[int, Tensor], views: list[Iterable[obje
     while pending:
         one = pending.pop()
         kind = type(one)
-        if not getattr(kind, "PURE", False) or one.before or one.after or one.backward_hooks or len(views) > 4 * _MOST:
+        if not getattr(kind, "PURE", False) or one.before or one.after or one.backward_hooks or len(views) > 5 * _MOST:
             raise _UnknownError
         if type(one.own_parameters) is not dict or any(buffer is not None for buffer in one.own_buffers.values()):
             raise _UnknownError
         children = [*one.children_by_name.values()]
-        views += (one.children_by_name.values(), one.own_parameters.keys(), one.own_parameters.values(), vars(one).values())
+        views += (one.children_by_name.values(), one.own_parameters.keys(), one.own_parameters.values())
+        views += (one.own_buffers.values(), vars(one).values())
         settings = [(name, value) for name, value in vars(one).items() if name not in _COMMON]
         if not all(type(value) in _PLAIN for _, value in settings):
             raise _UnknownError

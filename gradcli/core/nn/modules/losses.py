@@ -134,6 +134,7 @@ CLASSES = ClassTable(
         {"BCEWithLogitsLoss": "F.binary_cross_entropy_with_logits"},
         ARGUMENTS={"weight": None, **_REDUCED, "pos_weight": None},
         BUFFERS="weight pos_weight",
+        PURE=True,
     ),
     row(Loss, {"KLDivLoss": "F.kl_div"}, ARGUMENTS={**_REDUCED, "log_target": False}),
     row(

@@ -20,8 +20,13 @@ from gradcli.errors import runtime_error
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    below = elementary.expm1_in_loop(np.minimum(x, 0) * input_scale, x)
-    return blocks.where(np.less(x, 0), below * _factor(x, alpha, scale), x * scale)
+    below = elementary.expm1_in_loop(_times(np.minimum(x, 0), input_scale), x)
+    return blocks.where(np.less(x, 0), _times(below, _factor(x, alpha, scale)), _times(x, scale))
+
+
+def _times(x: Any, factor: float) -> Any:
+    """The product, which is `x` itself where the factor is 1."""
+    return x if factor == 1 else x * factor
 
 
 def _factor(x: Any, alpha: float, scale: float) -> Any:
@@ -31,8 +36,8 @@ def _factor(x: Any, alpha: float, scale: float) -> Any:
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    slope = grad * float(input_scale) * _factor(x, alpha, scale) * elementary.exp_in_loop(x * input_scale, grad, x)
-    return blocks.where(_below(grad, x), slope, grad * scale)
+    slope = _times(_times(grad, float(input_scale)), _factor(x, alpha, scale)) * elementary.exp_in_loop(_times(x, input_scale), grad, x)
+    return blocks.where(_below(grad, x), slope, _times(grad, scale))
 
 
 def _below(grad: Any, x: Any) -> Any:

@@ -71,7 +71,7 @@ def nan_in_vectors(x: Any, step: int, grad: Any) -> Any:
     """
     x = np.asarray(x)
     found = np.isnan(x)
-    return found & in_vectors(x, step, np.asarray(grad), x) if found.any() else np.False_
+    return found & in_vectors(x, step, np.asarray(grad), x) if np.count_nonzero(found) else np.False_
 
 
 def writing(run: Run) -> Run:

@@ -35,16 +35,16 @@ def _density(x: Any) -> Any:
     return elementary.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
 
 
-def _gelu_tanh(x: Any, *operands: Any) -> Any:
-    return elementary.tanh_in_loop(_K * elementary.fused(x * x * x, _CUBIC, x), *operands)
+_gelu_tanh = elementary.Shared(lambda x, *operands: elementary.tanh_in_loop(_K * elementary.fused(x * x * x, _CUBIC, x), *operands))
+_gelu_erf = elementary.Shared(lambda x, *operands: erf(x * math.sqrt(0.5)))
 
 
 def _gelu(x: Any, approximate: str) -> Any:
     given = x
     x = half_to_single(given)
     if approximate == "tanh":
-        return 0.5 * x * (1 + _gelu_tanh(x, x))
-    found = x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
+        return 0.5 * x * (1 + _gelu_tanh.first(x, x))
+    found = x * 0.5 * (1 + _gelu_erf.first(x, x))
     row_major = given.is_row_major if type(given) is blocks.Deferred else given.flags.c_contiguous
     if given.dtype == np.float32 and given.size > 1 and row_major:
         # PyTorch's vector code makes nan of infinity
@@ -55,12 +55,12 @@ def _gelu(x: Any, approximate: str) -> Any:
 def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
     wide = half_to_single(blocks.defer(x))
     if approximate == "tanh":
-        t = _gelu_tanh(wide, grad, wide)
+        t = _gelu_tanh.again(wide, grad, wide)
         kind = wide.dtype.type
         inner = _K * elementary.fused(wide * wide, kind(3) * kind(_CUBIC), 1)
         slope = 0.5 * wide * elementary.fused(-t, t, 1) * inner + 0.5 * (1 + t)
     else:
-        slope = 0.5 * (1 + erf(wide * math.sqrt(0.5))) + wide * _density(wide)
+        slope = 0.5 * (1 + _gelu_erf.again(wide, wide)) + wide * _density(wide)
     made = grad * slope
     return made if made.dtype == grad.dtype else made.astype(grad.dtype)
 
@@ -110,9 +110,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 # --- silu, mish, softplus, logsigmoid ---
 
+_exp = elementary.Shared(elementary.exp_in_loop)
+_exp_in_lanes = elementary.Shared(elementary.exp_in_lanes)
+
 
 def _silu_gradient(grad: Any, x: Any) -> Any:
-    s = logistic(x, grad, x)
+    s = np.true_divide(1, 1 + _exp.again(np.negative(x), grad, x))
     return grad * s * elementary.fused(x, 1 - s, 1)
 
 
@@ -125,7 +128,7 @@ def _silu_rule(xp: Any, grad: Any, input: Any) -> Any:
 
 SILU = Pointwise(
     "SiluBackward0",
-    lambda x: np.true_divide(x, 1 + elementary.exp_in_loop(np.negative(x), x)),
+    lambda x: np.true_divide(x, 1 + _exp.first(np.negative(x), x)),
     "input",
     input=Rule(_silu_rule, "grad * sigmoid(input) * (1 + input * (1 - sigmoid(input)))"),
     complex=lambda x: x / (1 + np.exp(-x)),
@@ -140,13 +143,14 @@ def silu(input: Tensor) -> Tensor:
     return SILU(input)
 
 
+@elementary.Shared
 def _tanh_of_softplus(x: Any, *operands: Any) -> Any:
     e = elementary.exp_in_loop(x, *operands)
     return elementary.tanh_in_loop(elementary.log1p_in_loop(e, *operands), *operands)
 
 
 def _mish_gradient(grad: Any, x: Any) -> Any:
-    t = _tanh_of_softplus(x, grad, x)
+    t = _tanh_of_softplus.again(x, grad, x)
     return grad * elementary.fused(x * logistic(x, grad, x), elementary.fused(-t, t, 1), t)
 
 
@@ -159,21 +163,21 @@ def _mish_rule(xp: Any, grad: Any, input: Any) -> Any:
 
 MISH = Pointwise(
     "MishBackward0",
-    lambda x: x * _tanh_of_softplus(x, x),
+    lambda x: x * _tanh_of_softplus.first(x, x),
     "input",
     input=Rule(_mish_rule, "grad * (tanh(F.softplus(input)) + input * sigmoid(input) * (1 - tanh(F.softplus(input))**2))"),
 )
 
 
 def _softplus(x: Any, beta: float, threshold: float) -> Any:
-    scaled = x * beta
-    soft = elementary.log1p_in_loop(elementary.exp_in_loop(scaled, x), x)
-    return blocks.where(scaled > threshold, x, soft / beta)
+    scaled = x if beta == 1 else x * beta
+    soft = elementary.log1p_in_loop(_exp.first(scaled, x), x)
+    return blocks.where(scaled > threshold, x, soft if beta == 1 else soft / beta)
 
 
 def _softplus_back(grad: Any, x: Any, beta: float, threshold: float) -> Any:
-    scaled = x * beta
-    z = elementary.exp_in_loop(scaled, grad, x)
+    scaled = x if beta == 1 else x * beta
+    z = _exp.again(scaled, grad, x)
     return blocks.where(scaled > threshold, grad, grad * z / (z + 1))  # nan where z is infinite, as in PyTorch
 
 
@@ -199,13 +203,13 @@ _, SOFTPLUS = activation(
 )
 
 
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any, exp: Any = elementary.exp_in_lanes) -> Any:
     """The logarithm of the logistic function of an array, which vector code computes."""
-    return np.minimum(x, 0) - elementary.log1p(elementary.exp_in_lanes(-np.abs(x)))
+    return np.minimum(x, 0) - elementary.log1p(exp(-np.abs(x)))
 
 
 def _logsigmoid_gradient(grad: Any, x: Any) -> Any:
-    e = elementary.exp_in_lanes(-np.abs(x))
+    e = _exp_in_lanes.again(-np.abs(x))
     s = e / (1 + e)
     return grad * blocks.where(np.less(x, 0), 1 - s, s)
 
@@ -217,7 +221,7 @@ def _logsigmoid_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
 
 _, LOG_SIGMOID = activation(
     "LogSigmoid",
-    log_sigmoid,
+    lambda x: log_sigmoid(x, _exp_in_lanes.first),
     _logsigmoid_gradient,
     formula="grad * sigmoid(-input)",
     layout="contiguous",
