@@ -126,9 +126,10 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.creation != "default" and not self.property_of("leaf"):
+        if self.view is not None and self.view.creation != "default":
             node = self.grad_fn  # which is PyTorch's error if the base was written to meanwhile
-            return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
+            if node is not None or not self.property_of("leaf"):
+                return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:
