@@ -116,6 +116,8 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return cls.mro if cls.mro[-1] is types.OBJECT else (*cls.mro, types.OBJECT)
     if name == "__bases__":
         return tuple(cls.bases)
+    if name == "__abstractmethods__" and cls.abstract:
+        return cls.abstract
     found = cls.find(name)
     if found is not MISSING:
         return bind(found, None, cls)

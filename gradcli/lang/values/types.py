@@ -311,11 +311,16 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     declared = getattr(kind, "SCRIPT_TYPE", None)
     if declared is not None:
         return getattr(value, "OWN_TYPE", declared)  # type: ignore[no-any-return]
-    path = path_of(value)
+    made = named_type(path_of(value))
+    made.instances = kind
+    return made
+
+
+def named_type(path: str) -> TypeValue:
+    """The type of values whose type has this name; always the same object."""
     made = _by_path.get(path)
     if made is None:
         made = _by_path[path] = TypeValue(OF_C.get(path, path), lambda other: path_of(other) == path)
-        made.instances = kind
     return made
 
 
