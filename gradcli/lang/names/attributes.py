@@ -277,6 +277,8 @@ def unbound(owner: Value, name: str) -> Value:
             raise ProgramError("TypeError", text, names=(type_name(args[0]),))
         return method(*args, **kwargs)
 
+    if owner is types.DICT:
+        return class_attributes.of_dict(name, run)
     return Builtin(name, run, f"<method '{name}' of '{path}' objects>")
 
 
