@@ -1,8 +1,8 @@
 """In-place arithmetic of the optimisers on arrays, rounded as PyTorch's CPU kernels round it.
 
 PyTorch's compiled kernels fuse a product that is then added: the sum is rounded once. To get the same digits, products of
-float32 are added in float64 and the sum is rounded to float32; those of float64 are added in the processor's extended
-precision if it has one. For large arrays this would take three times as long and is not done; the last bit may differ there.
+float32 are added in float64 and the sum is rounded to float32; for float64 `elementary.fused` adds the errors of both. For large arrays
+this would take three times as long and is not done; the last bit may differ there.
 Factors are rounded to the dtype of the arrays first, as PyTorch does.
 
 For arrays of one float32 the same arithmetic is done on Python's floats, in a third of numpy's time. They have more than twice the
@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, elementary
 
 #: the dtype in which a product is added to an array of a dtype
 _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float16): np.dtype(np.float32),
     np.dtype(np.float32): np.dtype(np.float64),
-    np.dtype(np.float64): np.dtype(np.longdouble),
 }
 _FLOAT32 = np.dtype(np.float32)
+_FLOAT64 = np.dtype(np.float64)
 #: larger arrays are added in their own precision
 FUSED = 1 << 12
 
@@ -50,23 +50,29 @@ def _is_one(a: Array) -> bool:
     return a.size == 1 and a.dtype is _FLOAT32
 
 
-def _product_plus(a: Array, x: Array, y: Array | float, wider: np.dtype[Any]) -> Array:
-    """`a + x * y` in a wider dtype, in which the product is exact."""
-    return np.asarray(x.astype(wider) * y + a)
+def _product_plus(a: Array, x: Array, y: Array | float) -> Array:
+    """`a + x * y`, rounded once, in the dtype of `a` or a wider one; plainly for large arrays and other dtypes."""
+    if a.size <= FUSED:
+        if a.dtype is _FLOAT64:
+            return np.asarray(elementary.fused(x, y, a))
+        wider = _WIDER.get(a.dtype)
+        if wider is not None:
+            return np.asarray(x.astype(wider) * y + a)
+    return np.asarray(a + x * y)
 
 
 def plus(a: Array, x: Array, factor: float) -> Array:
     """`a + factor * x`, a new array."""
-    wider = _WIDER.get(a.dtype)
-    if a.size <= FUSED and wider is not None:
-        return _product_plus(a, x, _narrow(factor, a), wider).astype(a.dtype)
-    return np.asarray(a + x * factor)
+    return _product_plus(a, x, _narrow(factor, a)).astype(a.dtype, copy=False)
 
 
 def add(a: Array, x: Array, factor: float) -> None:
     """`a += factor * x`."""
     if _is_one(a):
         a[...] = x.item() * _narrow(factor, a) + a.item()
+        return
+    if a.size <= FUSED and a.dtype is _FLOAT64:
+        a[...] = elementary.fused(x, factor, a)
         return
     wider = _WIDER.get(a.dtype)
     if a.size <= FUSED and wider is not None:
@@ -111,9 +117,8 @@ def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
         return
     if factor != 1:
         x = np.asarray(x * scalar(factor, a.dtype))
-    wider = _WIDER.get(a.dtype)
-    if a.size <= FUSED and wider is not None:
-        a[...] = _product_plus(a, x, y, wider)
+    if a.size <= FUSED:
+        a[...] = _product_plus(a, x, y)
     else:
         np.add(a, x * y, out=a)
 

@@ -128,9 +128,12 @@ class Tensor:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
         if not self.requires_grad:
             return NO_EDGE
-        if self.view is not None and self.view.base.requires_grad and not self.property_of("leaf"):
-            node = self.grad_fn  # a view that follows its base has none, which is PyTorch's error if the base was written to meanwhile
-            return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
+        view = self.view
+        if view is not None and (view.creation != "default" or (view.base.requires_grad and not self.property_of("leaf"))):
+            # a view that follows its base has no node, which is PyTorch's error if the base was written to meanwhile
+            node = self.grad_fn
+            if node is not None or not self.property_of("leaf"):
+                return (Nowhere((), self.array.shape, self.dtype) if node is None else node), 0
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:

@@ -38,6 +38,7 @@ _EXTENSIONS = {
     "modules": "gradcli.lang.classes.modules",
     "functions": "gradcli.lang.classes.functions",
     "datasets": "gradcli.lang.classes.datasets",
+    "dicts": "gradcli.lang.classes.dicts",
     "pruning methods": "gradcli.lang.classes.pruning",
     "optimizers": "gradcli.lang.classes.optimizers",
     "schedulers": "gradcli.lang.classes.optimizers",
@@ -150,7 +151,7 @@ def _native(made: UserClass) -> Native:
 
 def _host(made: UserClass) -> type[Instance]:
     native = made.native
-    if type(native) is ScriptType:
+    if isinstance(native, ScriptType | TypeValue) and native is not types.OBJECT:
         module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]
         return import_module(module).host_of(native)  # type: ignore[no-any-return]
     if type(native) is ExceptionType:

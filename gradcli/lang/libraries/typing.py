@@ -76,7 +76,10 @@ _NAMED_TUPLE.traits["instead"] = _named_tuple
 _NAMES = (
     *("Any", "Callable", "ClassVar", "Collection", "Deque", "DefaultDict", "Dict", "Final", "FrozenSet", "Generator", "Hashable"),
     *("Iterable", "Iterator", "List", "Literal", "Mapping", "MutableMapping", "NoReturn", "Optional", "OrderedDict", "Self"),
-    *("Sequence", "Set", "Sized", "Text", "Tuple", "Type", "Union"),
+    *("Sequence", "Set", "Sized", "Text", "Tuple", "Type", "Union", "AbstractSet", "Awaitable", "Concatenate"),
+    *("Container", "ContextManager", "ItemsView", "KeysView", "LiteralString", "Match", "MutableSequence", "MutableSet", "Never"),
+    *("NotRequired", "Pattern", "Required", "Reversible", "SupportsAbs", "SupportsFloat", "SupportsIndex", "SupportsInt", "TypeAlias"),
+    *("TypeGuard", "Unpack", "ValuesView"),
 )
 
 MEMBERS: dict[str, Value] = {
@@ -85,6 +88,11 @@ MEMBERS: dict[str, Value] = {
     "Protocol": _GENERIC,
     "NamedTuple": _NAMED_TUPLE,
     "TypeVar": Builtin("TypeVar", _type_variable),
+    "AnyStr": Annotation("~AnyStr"),
+    "Annotated": Annotation("<class 'typing.Annotated'>"),
+    "ParamSpec": Builtin("ParamSpec", _type_variable),
+    "TypeVarTuple": Builtin("TypeVarTuple", lambda name: Annotation(str_text(name))),
+    "runtime_checkable": Builtin("runtime_checkable", lambda cls: cls),
     "NewType": Builtin("NewType", lambda name, kind: kind),
     "cast": Builtin("cast", lambda kind, value: value),
     "overload": Builtin("overload", lambda function: function),

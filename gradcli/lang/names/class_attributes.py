@@ -79,6 +79,8 @@ def _of_every(instance: Instance, name: str) -> Value:
 
 def unbound_native(owner: Value, name: str) -> Value:
     """`object.__setattr__`, `nn.Module.__init__` and their like: called with the instance first. MISSING if there is none."""
+    if owner is types.DICT and name in types.DictBase.CALLED:
+        return of_dict(name)
     if name not in _OF_EVERY or type(owner) is ExceptionType or not (owner is types.OBJECT or may_be_base(owner)):
         return MISSING
 
@@ -88,6 +90,19 @@ def unbound_native(owner: Value, name: str) -> Value:
         return _native(args[0], name)(*args[1:], **kwargs)
 
     return Builtin(name, run, f"<slot wrapper '{name}' of '{owner.name}' objects>")
+
+
+def of_dict(name: str, plain: Callable[..., Value] | None = None) -> Builtin:
+    """`dict.__getitem__` and its like, for instances of classes derived from dict; `plain` is the method of dicts themselves."""
+
+    def run(*args: Value, **kwargs: Value) -> Value:
+        if args and isinstance(args[0], types.DictBase):
+            return args[0].native(name)(*args[1:], **kwargs)  # type: ignore[attr-defined]
+        if plain is None:
+            raise ProgramError("TypeError", f"dict.{name} takes an instance of a class derived from dict here")
+        return plain(*args, **kwargs)
+
+    return Builtin(name, run, f"<method '{name}' of 'dict' objects>")
 
 
 def _native(instance: Instance, name: str) -> Value:
@@ -116,6 +131,8 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return cls.mro if cls.mro[-1] is types.OBJECT else (*cls.mro, types.OBJECT)
     if name == "__bases__":
         return tuple(cls.bases)
+    if name == "__abstractmethods__" and cls.abstract:
+        return cls.abstract
     found = cls.find(name)
     if found is not MISSING:
         return bind(found, None, cls)

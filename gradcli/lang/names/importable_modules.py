@@ -136,7 +136,7 @@ TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
     *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
-    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "warnings"),
+    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "types", "typing", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
 LIBRARIES: dict[str, tuple[str, str]] = {

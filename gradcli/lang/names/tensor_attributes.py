@@ -162,23 +162,28 @@ def _of_storage(name: str) -> Callable[[Tensor], Value]:
 
 def _operator(run: Callable[[Value, Value], Value], name: str, swapped: bool = False) -> Callable[..., Value]:
     def call(tensor: Tensor, other: Value, /) -> Value:
-        if type(other) not in (int, float, bool, complex, Tensor) or (swapped and type(other) is Tensor):
-            raise ProgramError("NotImplementedError", f"Tensor.{name} takes a {'number' if swapped else 'number or a tensor'} here")
+        if type(other) not in (int, float, bool, complex, Tensor):
+            raise ProgramError("NotImplementedError", f"Tensor.{name} takes a number or a tensor here")
         return run(other, tensor) if swapped else run(tensor, other)
 
     return call
 
 
-_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@", "floordiv": "//", "mod": "%"}
+_BITS = {"and": "&", "or": "|", "xor": "^"}
 _ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 #: operators by the names that Python gives them
 OPERATORS: dict[str, Callable[..., Value]] = {
-    **{f"__{name}__": _operator(operators.BINARY[symbol], f"__{name}__") for name, symbol in _ARITHMETIC.items()},
+    **{f"__{name}__": _operator(operators.BINARY[symbol], f"__{name}__") for name, symbol in (_ARITHMETIC | _BITS).items()},
     **{f"__{name}__": _operator(operators.COMPARE[symbol], f"__{name}__") for name, symbol in _ORDER.items()},
-    **{f"__r{name}__": _operator(operators.BINARY[_ARITHMETIC[name]], f"__r{name}__", True) for name in _ARITHMETIC if name != "matmul"},
-    **{f"__i{name}__": _operator(operators.INPLACE[_ARITHMETIC[name]], f"__i{name}__") for name in _ARITHMETIC if name != "matmul"},
+    **{f"__r{name}__": _operator(operators.BINARY[symbol], f"__r{name}__", True) for name, symbol in (_ARITHMETIC | _BITS).items()},
+    **{f"__i{name}__": _operator(operators.INPLACE[symbol], f"__i{name}__") for name, symbol in _ARITHMETIC.items() if name != "matmul"},
+    "__rsub__": _operator(lambda tensor, other: catalog.function("rsub")(tensor, other), "__rsub__"),
+    "__rtruediv__": _operator(lambda tensor, other: operators.BINARY["*"](catalog.function("reciprocal")(tensor), other), "__rtruediv__"),
     "__neg__": operators.UNARY["-"],
+    "__pos__": operators.UNARY["+"],
+    "__invert__": operators.UNARY["~"],
     "__abs__": lambda tensor, /: catalog.function("abs")(tensor),
 }
 

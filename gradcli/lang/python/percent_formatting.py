@@ -7,6 +7,7 @@ import re
 
 from gradcli import limits
 from gradcli.errors import ProgramError
+from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.formatting import check_width, converted
 from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, key_error, type_error, value_error
 
@@ -22,7 +23,8 @@ class _Values:
 
     def __init__(self, ops: Ops, right: Value) -> None:
         self.ops = ops
-        self.right = right
+        table = table_of(right)
+        self.right = right if table is None else table
         self.pending = iter(right if isinstance(right, tuple) else (right,))
 
     def next(self) -> Value:

@@ -65,6 +65,8 @@ class Instance(Special):
 
     #: attributes and methods of the native base: called with the instance, gives what a program reads
     NATIVE: ClassVar[Mapping[str, Callable[[Any], Value]]] = {}
+    #: whether the native base has no hash
+    UNHASHABLE: ClassVar[bool] = False
 
     @classmethod
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
@@ -279,6 +281,8 @@ def hash_method(instance: Instance) -> Value:
             return fields["__hash__"]
         if "__hash__" in fields or "__eq__" in fields:
             raise type_error("unhashable type: '{}'", instance)
+    if instance.UNHASHABLE:
+        raise type_error("unhashable type: '{}'", instance)
     return None
 
 

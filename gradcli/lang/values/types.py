@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from gradcli import limits
@@ -22,7 +22,7 @@ from gradcli.lang.values.object_operations import OPS, index_of, item_of, real_n
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
 from gradcli.lang.values.type_names import OF_C, path_of, type_name
-from gradcli.lang.values.user_classes import ClassMethod, Property, StaticMethod, UserClass
+from gradcli.lang.values.user_classes import ClassMethod, Native, Property, StaticMethod, UserClass
 from gradcli.lang.values.value_classes import ExceptionType, NumpyValue, TypeValue
 
 # --- what calling a type makes ----------------------------------------------------------------------
@@ -187,6 +187,16 @@ def _make_type(*args: Value, **kwargs: Value) -> Value:
 # --- types ------------------------------------------------------------------------------------------
 
 
+class DictBase:
+    """A mark of instances of classes derived from dict; gradcli.lang.classes.dicts is loaded with the first such class."""
+
+    __slots__ = ()
+
+    BASE_OF = "dicts"
+    #: its special methods that programs may call with an instance
+    CALLED = ("__len__", "__iter__", "__contains__", "__getitem__", "__setitem__", "__delitem__")
+
+
 def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
     """The type object of a class of Python; instances of `also` belong to it too."""
     kinds = (kind, *also)
@@ -201,6 +211,7 @@ STR = _host(_make_str, str)
 LIST = _host(_make_list, list)
 TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _make_tuple)
 DICT = TypeValue("dict", lambda value: table_of(value) is not None, _make_dict)
+DICT.instances = DictBase
 SET = _host(_make_set, set)
 FROZENSET = _host(_make_frozenset, frozenset)
 RANGE = _host(_make_range, range)
@@ -268,7 +279,7 @@ def derives(name: str, ancestor: str) -> bool:
     return ancestor == "BaseException" or is_exception_subtype(name, ancestor)
 
 
-def lineage(native: ExceptionType | ScriptType) -> list[ExceptionType | ScriptType]:
+def lineage(native: Native) -> Sequence[Native]:
     """A native type and the native types that it derives from, the most derived first."""
     if type(native) is ExceptionType:
         at = native.name
@@ -277,6 +288,8 @@ def lineage(native: ExceptionType | ScriptType) -> list[ExceptionType | ScriptTy
             at = EXCEPTION_PARENTS.get(at) or ("Exception" if at != "Exception" and derives(at, "Exception") else "BaseException")
             above.append(exception_type(at))
         return above
+    if type(native) is TypeValue:
+        return [native]
     assert type(native) is ScriptType
     found = [vars(one)["SCRIPT_TYPE"] for one in native.instances.mro() if "SCRIPT_TYPE" in vars(one)] if native.instances else []
     return found if native in found else [native, *found]
@@ -311,11 +324,14 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     declared = getattr(kind, "SCRIPT_TYPE", None)
     if declared is not None:
         return getattr(value, "OWN_TYPE", declared)  # type: ignore[no-any-return]
-    path = path_of(value)
+    return named_type(path_of(value))
+
+
+def named_type(path: str) -> TypeValue:
+    """The type of values whose type has this name; always the same object."""
     made = _by_path.get(path)
     if made is None:
         made = _by_path[path] = TypeValue(OF_C.get(path, path), lambda other: path_of(other) == path)
-        made.instances = kind
     return made
 
 

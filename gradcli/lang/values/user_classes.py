@@ -262,7 +262,7 @@ register(BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Sup
 
 def may_be_base(base: Value) -> bool:
     """Whether a class of the program may derive from `base`."""
-    if type(base) is ScriptType:
+    if type(base) in (ScriptType, TypeValue):
         return bool(getattr(base.instances, "BASE_OF", ""))
     return type(base) in (UserClass, ExceptionType)
 
