@@ -69,6 +69,7 @@ def _statistics(x: Array, eps: float, dtype: DType, rows: bool) -> tuple[Array, 
 
 def _kept(number: int) -> Callable[..., Array]:
     """The mean, or 1 / deviation, of each channel, which PyTorch keeps."""
+
     def run(x: Array, *rest: Any) -> Array:
         *_, eps, dtype = rest
         return np.asarray(in_single(lambda x: _statistics(x, eps, dtype, in_rows(x))[number].reshape(-1))(x))
