@@ -21,7 +21,6 @@ _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
-    "__getitem__": (subscripts.getitem, (list, tuple, str, dict)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
     "__enter__": (lambda block: block.enter(), _BLOCKS),
