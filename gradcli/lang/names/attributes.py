@@ -33,7 +33,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
-from gradcli.lang.values.representation import function_name, repr_text
+from gradcli.lang.values.representation import function_name
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
@@ -199,10 +199,6 @@ def find_attribute(value: Value, name: str) -> Value:
     if getters is not None and name in getters:
         return getters[name](value)
     if kind in (TypeValue, ScriptType, ExceptionType):
-        if name == "__module__":  # the text of a type is <class 'torch.nn.modules.linear.Linear'>
-            return repr_text(value).removeprefix("<class '").rpartition(".")[0] or "builtins"
-        if name == "__qualname__":
-            return value.name
         known = tensor_attributes.OPERATORS if value is torch_types.TENSOR else ("_fields", "_make")
         native = name.startswith("_") and name not in known
         found = class_attributes.unbound_native(value, name) if native else unbound(value, name)

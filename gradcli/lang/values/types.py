@@ -11,6 +11,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import EXCEPTION_PARENTS, ProgramError, is_exception_subtype
@@ -324,7 +325,10 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     declared = getattr(kind, "SCRIPT_TYPE", None)
     if declared is not None:
         return getattr(value, "OWN_TYPE", declared)  # type: ignore[no-any-return]
-    return named_type(path_of(value))
+    named = named_type(path_of(value))
+    if isinstance(value, Node):
+        named.instances = kind
+    return named
 
 
 def named_type(path: str) -> TypeValue:
