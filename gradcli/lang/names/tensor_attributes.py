@@ -188,10 +188,8 @@ def _reflected(name: str) -> Callable[..., Value]:
     return _operator(run, f"__r{name}__")
 
 
-_ARITHMETIC = {
-    **{"add": "+", "sub": "-", "mul": "*", "div": "/", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"},
-    **{"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"},
-}
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
+_ARITHMETIC |= {"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 _ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 #: operators by the names that Python gives them
