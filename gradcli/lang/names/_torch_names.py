@@ -32,7 +32,7 @@ NAMES: dict[str, str] = {
         "import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled "
         "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
         "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit layout "
-        "legacy_contiguous_format library load lobpcg lstsq masked matrix_rank memory_format merge_type_from_type_comment "
+        "legacy_contiguous_format library load lobpcg lstsq matrix_rank memory_format merge_type_from_type_comment "
         "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
         "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
@@ -46,7 +46,7 @@ NAMES: dict[str, str] = {
         "resize_as_sparse_ return_types row_indices_copy saddmm save segment_reduce serialization set_autocast_cache_enabled "
         "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
         "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
-        "set_num_interop_threads set_warn_always signal slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
+        "set_num_interop_threads set_warn_always slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
         "sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr "
         "sparse_csr_tensor spmm sspaddmm storage svd_lowrank sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
         "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig to_dlpack torch torch_version types uint1 uint16 uint2 uint3 "
@@ -110,6 +110,7 @@ NAMES: dict[str, str] = {
     "fft": ("Tensor common_args factory_common_args torch "),
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
     "linalg": ("LinAlgError common_notes "),
+    "masked": ("MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor "),
     "nn": (
         "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad "
         "intrinsic qat quantizable quantized "
