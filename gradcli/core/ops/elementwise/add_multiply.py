@@ -111,7 +111,7 @@ SUB = Pointwise(
     saved="alpha=1",
     input=UNCHANGED,
     other=NEGATED,
-    complex=lambda a, b: a + b * a.dtype.type(-1),
+    complex=lambda a, b: a + b * (a if isinstance(a, np.ndarray) else b).dtype.type(-1),
 )
 SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED, complex=True)
 
