@@ -110,6 +110,8 @@ _TITLES = {
 _PLACES = {
     "autograd": "autograd",
     "func": "autograd",
+    "masked": "reductions",
+    "signal.windows": "window functions",
     "nn": "modules",
     "nn.parameter": "modules",
     "nn.init": "initial values",

@@ -289,6 +289,7 @@ _WINDOWS = (
     "nuttall",
 )
 PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", "ROUTINES") for name in _MASKED}
+PLACES |= dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), ("gradcli.core.ops.linalg.removed", "ROUTINES"))
 PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", "ROUTINES") for name in _WINDOWS}
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
