@@ -288,9 +288,10 @@ _WINDOWS = (
     *("bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser"),
     "nuttall",
 )
-PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", "ROUTINES") for name in _MASKED}
-PLACES |= dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), ("gradcli.core.ops.linalg.removed", "ROUTINES"))
-PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", "ROUTINES") for name in _WINDOWS}
+_REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
+PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", name) for name in _MASKED}
+PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", name) for name in _WINDOWS}
+PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 
@@ -304,8 +305,7 @@ def find(name: str) -> Any:
         module = import_module(place[0])
         if name in DECLARED or name in _SECOND_NAMES:
             return _script_value(module, place[1])
-        found = getattr(module, place[1])
-        return found[name.rpartition(".")[2]] if isinstance(found, dict) else found
+        return module.ROUTINES[place[1]] if hasattr(module, "ROUTINES") else getattr(module, place[1])
     if name in _NUMBERS:
         return _NUMBERS[name]
     return dtypes.NAMED.get(name) or _of_single(name)
