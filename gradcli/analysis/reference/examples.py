@@ -13,6 +13,7 @@ _W = "w = tensor([1., 2.], requires_grad=True)"
 
 _METHODS = {
     "Tensor.backward": (_W, "(w ** 2).sum().backward()", "w.grad"),
+    **{name: ("g = manual_seed(0)", f"torch.{name}(eye(3), 2)[1]") for name in ("pca_lowrank", "svd_lowrank")},
     "Tensor.lu": ("tensor([[4., 2.], [1., 3.]]).lu()",),
     **{f"Tensor.{name}": (f"tensor([[1.]]).{name}",) for name in ("eig", "lstsq", "solve", "symeig")},
     **{name: (f"torch.{name}",) for name in ("eig", "lstsq", "matrix_rank", "solve", "symeig")},

@@ -55,6 +55,8 @@ _ROUTINES = {
     "func.functionalize": "The function itself: nothing is compiled, so that writes need no replacement.",
     "func.linearize": "A function's value, and a function that computes J times tangents.",
     "func.stack_module_state": "The parameters and buffers of several modules, stacked under their names.",
+    "pca_lowrank": "Principal components of rows, by products with a few random vectors: U, S and V.",
+    "svd_lowrank": "The largest singular values, by products with a few random vectors: U, S and V.",
     "accelerator.is_available": "False: tensors live on the cpu.",
     "accelerator.device_count": "0: tensors live on the cpu.",
     "distributions.Distribution": "The base class of distributions.",

@@ -410,6 +410,7 @@ FUNCTIONS: dict[str, str] = {
     "narrow": "shape.slicing",
     "narrow_copy": "shape.view_copies",
     "native_channel_shuffle": "layers.pixel_shuffle",
+    "native_layer_norm": "layers.normalization.layer_norm",
     "ne": "elementwise.comparison",
     "neg": "elementwise.add_multiply",
     "neg_": "elementwise.add_multiply",

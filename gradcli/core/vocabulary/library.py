@@ -292,6 +292,7 @@ _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
 PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", name) for name in _MASKED}
 PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", name) for name in _WINDOWS}
 PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}
+PLACES |= {name: ("gradcli.core.ops.linalg.low_rank", name) for name in ("pca_lowrank", "svd_lowrank")}
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 
