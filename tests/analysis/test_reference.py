@@ -51,7 +51,7 @@ def test_entry(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        ("softmax", ["torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"]),
+        ("softmax", ["torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.masked.softmax"]),
         ("torch.softmax", ["torch.softmax"]),
         ("Softmax", ["torch.nn.Softmax"]),
         ("F.relu6", ["torch.nn.functional.relu6"]),

@@ -83,6 +83,8 @@ _TITLES = {family: title for title, families in _FAMILIES.items() for family in 
 _PLACES = {
     "autograd": "autograd",
     "func": "autograd",
+    "masked": "reductions",
+    "signal.windows": "window functions",
     "nn": "modules",
     "nn.parameter": "modules",
     "nn.init": "initial values",

@@ -13,6 +13,10 @@ _W = "w = tensor([1., 2.], requires_grad=True)"
 
 _METHODS = {
     "Tensor.backward": (_W, "(w ** 2).sum().backward()", "w.grad"),
+    **{name: ("g = manual_seed(0)", f"torch.{name}(eye(3), 2)[1]") for name in ("pca_lowrank", "svd_lowrank")},
+    "Tensor.lu": ("tensor([[4., 2.], [1., 3.]]).lu()",),
+    **{f"Tensor.{name}": (f"tensor([[1.]]).{name}",) for name in ("eig", "lstsq", "solve", "symeig")},
+    **{name: (f"torch.{name}",) for name in ("eig", "lstsq", "matrix_rank", "solve", "symeig")},
     "Tensor.register_hook": (_W, "handle = w.register_hook(lambda g: g * 10)", "(w ** 2).sum().backward()", "w.grad"),
     "Tensor.register_post_accumulate_grad_hook": (
         _W,
@@ -332,6 +336,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+_MASKED = {
+    "logaddexp": "torch.masked.logaddexp(tensor([1., 2.]), tensor([3., 4.]), input_mask=tensor([True, False]))",
+    "normalize": "torch.masked.normalize(tensor([3., 4.]), 2., 0, mask=tensor([True, False]))",
+}
+
+
 def lines(name: str) -> tuple[str, ...]:
     """The example of a name, typed line by line; () where there is none."""
     if name in EXAMPLES:
@@ -349,6 +359,10 @@ def lines(name: str) -> tuple[str, ...]:
         return (f"nn.{last}()(tensor([-1., 0., 2.]))",)
     if place == "nn.init":
         return ("g = manual_seed(0)", f"{name}(zeros(2, 2))")
+    if place == "masked":
+        return (_MASKED.get(last, f"torch.{name}(tensor([[1., 2.], [3., 4.]]), 1, mask=tensor([True, False]))"),)
+    if place == "signal.windows":
+        return (f"torch.{name}(5{', a=[0.5, 0.5]' if last == 'general_cosine' else ''})",)
     if place in ("random", "autograd", "nn.parameter"):
         return lines(f"nn.{last}") if place == "nn.parameter" else lines(last)
     return ()

@@ -5,6 +5,8 @@ Functions of tensors have such a line in their declaration.
 
 from __future__ import annotations
 
+from gradcli.core.vocabulary import library
+
 _ROUTINES = {
     "autograd.backward": "Gradients of the leaves behind tensors, added to their .grad; grad_tensors are the v of v^T J.",
     "autograd.grad": "Gradients of outputs by inputs, returned; grad_outputs are the v of v^T J.",
@@ -53,6 +55,8 @@ _ROUTINES = {
     "func.functionalize": "The function itself: nothing is compiled, so that writes need no replacement.",
     "func.linearize": "A function's value, and a function that computes J times tangents.",
     "func.stack_module_state": "The parameters and buffers of several modules, stacked under their names.",
+    "pca_lowrank": "Principal components of rows, by products with a few random vectors: U, S and V.",
+    "svd_lowrank": "The largest singular values, by products with a few random vectors: U, S and V.",
     "accelerator.is_available": "False: tensors live on the cpu.",
     "accelerator.device_count": "0: tensors live on the cpu.",
     "distributions.Distribution": "The base class of distributions.",
@@ -182,6 +186,12 @@ def summary(name: str, own: str) -> str:
         return SUMMARIES[last]
     if place == "distributions.constraints":
         return f"The constraint {last.replace('_', ' ')}: check(value) says where it holds."
+    if place == "masked":
+        return f"{last} of the elements that a mask selects."
+    if place == "signal.windows":
+        return f"The {last} window, symmetric or periodic."
+    if library.PLACES[name][0].endswith("linalg.removed"):
+        return "Removed from PyTorch: raises an error that names what took its place."
     if place == "nn.parameter":
         return SUMMARIES[f"nn.{last}"]
     return own.replace("`", "")

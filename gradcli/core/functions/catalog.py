@@ -100,6 +100,7 @@ FAMILIES = (
     "linalg.decompositions.lu",
     "linalg.solving.lu_solve",
     "linalg.distances",
+    "linalg.removed",
     "fourier.short_time",
     "fourier.transforms",
     "create.from_data",

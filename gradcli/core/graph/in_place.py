@@ -83,7 +83,7 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
         result = compute(old)
     if result.requires_grad and not tensor.requires_grad:
         check_writable(tensor, True)
-    check_memory(tensor)
+    check_memory(tensor, result)
     check_fits(tensor, result)
     node = result.node
     if node is not None and tensor.batch is None:

@@ -225,12 +225,14 @@ def shared_places() -> ProgramError:
     )
 
 
-def check_memory(tensor: Tensor) -> None:
-    """Raise RuntimeError where elements of the tensor share memory."""
+def check_memory(tensor: Tensor, result: Tensor | None = None) -> None:
+    """Raise RuntimeError where elements of the tensor share memory; where they overlap in part, PyTorch looks at the result only."""
     array = tensor.array
     if shares_places(array):
         raise shared_places()
     if not array.flags.c_contiguous and not separate((array.shape, element_strides(array), 0)):
+        if result is not None:
+            check_fits(tensor, result)
         raise runtime_error("an in-place operation on a tensor whose elements overlap is not part of gradcli")
 
 

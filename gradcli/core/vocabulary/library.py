@@ -36,6 +36,7 @@ MODULES: tuple[str, ...] = (
     "fft",
     "func",
     "linalg",
+    "masked",
     "nn",
     "nn.functional",
     "nn.init",
@@ -53,6 +54,8 @@ MODULES: tuple[str, ...] = (
     "optim.swa_utils",
     "overrides",
     "random",
+    "signal",
+    "signal.windows",
     "special",
     "testing",
     "utils",
@@ -276,6 +279,21 @@ PLACES |= {
     )
 }
 
+#: functions that stand in tables, by name
+_MASKED = (
+    *("amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm"),
+    *("normalize", "prod", "softmax", "softmin", "std", "sum", "var"),
+)
+_WINDOWS = (
+    *("bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser"),
+    "nuttall",
+)
+_REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
+PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", name) for name in _MASKED}
+PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", name) for name in _WINDOWS}
+PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}
+PLACES |= {name: ("gradcli.core.ops.linalg.low_rank", name) for name in ("pca_lowrank", "svd_lowrank")}
+
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 
 
@@ -286,7 +304,9 @@ def find(name: str) -> Any:
     place = PLACES.get(name)
     if place is not None:
         module = import_module(place[0])
-        return _script_value(module, place[1]) if name in DECLARED or name in _SECOND_NAMES else getattr(module, place[1])
+        if name in DECLARED or name in _SECOND_NAMES:
+            return _script_value(module, place[1])
+        return module.ROUTINES[place[1]] if hasattr(module, "ROUTINES") else getattr(module, place[1])
     if name in _NUMBERS:
         return _NUMBERS[name]
     return dtypes.NAMED.get(name) or _of_single(name)

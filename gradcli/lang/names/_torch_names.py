@@ -21,7 +21,7 @@ NAMES: dict[str, str] = {
         "batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes "
         "classproperty clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu "
         "crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
-        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm eig "
+        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm "
         "embedding_bag embedding_renorm_ empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
         "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
         "fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
@@ -32,12 +32,12 @@ NAMES: dict[str, str] = {
         "import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled "
         "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
         "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit layout "
-        "legacy_contiguous_format library load lobpcg lstsq masked matrix_rank memory_format merge_type_from_type_comment "
+        "legacy_contiguous_format library load lobpcg memory_format merge_type_from_type_comment "
         "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
         "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
-        "native_dropout native_group_norm native_layer_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
-        "parse_schema parse_type_comment pca_lowrank per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+        "native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
+        "parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
         "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
         "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
         "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
@@ -46,10 +46,10 @@ NAMES: dict[str, str] = {
         "resize_as_sparse_ return_types row_indices_copy saddmm save segment_reduce serialization set_autocast_cache_enabled "
         "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
         "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
-        "set_num_interop_threads set_warn_always signal slice_inverse smm solve sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
+        "set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
         "sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr "
-        "sparse_csr_tensor spmm sspaddmm storage svd_lowrank sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
-        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum symeig to_dlpack torch torch_version types uint1 uint16 uint2 uint3 "
+        "sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch torch_version types uint1 uint16 uint2 uint3 "
         "uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop "
         "windows xpu "
     ),
@@ -110,6 +110,7 @@ NAMES: dict[str, str] = {
     "fft": ("Tensor common_args factory_common_args torch "),
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
     "linalg": ("LinAlgError common_notes "),
+    "masked": ("MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor "),
     "nn": (
         "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad "
         "intrinsic qat quantizable quantized "
@@ -366,10 +367,10 @@ NAMES: dict[str, str] = {
         "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch "
     ),
     "Tensor": (
-        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig hash_tensor index "
-        "indices int_repr ipu is_coalesced is_ipu lstsq lu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
+        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index "
+        "indices int_repr ipu is_coalesced is_ipu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
         "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices "
-        "set_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
-        "symeig to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
+        "set_ share_memory_ slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
+        "to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
     ),
 }

@@ -15,8 +15,8 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import operators
-from gradcli.lang.values.special_methods import truth
+from gradcli.lang.values import operators, subscripts
+from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING
 
@@ -160,27 +160,45 @@ def _of_storage(name: str) -> Callable[[Tensor], Value]:
     return call
 
 
-def _operator(run: Callable[[Value, Value], Value], name: str, swapped: bool = False) -> Callable[..., Value]:
+def _operator(run: Callable[[Value, Value], Value], name: str) -> Callable[..., Value]:
     def call(tensor: Tensor, other: Value, /) -> Value:
         if type(other) not in (int, float, bool, complex, Tensor):
             raise ProgramError("NotImplementedError", f"Tensor.{name} takes a number or a tensor here")
-        return run(other, tensor) if swapped else run(tensor, other)
+        if name.endswith("matmul__") and type(other) is not Tensor:
+            return NOT_IMPLEMENTED
+        return run(tensor, other)
 
     return call
 
 
-_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@", "floordiv": "//", "mod": "%"}
-_BITS = {"and": "&", "or": "|", "xor": "^"}
+def _reflected(name: str) -> Callable[..., Value]:
+    """The operator of a tensor on the right; beside another tensor it has the order of PyTorch's method."""
+    operate = operators.BINARY[_ARITHMETIC[name]]
+
+    def run(tensor: Tensor, other: Value) -> Value:
+        if type(other) is Tensor:
+            if name == "sub":
+                return catalog.function("rsub")(tensor, other)
+            if name in ("div", "truediv"):
+                return operators.BINARY["*"](catalog.function("reciprocal")(tensor), other)
+            if name in ("add", "mul", "and", "or", "xor"):
+                return operate(tensor, other)
+        return operate(other, tensor)
+
+    return _operator(run, f"__r{name}__")
+
+
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"}
+_ARITHMETIC |= {"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 _ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 #: operators by the names that Python gives them
 OPERATORS: dict[str, Callable[..., Value]] = {
-    **{f"__{name}__": _operator(operators.BINARY[symbol], f"__{name}__") for name, symbol in (_ARITHMETIC | _BITS).items()},
+    **{f"__{name}__": _operator(operators.BINARY[symbol], f"__{name}__") for name, symbol in _ARITHMETIC.items()},
     **{f"__{name}__": _operator(operators.COMPARE[symbol], f"__{name}__") for name, symbol in _ORDER.items()},
-    **{f"__r{name}__": _operator(operators.BINARY[symbol], f"__r{name}__", True) for name, symbol in (_ARITHMETIC | _BITS).items()},
+    **{f"__r{name}__": _reflected(name) for name in _ARITHMETIC},
     **{f"__i{name}__": _operator(operators.INPLACE[symbol], f"__i{name}__") for name, symbol in _ARITHMETIC.items() if name != "matmul"},
-    "__rsub__": _operator(lambda tensor, other: catalog.function("rsub")(tensor, other), "__rsub__"),
-    "__rtruediv__": _operator(lambda tensor, other: operators.BINARY["*"](catalog.function("reciprocal")(tensor), other), "__rtruediv__"),
+    "__getitem__": lambda tensor, index, /: subscripts.getitem(tensor, index),
     "__neg__": operators.UNARY["-"],
     "__pos__": operators.UNARY["+"],
     "__invert__": operators.UNARY["~"],

@@ -218,7 +218,7 @@ _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
 def _without_derivative(name: str, op: Pointwise) -> Overload:
     """The in-place form of a function whose derivative PyTorch defines only out of place: backward raises NotImplementedError."""
     error = ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
-    record = floating(f"{name.capitalize()}Backward1", op.forward, refused(lambda: error))
+    record = floating(f"{name.capitalize()}Backward1", op.forward, refused(lambda: error), getattr(op.complex, "forward", op.complex))
 
     def run(input: Tensor) -> Tensor:
         check_no_tangent(f"{name}_", input)

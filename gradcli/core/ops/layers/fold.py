@@ -79,6 +79,7 @@ IM2COL: Op = Op(
         lambda xp, grad, input_shape, attrs: xp.call(COL2IM, grad, tuple(input_shape[-2:]), *attrs),
         "F.fold(grad, input.shape[-2:], kernel_size, dilation, padding, stride)",
     ),
+    complex=True,
 )
 COL2IM: Op = Op(
     "Col2ImBackward0",
@@ -87,6 +88,7 @@ COL2IM: Op = Op(
     "output_size kernel_size dilation padding stride",
     saved="dilation kernel_size padding stride",
     input=Rule(lambda xp, grad, attrs: xp.call(IM2COL, grad, *attrs[1:]), "F.unfold(grad, kernel_size, dilation, padding, stride)"),
+    complex=True,
 )
 
 
@@ -105,8 +107,8 @@ def _check_windows(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair, st
 
 
 def _check_dtype(kernel: str, input: Tensor) -> None:
-    """Raise NotImplementedError for whole numbers, which PyTorch's kernels do not have; they have bool."""
-    if input.dtype is not dtypes.bool_:
+    """Raise NotImplementedError for whole numbers, which PyTorch's kernels do not have; they have bool and complex numbers."""
+    if input.dtype is not dtypes.bool_ and not input.dtype.is_complex:
         require_floating(kernel, input.dtype)
 
 

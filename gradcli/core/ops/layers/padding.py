@@ -72,7 +72,7 @@ def _border(name: str, mode: str, along: Callable[[int, int, int], Taps], rank: 
         made = resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :])
         return memory_format.of_images(memory_format.contiguous(made), x)
 
-    return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank)
+    return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank, complex=True)
 
 
 REFLECT = {rank: _border("Reflection", "reflect", resampling.reflected, rank) for rank in (1, 2, 3)}

@@ -20,7 +20,15 @@ class Pair(NamedTuple):
 NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
 
 
-def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[..., Array], attrs: str, call: str, rank: int) -> Pair:
+def linear_pair(
+    name: str,
+    forward: Callable[..., Array],
+    backward: Callable[..., Array],
+    attrs: str,
+    call: str,
+    rank: int,
+    complex: bool = False,
+) -> Pair:
     """The pair of `forward(x, *attrs)` and `backward(grad, x, *attrs)`, which are linear maps of the last `rank` dimensions.
 
     `call` is the formula of the operation, with {} for its input.
@@ -29,7 +37,7 @@ def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[...
     def to_input(xp: Any, grad: Any, input: Any, attrs: Any) -> Any:
         return xp.call(transpose, grad, input, *attrs)
 
-    op = Op(f"{name}Backward0", forward, "input", attrs, input=Rule(to_input, transpose_of(call, rank)))
+    op = Op(f"{name}Backward0", forward, "input", attrs, input=Rule(to_input, transpose_of(call, rank)), complex=complex)
     transpose = Op(
         f"{name}BackwardBackward0",
         backward,
@@ -37,6 +45,7 @@ def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[...
         attrs,
         grad_output=Rule(lambda xp, grad, attrs: xp.call(op, grad, *attrs), call.format("grad")),
         input=NO_INFLUENCE,
+        complex=complex,
     )
     return Pair(op, transpose)
 

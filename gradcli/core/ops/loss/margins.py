@@ -149,6 +149,11 @@ def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | Non
     return reduced_array(losses.astype(x.dtype).reshape(target.shape), reduction)
 
 
+def _row(x: Array) -> Array:
+    """The values as a row, where they are a number."""
+    return x if x.ndim else x.reshape(1)
+
+
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
     shape, dtype = tuple(input.shape), xp.plain(input).dtype
     own = _one_hot(shape, target, dtype)
@@ -162,13 +167,13 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
 _AT_EDGE = "nothing is pushed where the margin is just met"
 MULTI_MARGIN_BACKWARD = not_differentiable(
     "multi_margin_loss_backward",
-    lambda grad, input, *attrs: _margins_rule(numeric, grad, input, *attrs),
+    lambda grad, input, *attrs: _margins_rule(numeric, grad, _row(input), *attrs).reshape(input.shape),
     "grad_output input",
     "target p margin weight reduction",
 )
 MULTI_MARGIN = Op(
     "MultiMarginLossBackward0",
-    _margins,
+    lambda input, *attrs: _margins(_row(input), *attrs),
     "input",
     "target p margin weight reduction",
     jvp=without_jvp("multi_margin_loss"),
@@ -241,8 +246,6 @@ def _multi_margin_loss(input: Tensor, target: Tensor, p: float, margin: float, w
             raise scalar_type_error(input.dtype, weight.dtype)
         if target.array.min() < 0 or target.array.max() >= classes:
             raise runtime_error("target out of range")
-    if not shape:
-        raise ProgramError("NotImplementedError", "multi_margin_loss of a 0-d input is not part of gradcli")
     return MULTI_MARGIN(
         input, watched(target), p if type(p) is bool else int(p), margin, None if weight is None else weight.array, reduction
     )
@@ -282,13 +285,13 @@ def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) ->
 
 MULTILABEL_MARGIN_BACKWARD = not_differentiable(
     "multilabel_margin_loss_backward",
-    lambda grad, input, *attrs: _labels_rule(numeric, grad, input, *attrs),
+    lambda grad, input, *attrs: _labels_rule(numeric, grad, _row(input), *attrs).reshape(input.shape),
     "grad_output input",
     "target reduction",
 )
 MULTILABEL_MARGIN = Op(
     "MultilabelMarginLossBackward0",
-    _labels,
+    lambda input, *attrs: _labels(_row(input), *attrs),
     "input",
     "target reduction",
     saved="is_target=? self target reduction",
@@ -317,23 +320,21 @@ def _multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> An
     if moves(input):
         raise no_forward_derivative("multilabel_margin_loss_forward")
     shape = input.array.shape
-    if not shape:
-        raise ProgramError("NotImplementedError", "multilabel_margin_loss of a 0-d input is not part of gradcli")
     if len(shape) > 2 or 0 in shape[-1:]:
         raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
-    if target.array.shape != shape and (target.array.ndim or shape != (1,)):
+    if target.array.shape != shape and not {target.array.shape, shape} <= {(), (1,)}:
         raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     _refuse_empty("multilabel_margin_loss", input, reduction)
     if input.array.size:
         if target.dtype.is_complex:
             raise not_implemented("min_all", target.dtype)
         least, most = (scalar_of(find(target.array).item(), dtypes.int64) for find in (np.min, np.max))
-        if least < -1 or most >= shape[-1]:
+        if least < -1 or most >= (shape[-1] if shape else 1):
             raise runtime_error("argument #2 'target' is out of range")
         _check_kernel("multilabel_margin_loss_forward_out_frame", input)
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
-    limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)
+    limits.check_elements(input.array.size * (shape[-1] if shape else 1), input.dtype.itemsize)
     return MULTILABEL_MARGIN(input, watched(target), reduction)
 
 

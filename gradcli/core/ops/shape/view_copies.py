@@ -59,6 +59,7 @@ NARROW = Op(
     "dim start length",
     saved="dim length=? self_sym_sizes start",
     input=Rule(_narrow_back, "zeros_like(input).slice_scatter(grad, dim, start, start + length)"),
+    complex=True,
 )
 PERMUTE = _copying(transpose.PERMUTE)
 SELECT = _copying(slicing.SELECT)

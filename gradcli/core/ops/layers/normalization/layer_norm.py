@@ -124,7 +124,16 @@ LAYER_NORM = Op(
 def layer_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool = True
 ) -> Any:
+    """The first result of `native_layer_norm`."""
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`, then scaled and shifted.
+
+    The other results are the mean and the reciprocal deviation, of which autograd takes no gradients.
 
     Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
     """
@@ -138,7 +147,8 @@ def layer_norm(
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
     check_mixed(input, *given)
     require_floating("LayerNormKernelImpl", input.dtype)
-    return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
+    made: tuple[Tensor, Tensor, Tensor] = LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)
+    return made
 
 
 _SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"
@@ -158,6 +168,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (f"{_SIGNATURE}, bool cudnn_enable=True", layer_norm),
         doc="Mean 0 and variance 1 over the last dimensions, then scaled and shifted.",
         samples=(Sample("torch.layer_norm(x, (2,), eps=0.5)", None, x=SQUARE),),
+        method=False,
+    ),
+    Function(
+        "native_layer_norm",
+        ("Tensor input, ints normalized_shape, Tensor? weight, Tensor? bias, float eps |3 outs", native_layer_norm),
+        doc="Layer normalisation, the mean and the reciprocal deviation.",
+        samples=(Sample("torch.native_layer_norm(x, (2,), None, None, 0.5)[0]", None, x=SQUARE),),
         method=False,
     ),
 )

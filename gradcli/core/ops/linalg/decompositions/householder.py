@@ -96,13 +96,13 @@ class _Product(Op):
     node_type = _SharingNode
 
 
-def _both(*args: Any) -> tuple[list[Any], list[Any]]:
-    """What `_through` returns, once for both rules."""
+def _both(xp: Any, *args: Any) -> tuple[list[Any], list[Any]]:
+    """What `_through` returns, once for both rules of a namespace: where strides are in question, a node calls its rules in two."""
     if not _shared:
-        return _through(*args)
-    if _shared[0] is None:
-        _shared[0] = _through(*args)
-    return _shared[0]  # type: ignore[no-any-return]
+        return _through(xp, *args)
+    if _shared[0] is None or _shared[0][0] is not xp:
+        _shared[0] = (xp, _through(xp, *args))
+    return _shared[0][1]  # type: ignore[no-any-return]
 
 
 def _unpacked(xp: Any, input: Any, tau: Any) -> tuple[Any, Any]:

@@ -302,6 +302,8 @@ class _Einsum(ListFunction):
         if len(rest) == 1 and isinstance(rest[0], (list, tuple)):
             rest = tuple(rest[0])
         for i, value in enumerate(rest):
+            if type(args[0]) is not str:
+                break  # the equation is checked first
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", f"expected Tensor as element {i} in argument 1, but got {language.type_name(value)}")
         return self.parser.call((args[0], list(rest)), kwargs)

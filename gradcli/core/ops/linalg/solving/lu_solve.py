@@ -12,7 +12,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.calling.signature import language
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, PythonMethod, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
@@ -137,6 +137,11 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
     found = factored(A, pivot, False, "lu_factor_ex")
     result = named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
     return result if out is None else _written(out, result)
+
+
+def _lu_method(self: Tensor, pivot: Any = True, get_infos: Any = False) -> Any:
+    found = _old_lu(self, pivot, get_infos, None)
+    return tuple(found)
 
 
 def _written(outs: Any, results: Sequence[Tensor]) -> Any:
@@ -278,6 +283,7 @@ FUNCTIONS = (
         method=False,
         python="_lu_no_infos",
     ),
+    PythonMethod(_lu_method, "lu", "L and U in one matrix, and the row exchanges; deprecated."),
     Function(
         "lu_unpack",
         ("Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True |3 outs", lu_unpack),

@@ -1,0 +1,1 @@
+"""torch.masked: reductions and normalisations of the elements that a mask selects."""
