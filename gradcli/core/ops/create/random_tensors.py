@@ -374,7 +374,7 @@ FUNCTIONS = (
         (f"Tensor input, {_GENERATOR}", _bernoulli),
         (f"Tensor input, float p, {_GENERATOR} |no out", _bernoulli_p),
         doc="1 with the probability that input gives.",
-        out=Out(lower=None, operator="bernoulli", silent=True, inspect=_check_kernel, check=_check_order),
+        out=Out(lower=None, operator="bernoulli", silent=True, overlap="partial", inspect=_check_kernel, check=_check_order),
     ),
     Function(
         "multinomial",
