@@ -80,7 +80,8 @@ class Adagrad(Optimizer, place="adagrad"):
                 self.start(group, param, self.state[param])
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
-        state["sum"] = like(param, np.full_like(param.array, group["initial_accumulator_value"]))
+        start = group["initial_accumulator_value"]
+        state["sum"] = like(param, np.full_like(param.array, complex(start, start) if param.dtype.is_complex else start))
 
     def kernel(self, group: Group) -> Kernel:
         lr = checks.rate(group)
@@ -166,7 +167,8 @@ class Rprop(Optimizer, place="rprop"):
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         state["prev"] = zeros_like(param)
-        state["step_size"] = like(param, np.full_like(param.array, checks.number(group["lr"])))
+        lr = checks.number(group["lr"])
+        state["step_size"] = like(param, np.full_like(param.array, complex(lr, lr) if param.dtype.is_complex else lr))
 
     def kernel(self, group: Group) -> Kernel:
         shrink, grow = group["etas"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gradcli.core.calling.signature import language
@@ -94,3 +94,13 @@ def fused(value: Any, differentiable: Any, foreach: Any = None) -> None:
         raise runtime_error("`fused` does not support `differentiable`")
     if value and foreach:
         raise runtime_error("`fused` and `foreach` cannot be `True` together.")
+
+
+def fused_parameters(params: Iterable[Tensor]) -> None:
+    """RuntimeError for a parameter with a gradient that fused kernels do not take."""
+    for param in params:
+        if param.grad is not None and not param.dtype.is_floating_point:
+            raise runtime_error(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and cpu"
+            )

@@ -43,7 +43,7 @@ def scalar(number: float, dtype: np.dtype[Any]) -> Array:
 
 
 def _narrow(factor: float, array: Array) -> float:
-    return c_float(factor).value if array.dtype is _FLOAT32 else float(array.dtype.type(factor))
+    return c_float(factor).value if array.dtype is _FLOAT32 else float(array.real.dtype.type(factor))
 
 
 def _is_one(a: Array) -> bool:

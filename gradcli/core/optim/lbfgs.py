@@ -15,7 +15,8 @@ from gradcli.core.kernels.products import matmul
 from gradcli.core.kernels.summation import total
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
-from gradcli.core.optim.optimizer import Group, Optimizer, called, written
+from gradcli.core.optim.optimizer import Group, Optimizer, called, written, zeros_like
+from gradcli.core.optim.real_views import real_view
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -66,6 +67,7 @@ class _Run:
         self.group = group
         self.params: list[Tensor] = group["params"]
         self.closure = closure
+        self.dtype = real_view(self.params[0]).dtype
         self.state: dict[str, Any] = optimizer.state[self.params[0]]
         self.state.setdefault("func_evals", 0)
         self.state.setdefault("n_iter", 0)
@@ -82,7 +84,7 @@ class _Run:
             self.state["t"] = step.array[()]
         self.iterate()
         if isinstance(self.state["t"], np.floating):
-            self.state["t"] = Tensor(np.asarray(self.state["t"]), self.params[0].dtype)
+            self.state["t"] = Tensor(np.asarray(self.state["t"]), self.dtype)
         for key in _KEPT if is_first else ():  # scripts that print the state see this order
             if key in self.state:
                 self.state[key] = self.state.pop(key)
@@ -95,7 +97,7 @@ class _Run:
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             self.turn()
-            state["prev_flat_grad"], state["prev_loss"] = Tensor(self.gradient.copy(), self.params[0].dtype), self.loss
+            state["prev_flat_grad"], state["prev_loss"] = Tensor(self.gradient.copy(), self.dtype), self.loss
             before = self.loss
             direction = state["d"].array
             slope = matmul(self.gradient, direction)
@@ -119,14 +121,14 @@ class _Run:
         result = called(self.closure)
         self.state["func_evals"] += 1
         self.loss = float(result.item() if type(result) is Tensor else result)
-        parts = [np.zeros(p.array.size, p.dtype.np) if p.grad is None else p.grad.array.reshape(-1) for p in self.params]
+        parts = [real_view(zeros_like(p) if p.grad is None else p.grad).array.reshape(-1) for p in self.params]
         self.gradient = np.concatenate(parts)
         return result
 
     def turn(self) -> None:
         """Compute the next direction from the history of steps and changes of the gradient."""
         state, gradient = self.state, self.gradient
-        dtype = self.params[0].dtype
+        dtype = self.dtype
         if state["n_iter"] == 1:
             state.update(d=Tensor(-gradient, dtype), old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return
@@ -193,7 +195,7 @@ class _Run:
         """Add `step * direction` to the parameters."""
         at = 0
         for param in self.params:
-            part = direction[at : at + param.array.size].reshape(param.array.shape)
-            fused_arithmetic.add(param.array, part, float(step))
+            target = real_view(param).array
+            fused_arithmetic.add(target, direction[at : at + target.size].reshape(target.shape), float(step))
             written(param)
-            at += param.array.size
+            at += target.size

@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _value_error(text: str) -> ProgramError:
@@ -49,6 +49,8 @@ class MatrixOptimizer(Optimizer):
         with recording(False):
             for param in group["params"]:
                 if param.grad is not None:
+                    if param.dtype.is_complex:
+                        raise runtime_error(f"{self.SCRIPT_NAME} does not support complex parameters")
                     self.move(group, param, param.grad, self.state[param])
 
     def move(self, group: Group, param: Tensor, grad: Tensor, state: State) -> None:

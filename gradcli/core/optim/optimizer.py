@@ -18,6 +18,7 @@ from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.optim import checks, fused_arithmetic
+from gradcli.core.optim.real_views import real_view
 from gradcli.core.optim.row import Row, row_of
 from gradcli.core.optim.saved_state import ADDED_LATER, packed, unpacked
 from gradcli.core.tensor import dtypes
@@ -211,6 +212,8 @@ class Optimizer(DeclaredArguments):
         maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
         decoupled, counts = group.get("decoupled_weight_decay"), self.COUNTS_STEPS
         fused = group.get("fused")  # PyTorch's fused kernels do not count their writes
+        if fused:
+            checks.fused_parameters(group["params"])
         move: Kernel | None = None
         state: State = {}
         step = 0.0
@@ -236,7 +239,10 @@ class Optimizer(DeclaredArguments):
                     grad = fused_arithmetic.plus(grad, param.array, decay)
             # PyTorch makes the state before it looks at the options, which may be invalid
             move = move or self.kernel(group)
-            move(param, grad, state, step)
+            if counts and param.dtype.is_complex:
+                move(real_view(param), real_view(like(param, grad)).array, {name: real_view(state[name]) for name in state}, step)
+            else:
+                move(param, grad, state, step)
             written(param, state)
             if fused:
                 param.counter().count = writes

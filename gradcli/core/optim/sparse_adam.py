@@ -24,6 +24,14 @@ class SparseAdam(Optimizer, place="sparse_adam"):
                 raise ProgramError("ValueError", f"Invalid {shown}: {formatted(given[name])}")
         checks.option("betas", given["betas"])
 
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        params = [(group, i) for group, options in enumerate(self.param_groups) for i in range(len(options["params"]))]
+        refused = [[group, i] for group, i in params if self.param_groups[group]["params"][i].dtype.is_complex]
+        if refused:
+            text = f"Complex params at indices {refused}: SparseAdam does not support complex parameters"
+            raise ProgramError("ValueError", text)
+
     def update(self, group: Group) -> None:
         if any(param.grad is not None for param in group["params"]):
             raise runtime_error("SparseAdam does not support dense gradients, please consider Adam instead")

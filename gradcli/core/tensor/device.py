@@ -24,7 +24,9 @@ def kind_of(name: str) -> str:
 
 
 def no_accelerator(number: int) -> ProgramError:
-    """The RuntimeError for the number of a device."""
+    """The error for the number of a device."""
+    if not -1 << 63 <= number < 1 << 63:
+        return ProgramError("ValueError", "Overflow when unpacking long long")
     return runtime_error("Device index must not be negative" if number < 0 else "Cannot access accelerator device when none is available.")
 
 

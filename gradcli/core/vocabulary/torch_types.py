@@ -227,8 +227,12 @@ class TypeInfo(Scripted):
         )
 
 
-def _finfo(dtype: Any = None) -> TypeInfo:
-    wanted = dtypes.get_default() if dtype is None else as_dtype(dtype, "finfo", "type").real
+#: `torch.finfo()` is that of the default dtype, `torch.finfo(None)` an error
+_UNGIVEN = object()
+
+
+def _finfo(dtype: Any = _UNGIVEN) -> TypeInfo:
+    wanted = dtypes.get_default() if dtype is _UNGIVEN else as_dtype(dtype, "finfo", "type").real
     if not wanted.is_floating_point:
         raise ProgramError("TypeError", "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
     return TypeInfo(wanted)
@@ -333,11 +337,13 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
 
 
 def _size(iterable: Any = ()) -> Size:
-    made = Size(iterable)
-    for position, item in enumerate(made):
-        if not isinstance(item, (int, Tensor)):
+    items = language.collect(iterable)
+    for position, item in enumerate(items):
+        if type(item) is Tensor and item.array.size == 1 and not item.dtype.is_differentiable:
+            items[position] = int(item.item())
+        elif not isinstance(item, int):
             raise ProgramError("TypeError", f"torch.Size() takes an iterable of 'int' (item {position} is '{language.type_name(item)}')")
-    return made
+    return Size(items)
 
 
 def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:

@@ -11,18 +11,38 @@ from gradcli.core.autograd.hooks import HookHandle
 from gradcli.core.autograd.saved_tensor_hooks import SavedTensorsHooks
 from gradcli.core.calling.script_types import Removable
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import operators, subscripts
+from gradcli.lang.values import operators, special_methods, subscripts, types
+from gradcli.lang.values.object_operations import deterministic_hash, format_text, index_of
+from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.value_classes import MISSING, Builtin
 
 #: what begins and ends by changing the state of its session alone
 _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
+
+
+def _length(container: Value) -> int:
+    if type(container) is Tensor and not container.array.ndim:
+        raise ProgramError("TypeError", "len() of a 0-d tensor")
+    return container.array.shape[0] if type(container) is Tensor else len(container)
+
 
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
+    "__len__": (_length, (Tensor,)),
+    "__bool__": (special_methods.truth, (Tensor,)),
+    "__int__": (types.INT, (Tensor,)),
+    "__float__": (types.FLOAT, (Tensor,)),
+    "__complex__": (types.COMPLEX, (Tensor,)),
+    "__index__": (index_of, (Tensor,)),
+    "__repr__": (repr_text, (Tensor,)),
+    "__str__": (str_text, (Tensor,)),
+    "__format__": (format_text, (Tensor,)),
+    "__hash__": (deterministic_hash, (Tensor,)),
     "__enter__": (lambda block: block.enter(), _BLOCKS),
     "__exit__": (lambda block, kind, error, traceback: block.exit(), _BLOCKS),
 }

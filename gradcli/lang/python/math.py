@@ -27,15 +27,19 @@ _BOUNDED = (
 )
 
 
-def _numbers(ops: Ops, args: tuple[Value, ...]) -> tuple[Value, ...]:
-    return tuple(value if type(value) in HOST_TYPES else ops.to_number(value) for value in args)
+def _numbers(ops: Ops, args: tuple[Value, ...], whole: bool = False) -> tuple[Value, ...]:
+    """Arguments as Python's numbers; `whole` for functions of integers."""
+    convert = ops.to_index if whole else ops.to_number
+    return tuple(value if type(value) in HOST_TYPES else convert(value) for value in args)
 
 
 def _bounded(ops: Ops, primitive: Function) -> Function:
+    whole = primitive in (math.gcd, math.isqrt)
+
     def function(*args: Value, **kwargs: Value) -> Value:
         if len(args) == 1 and not kwargs and type(args[0]) is float:
             return hosted_call(primitive, args, kwargs)
-        return hosted_call(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
+        return hosted_call(primitive, _numbers(ops, args, whole), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
 
     return function
 
@@ -44,7 +48,7 @@ def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Fun
     """A function of integers. Its result has about `bits(*args)` bits, which is checked where all arguments are integers."""
 
     def function(*args: Value, **kwargs: Value) -> Value:
-        values = _numbers(ops, args)
+        values = _numbers(ops, args, True)
         if values and not kwargs and all(isinstance(value, int) for value in values):
             limits.check_digits(bits(*values))
         return hosted_call(primitive, values, kwargs)

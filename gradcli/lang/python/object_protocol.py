@@ -61,6 +61,9 @@ class Ops(Protocol):
     def to_number(self, value: Value) -> int | float:
         """The number in a 0-d tensor; raises "must be real number, not X" for other values. Never called with a host value."""
 
+    def to_index(self, value: Value) -> int:
+        """The integer that a tensor stands for as an index; raises a TypeError for a float or several elements."""
+
     def type_name(self, value: Value) -> str:
         """The name that `type(value).__name__` shows."""
 

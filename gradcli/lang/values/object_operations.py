@@ -127,11 +127,11 @@ def to_number(value: Value) -> int | float:
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
 
 
-def item_of(tensor: Tensor) -> Value:
+def item_of(tensor: Tensor, warned: bool = True) -> Value:
     """The number in a tensor of one element, real or complex. PyTorch warns once if the tensor requires grad. Raises ValueError."""
     if tensor.array.size != 1:
         raise not_one_element()
-    warnings.of_scalar(tensor.requires_grad)
+    warnings.of_scalar(warned and tensor.requires_grad)
     return core.item(tensor)
 
 
@@ -187,6 +187,7 @@ class _Ops:
     repr_of = staticmethod(repr_text)
     str_of = staticmethod(str_text)
     to_number = staticmethod(to_number)
+    to_index = staticmethod(index_of)
     type_name = staticmethod(type_name)
 
     def call(self, function: Value, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:

@@ -71,10 +71,10 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
         if found is not MISSING:
             return found
     if symbol == "*":
-        if isinstance(a, _SEQUENCES) and type(b) is Tensor:
-            return for_host(a, index_of(b))
-        if isinstance(b, _SEQUENCES) and type(a) is Tensor:
-            return for_host(index_of(a), b)
+        for times, sequence in ((a, b), (b, a)):
+            if isinstance(sequence, _SEQUENCES) and type(times) is Tensor:
+                made = for_host(sequence, index_of(times))
+                return as_size(made) if type(sequence) is Size else made
     if symbol == "|" and (made := types.union(a, b)) is not None:
         return made
     if symbol == "%" and type(a) is str:

@@ -40,7 +40,9 @@ def _make_int(*args: Value, **kwargs: Value) -> int:
     if len(args) == 1 and not kwargs:
         value = args[0]
         if type(value) is Tensor:
-            value = to_number(value) if not value.dtype.is_complex else int(real_number(item_of(value), "int64_t"))
+            number = item_of(value, warned=False)
+            value = real_number(number, "int64_t" if value.dtype.is_complex else "double")
+            value = int(value) if type(number) is complex else value
         elif type(value) not in (int, float, bool, str):
             for name in ("__int__", "__index__", "__trunc__"):
                 method = special(value, name)

@@ -59,6 +59,8 @@ class HostOps:
             return value.number
         raise ProgramError("TypeError", f"must be real number, not {self.type_name(value)}")
 
+    to_index = to_number
+
     def type_name(self, value):
         return "Tensor" if isinstance(value, Opaque) else type(value).__name__
 

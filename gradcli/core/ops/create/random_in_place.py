@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.graph.write_checks import check_batch, check_memory, shares_places
+from gradcli.core.graph.write_checks import check_batch, check_memory, check_overlap, shares_places
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented, require_floating
 from gradcli.core.ops.create.random_tensors import check_deviation, check_same, normal, source, uniform
@@ -122,6 +122,7 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
         check_batch(input, "bernoulli_", (p,))
     check_same(p)
     check_memory(input)
+    check_overlap(input, p)
     if input.array.size:
         if input.dtype.is_complex:
             raise not_implemented("bernoulli_tensor_cpu_self_", input.dtype)

@@ -15,7 +15,7 @@ from gradcli.core.functions.function import Function, Overload
 from gradcli.core.functions.out import Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op
-from gradcli.core.graph.write_checks import read_while_written, resized
+from gradcli.core.graph.write_checks import check_overlap, read_while_written, resized
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_new_sizes, check_sizes, leaf, making
@@ -326,6 +326,8 @@ def _normal_out(mean: Any, std: Any, *_: Any) -> Out:
 
 
 def _check_kernel(values: list[Any], out: Tensor) -> None:
+    if out.array.shape == values[0].array.shape:
+        check_overlap(out, values[0])
     if out.dtype.is_complex and values[0].array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", out.dtype)
     if values[0].dtype.is_complex and values[0].array.size:

@@ -256,8 +256,7 @@ def _check_alpha(a: Operand, b: Operand, alpha: Number, negated: bool = False) -
     check_broadcast([np.asarray(t.array if type(t) is Tensor else t) for t in (a, b)])
     if text:
         raise runtime_error(text, Code.AFTER_CHECKS)
-    if not dtype.is_complex:
-        scalar_of(-alpha if negated else alpha, dtype)
+    scalar_of(-alpha if negated else alpha, dtype)
 
 
 def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
@@ -279,6 +278,9 @@ def _is_bool(operand: Operand) -> bool:
 
 def no_difference(a: Operand, b: Operand) -> ProgramError:
     """The error of a subtraction with a bool operand."""
+    for operand in (a, b):
+        if type(operand) is int:
+            dtypes.check_whole(operand)
     if _is_bool(a) and _is_bool(b):
         return runtime_error(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."

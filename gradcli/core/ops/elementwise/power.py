@@ -237,6 +237,8 @@ def pow(a: Any, b: Operand) -> Tensor:
             raise _negative_power()
         # the exponent wraps around at 64 bits first, then in the tensor's dtype
         b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
+    if type(b) is not complex and a.dtype in _IN_HALF:
+        scalar_of(b, a.dtype)
     return (_IN_HALF[a.dtype] if type(b) is not complex and a.dtype in _IN_HALF else POW_SCALAR)(a, b)
 
 

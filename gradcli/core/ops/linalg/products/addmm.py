@@ -193,6 +193,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
             raise runtime_error(error.message, Code.AFTER_CHECKS) from None
     check_product(mat1, mat2)
     check_held(input, (rows, columns), beta, alpha)
+    if input.dtype is dtypes.bool_ and not inner and rows and columns and beta and type(beta) is not bool:
+        # without products PyTorch multiplies the input by beta
+        text = f"result type {dtypes.result_type((input, beta)).torch_name} can't be cast to the desired output type Bool"
+        raise runtime_error(text)
     return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
 
 

@@ -16,7 +16,17 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products.matrix_products import MM, bmm, check_product, check_tangent_of_view, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.products.matrix_products import (
+    DOT,
+    MM,
+    bmm,
+    check_product,
+    check_tangent_of_view,
+    dot,
+    is_column_major,
+    mm,
+    mv,
+)
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.broadcasting import expand
@@ -38,6 +48,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if not n or not m:
         raise shape_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
+        DOT.check_saved((input, other))
         return dot(input, other)
     if n == 2 and m == 1:
         return mv(input, other)

@@ -123,9 +123,11 @@ COMPLEX_VDOT: Op = Op(
 def check_product(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `mm` for two matrices: sizes or dtypes that do not fit, bool, a product over the limits."""
     if a.array.shape[1] != b.array.shape[0]:
+        MM.check_saved((a, b))
         (n, k), (j, m) = a.array.shape, b.array.shape
         raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})", Code.MATRIX_PRODUCT)
     if a.dtype is not b.dtype:
+        MM.check_saved((a, b))
         text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
     if a.array.size and b.array.size:
@@ -140,8 +142,10 @@ def check_addmv(first: Tensor, mat: Tensor, vec: Tensor) -> None:
         raise runtime_error(f"vector + matrix @ vector expected, got {first.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
     rows, columns = mat.array.shape
     if columns != vec.array.size or first.array.size not in (rows, 1):
+        MV.check_saved((mat, vec))
         raise shape_error(f"size mismatch, got input ({size(first, 0)}), mat ({rows}x{columns}), vec ({vec.array.size})")
     if not first.dtype is mat.dtype is vec.dtype:
+        MV.check_saved((mat, vec))
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
 

@@ -66,6 +66,8 @@ def _spread(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor, tuple[int, ..
     limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
     a = UNSAFE_VIEW(input, tuple(s for n in left for s in (n, 1)))
     b = UNSAFE_VIEW(other, tuple(s for n in right for s in (1, n)))
+    for part, whole in ((a, input), (b, other)):
+        part.inherit(whole, "inference")
     return a, b, tuple(n * m for n, m in zip(left, right, strict=True))
 
 
