@@ -135,15 +135,26 @@ def _vectors(shape: tuple[int, ...], group: int, operands: tuple[Any, ...]) -> A
 class Provided:
     """Modules of kernels that few programs need. `gradcli.core` provides what loads them."""
 
-    __slots__ = ("c_library", "lanes")
+    __slots__ = ("c_library", "complex_arithmetic", "lanes")
 
     #: the functions of `lanes.py`
     lanes: Callable[[], Any]
     #: the functions of `c_library.py`
     c_library: Callable[[], Any]
+    #: the functions of `complex_arithmetic.py`
+    complex_arithmetic: Callable[[], Any]
 
 
 provided = Provided()
+
+
+def of_complex(name: str) -> Callable[..., Any]:
+    """A function of `complex_arithmetic.py`, loaded with the first complex numbers."""
+    return lambda *args: getattr(provided.complex_arithmetic(), name)(*args)
+
+
+complex_product = of_complex("multiply")
+complex_quotient = of_complex("divide")
 
 
 def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
