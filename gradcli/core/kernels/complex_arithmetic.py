@@ -42,6 +42,18 @@ def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
     return rounded
 
 
+def _row_of_squares(size: int, strides: list[int], single: bool) -> Any:
+    """Which elements of a row have every step of a square rounded. Vector code takes two vectors at a time."""
+    return np.arange(size) < (size - size % (_STEP // (4 if single else 8)) if strides == [1] else 0)
+
+
+def _row_of_cubes(size: int, strides: list[int], single: bool) -> Any:
+    """Which elements of a row have every step of the second product of a cube rounded: of complex64 also those that make no four."""
+    rounded = _row_of_squares(size, strides, single)
+    rounded[size - size % 4 :] |= single
+    return rounded
+
+
 def _row_of_quotients(size: int, _: list[int], single: bool) -> Any:
     """Which elements of a row have the last two sums rounded apart from their products."""
     rounded = np.zeros(size, np.bool_)
@@ -70,17 +82,32 @@ def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     return np.asarray(x, getattr(y, "dtype", None)), np.asarray(y, getattr(x, "dtype", None))
 
 
-def multiply(x: Any, y: Any) -> Any:
-    """The product of complex arrays of one dtype, or of one and a number."""
-    x, y = _operands(x, y)
+def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operands: tuple[Any, ...]) -> Any:
+    """The product, with roundings by the rule for a row of these operands."""
     made = np.asarray(x * y)
     if not 0 < made.size <= LARGEST:
         return made
-    rounded = _rounded(_row_of_products, made.dtype, made.shape, (x, y))
+    rounded = _rounded(rule, made.dtype, made.shape, operands)
     a, b, c, d = x.real, x.imag, y.real, y.imag
     np.copyto(made.real, a * c - b * d, where=rounded)
     np.copyto(made.imag, a * d + b * c, where=rounded)
     return made
+
+
+def square(x: Any) -> Any:
+    """The square of a complex array."""
+    return _product(x, x, _row_of_squares, (x,))
+
+
+def cube(x: Any) -> Any:
+    """The cube of a complex array, by its square."""
+    return _product(square(x), x, _row_of_cubes, (x,))
+
+
+def multiply(x: Any, y: Any) -> Any:
+    """The product of complex arrays of one dtype, or of one and a number."""
+    x, y = _operands(x, y)
+    return _product(x, y, _row_of_products, (x, y))
 
 
 def divide(x: Any, y: Any) -> Any:
@@ -107,3 +134,58 @@ def divide(x: Any, y: Any) -> Any:
     np.copyto(made.real, real * scale, where=finite)
     np.copyto(made.imag, imag * scale, where=finite)
     return made
+
+
+def over(x: Any, number: float) -> Any:
+    """A complex array whose parts are divided by a real number."""
+    made = np.empty(x.shape, x.dtype)
+    made.real, made.imag = x.real / x.real.dtype.type(number), x.imag / x.real.dtype.type(number)
+    return made
+
+
+def _c_product(x: Any, y: Any) -> Any:
+    """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    terms = a * c, b * d, a * d, b * c
+    made = np.empty(x.shape, x.dtype)
+    made.real, made.imag = terms[0] - terms[1], terms[2] + terms[3]
+    lost = np.isnan(made.real) & np.isnan(made.imag)
+    if not lost.any():
+        return made
+    wide = np.isinf(a) | np.isinf(b), np.isinf(c) | np.isinf(d)
+    grown = np.any(np.isinf(terms), axis=0) & ~(wide[0] | wide[1])
+    # an infinite operand counts by its signs, a nan beside it as 0
+    parts = [np.where(wide[k // 2], np.copysign(np.isinf(p).astype(p.dtype), p), p) for k, p in enumerate((a, b, c, d))]
+    spoilt = wide[1] | grown, wide[0] | grown
+    a, b, c, d = (np.where(spoilt[k // 2] & np.isnan(p), np.copysign(p.dtype.type(0), p), p) for k, p in enumerate(parts))
+    mended = np.empty_like(made)
+    mended.real, mended.imag = np.inf * (a * c - b * d), np.inf * (a * d + b * c)
+    return np.where(lost & (wide[0] | wide[1] | grown), mended, made)
+
+
+def power(a: Any, b: Any) -> Any:
+    """`a ** b` of complex arrays as the C library has it, nan for 0 to the power 0; numpy's function knows more special cases."""
+    return np.exp(_c_product(*np.broadcast_arrays(b, np.log(a))))
+
+
+def log1p(z: Any) -> Any:
+    """log(1 + z) of complex numbers in PyTorch's steps: with few digits for some small z, and with z's own real part for tiny ones."""
+    x, y = z.real, z.imag
+    one = x.dtype.type(1)
+    square = x * (2 * one + x) + y * y
+    near = np.where(square == 0, x, np.log1p(square) / (2 * one))
+    made = np.empty(z.shape, z.dtype)
+    made.real = np.where(np.hypot(x, y) < one / 2, near, np.log(np.hypot(x + one, y)))
+    made.imag = np.arctan2(y, x + one)
+    return made
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) of complex numbers, as PyTorch's running sum adds."""
+    spoilt_x, spoilt_y = np.isnan(x), np.isnan(y)
+    first = x.real < y.real
+    low, high = np.where(first, x, y), np.where(first, y, x)
+    made = high + log1p(np.exp(low - high))
+    ends = ~np.isfinite(low.real) & (low.real == high.real)
+    made = np.where(ends, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), made)
+    return np.where(spoilt_x | spoilt_y, complex(np.nan, np.nan), made)

@@ -155,6 +155,12 @@ def of_complex(name: str) -> Callable[..., Any]:
 
 complex_product = of_complex("multiply")
 complex_quotient = of_complex("divide")
+complex_square = of_complex("square")
+complex_cube = of_complex("cube")
+complex_over = of_complex("over")
+complex_power = of_complex("power")
+complex_log1p = of_complex("log1p")
+complex_logaddexp = of_complex("logaddexp")
 
 
 def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
@@ -315,50 +321,3 @@ def arctan2(y: Any, x: Any) -> Any:
         return _wide_arctan2(y, x)
     right = (x > 0) & (x < np.inf)
     return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
-
-
-def _c_product(x: Any, y: Any) -> Any:
-    """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
-    made = x * y
-    lost = np.isnan(made.real) & np.isnan(made.imag)
-    if not lost.any():
-        return made
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    terms = a * c, b * d, a * d, b * c
-    wide = np.isinf(a) | np.isinf(b), np.isinf(c) | np.isinf(d)
-    grown = np.any(np.isinf(terms), axis=0) & ~(wide[0] | wide[1])
-    # an infinite operand counts by its signs, a nan beside it as 0
-    parts = [np.where(wide[k // 2], np.copysign(np.isinf(p).astype(p.dtype), p), p) for k, p in enumerate((a, b, c, d))]
-    spoilt = wide[1] | grown, wide[0] | grown
-    a, b, c, d = (np.where(spoilt[k // 2] & np.isnan(p), np.copysign(p.dtype.type(0), p), p) for k, p in enumerate(parts))
-    mended = np.empty_like(made)
-    mended.real, mended.imag = np.inf * (a * c - b * d), np.inf * (a * d + b * c)
-    return np.where(lost & (wide[0] | wide[1] | grown), mended, made)
-
-
-def complex_power(a: Any, b: Any) -> Any:
-    """`a ** b` of complex arrays as the C library has it, nan for 0 to the power 0; numpy's function knows more special cases."""
-    return np.exp(_c_product(*np.broadcast_arrays(b, np.log(a))))
-
-
-def complex_log1p(z: Any) -> Any:
-    """log(1 + z) of complex numbers in PyTorch's steps: with few digits for some small z, and with z's own real part for tiny ones."""
-    x, y = z.real, z.imag
-    one = x.dtype.type(1)
-    square = x * (2 * one + x) + y * y
-    near = np.where(square == 0, x, np.log1p(square) / (2 * one))
-    made = np.empty(z.shape, z.dtype)
-    made.real = np.where(np.hypot(x, y) < one / 2, near, np.log(np.hypot(x + one, y)))
-    made.imag = np.arctan2(y, x + one)
-    return made
-
-
-def complex_logaddexp(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)) of complex numbers, as PyTorch's running sum adds."""
-    spoilt_x, spoilt_y = np.isnan(x), np.isnan(y)
-    first = x.real < y.real
-    low, high = np.where(first, x, y), np.where(first, y, x)
-    made = high + complex_log1p(np.exp(low - high))
-    ends = ~np.isfinite(low.real) & (low.real == high.real)
-    made = np.where(ends, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), made)
-    return np.where(spoilt_x | spoilt_y, complex(np.nan, np.nan), made)

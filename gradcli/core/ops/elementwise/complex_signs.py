@@ -20,7 +20,10 @@ REAL: Op = Op("SelectBackward0", np.real, "input", saved="dim=-1 index=0 self_sy
 
 
 def _size(x: Array) -> Array:
-    return np.asarray(np.hypot(x.real, x.imag))
+    real, imag = x.real, x.imag
+    if real.itemsize == 8 and x.size <= elementary.LARGEST:  # PyTorch's function errs less often than the C library's
+        return np.asarray(np.hypot(real.astype(np.longdouble), imag.astype(np.longdouble)).astype(real.dtype))
+    return np.asarray(np.hypot(real, imag))
 
 
 def _direction(x: Array) -> Array:

@@ -44,13 +44,13 @@ LOG2 = floating(
     "Log2Backward0",
     elementary.log2,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * math.log(2))"),
-    complex=np.log2,
+    complex=lambda x: elementary.complex_over(np.log(x), _LN2),
 )
 LOG10 = floating(
     "Log10Backward0",
     elementary.log10,
-    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * math.log(10))"),
-    complex=np.log10,
+    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, 2.3025850929940456), "grad / (input * math.log(10))"),
+    complex=lambda x: elementary.complex_over(np.log(x), _LN10),
 )
 LOG1P = floating(
     "Log1PBackward0",
@@ -75,7 +75,7 @@ RSQRT: Pointwise = Pointwise(
     "input",
     kind="float",
     in_half=_rsqrt_in_half,
-    complex=True,
+    complex=lambda x: elementary.complex_quotient(1, np.sqrt(x)),
     input=Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
 )
 
