@@ -44,7 +44,8 @@ def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
 
 def _row_of_squares(size: int, strides: list[int], single: bool) -> Any:
     """Which elements of a row have every step of a square rounded. Vector code takes two vectors at a time."""
-    return np.arange(size) < (size - size % (_STEP // (4 if single else 8)) if strides == [1] else 0)
+    in_vectors = strides.count(1) + strides.count(0) == len(strides) and strides.count(0) < 2
+    return np.arange(size) < (size - size % (_STEP // (4 if single else 8)) if in_vectors else 0)
 
 
 def _row_of_cubes(size: int, strides: list[int], single: bool) -> Any:
@@ -52,6 +53,25 @@ def _row_of_cubes(size: int, strides: list[int], single: bool) -> Any:
     rounded = _row_of_squares(size, strides, single)
     rounded[size - size % 4 :] |= single
     return rounded
+
+
+def _row_of_factors(size: int, strides: list[int], single: bool) -> Any:
+    """Which elements of a row have every step of a product with a number rounded, which another product and a sum follow."""
+    in_vectors = strides.count(1) + strides.count(0) == len(strides) and strides.count(0) < 2
+    return np.arange(size) < (size - size % (_STEP // (8 if single else 16)) if in_vectors else 0)
+
+
+def _row_of_terms(size: int, strides: list[int], single: bool) -> Any:
+    """Which elements of a row have every step of a product rounded that is added to another number."""
+    rounded = _row_of_factors(size, strides, single)
+    together = 2 if strides.count(1) < len(strides) else 4
+    rounded[size - size % together :] |= single
+    return rounded
+
+
+def _row_ends(size: int, _: list[int], single: bool) -> Any:
+    """Which elements of a row of complex128 make no pair."""
+    return np.arange(size) >= (size if single else size - size % 2)
 
 
 def _row_of_quotients(size: int, _: list[int], single: bool) -> Any:
@@ -82,16 +102,52 @@ def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     return np.asarray(x, getattr(y, "dtype", None)), np.asarray(y, getattr(x, "dtype", None))
 
 
+def _by_steps(x: Any, y: Any) -> Any:
+    """The product, each step of which is rounded."""
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    real = a * c - b * d
+    made = np.empty(real.shape, np.result_type(x, y))
+    made.real, made.imag = real, a * d + b * c
+    return made
+
+
 def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operands: tuple[Any, ...]) -> Any:
     """The product, with roundings by the rule for a row of these operands."""
     made = np.asarray(x * y)
     if not 0 < made.size <= LARGEST:
         return made
     rounded = _rounded(rule, made.dtype, made.shape, operands)
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    np.copyto(made.real, a * c - b * d, where=rounded)
-    np.copyto(made.imag, a * d + b * c, where=rounded)
+    if rounded.any():
+        np.copyto(made, _by_steps(x, y), where=rounded)
     return made
+
+
+def add_product(x: Any, y: Any, z: Any, number: complex) -> Any:
+    """`x + number * y * z` of complex arrays of one dtype."""
+    scaled = _product(np.asarray(number, y.dtype), y, _row_of_factors, (x, y, z))
+    return x + _product(scaled, z, _row_of_terms, (x, y, z))
+
+
+def add_quotient(x: Any, y: Any, z: Any, number: complex) -> Any:
+    """`x + number * y / z` of complex arrays of one dtype."""
+    return x + divide(_product(np.asarray(number, y.dtype), y, _row_of_factors, (x, y, z)), z)
+
+
+def _times(grad: Any, slope: Any) -> Any:
+    """The last step of the kernels for gradients of tanh and the logistic function."""
+    made = _product(slope, grad, _row_of_cubes, (grad, slope))
+    ends = _rounded(_row_ends, made.dtype, made.shape, (grad, slope))
+    return np.where(ends, grad * slope, made) if ends.any() else made
+
+
+def tanh_gradient(grad: Any, output: Any) -> Any:
+    """`grad * (1 - output**2)`."""
+    return _times(grad, 1 - _product(output, output, _row_of_squares, (grad, output)))
+
+
+def logistic_gradient(grad: Any, output: Any) -> Any:
+    """`grad * ((1 - output) * output)`."""
+    return _times(grad, _product(1 - output, output, _row_of_squares, (grad, output)))
 
 
 def square(x: Any) -> Any:
@@ -136,6 +192,40 @@ def divide(x: Any, y: Any) -> Any:
     return made
 
 
+#: bytes that a product of all elements takes at a time, in four parts
+_REGISTERS = 128
+
+
+def product_along(factors: Any, neighbours: bool) -> Any:
+    """The product along the first dimension; of factors side by side in memory many at a time."""
+    count, group = len(factors), _REGISTERS // factors.itemsize
+    rows = factors.reshape(count, -1)
+    made, first = np.ones(rows.shape[1:], rows.dtype), count - count % group if neighbours else 0
+    if first:
+        lanes = rows[:first].reshape(-1, 4, group // 4, rows.shape[1])
+        whole = lanes[0]
+        for more in lanes[1:]:
+            whole = _by_steps(whole, more)
+        whole = _by_steps(_by_steps(whole[0], whole[1]), _by_steps(whole[2], whole[3]))
+        for at, lane in enumerate(whole):
+            made = _by_steps(made, lane) if at == 3 else made * lane
+    for factor in rows[first:]:
+        made = made * factor
+    return made.reshape(factors.shape[1:])
+
+
+def running_product(x: Any, dim: int) -> Any:
+    """The products of the elements up to each one along a dimension, computed in double precision."""
+    made = np.moveaxis(np.array(x, np.complex128), dim, 0)
+    if not 0 < made.size <= LARGEST:
+        return np.moveaxis(np.multiply.accumulate(made), 0, dim)
+    rows = made.reshape(len(made), -1)
+    rows[0] *= 1  # PyTorch begins with 1, which makes a part beside an infinite one nan
+    for row, before in zip(rows[1:], rows, strict=False):
+        row[...] = before * row
+    return np.moveaxis(rows.reshape(made.shape), 0, dim)
+
+
 def over(x: Any, number: float) -> Any:
     """A complex array whose parts are divided by a real number."""
     made = np.empty(x.shape, x.dtype)
@@ -147,8 +237,7 @@ def _c_product(x: Any, y: Any) -> Any:
     """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     terms = a * c, b * d, a * d, b * c
-    made = np.empty(x.shape, x.dtype)
-    made.real, made.imag = terms[0] - terms[1], terms[2] + terms[3]
+    made = _by_steps(x, y)
     lost = np.isnan(made.real) & np.isnan(made.imag)
     if not lost.any():
         return made

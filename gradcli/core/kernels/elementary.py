@@ -157,6 +157,12 @@ complex_product = of_complex("multiply")
 complex_quotient = of_complex("divide")
 complex_square = of_complex("square")
 complex_cube = of_complex("cube")
+complex_sum_with_product = of_complex("add_product")
+complex_sum_with_quotient = of_complex("add_quotient")
+complex_tanh_gradient = of_complex("tanh_gradient")
+complex_logistic_gradient = of_complex("logistic_gradient")
+complex_product_along = of_complex("product_along")
+complex_running_product = of_complex("running_product")
 complex_over = of_complex("over")
 complex_power = of_complex("power")
 complex_log1p = of_complex("log1p")
@@ -297,7 +303,9 @@ cosh = _in_loop("cosh", np.cosh)
 #: fewer elements than this are computed one by one, with the C library's functions
 _ONE_BY_ONE = 32
 _wide_arcsinh = _careful(np.arcsinh)
-_wide_arctan2 = _careful_pair(np.arctan2)
+wide_arctan2 = _careful_pair(np.arctan2)
+#: pi in two float32
+_PI, _PI_REST = np.float32(np.pi), np.float32(np.pi - float(np.float32(np.pi)))
 
 
 def _few(x: Any) -> bool:
@@ -315,9 +323,14 @@ def arcsinh(x: Any) -> Any:
     return np.copysign(np.where(a > 2**14, _wide_arcsinh(x), value), x)
 
 
+def arctan2_one_by_one(y: Any, x: Any) -> Any:
+    """The angle of (x, y) as the C library has it: the arc tangent of the rounded quotient, to the left of the axis taken from pi."""
+    finite = np.isfinite(y) & np.isfinite(x) & (x != 0)
+    angle = arctan(np.abs(y / x))
+    angle = np.where(x > 0, angle, _PI - (angle - _PI_REST))
+    return np.where(finite, np.copysign(angle, y), wide_arctan2(y, x))
+
+
 def arctan2(y: Any, x: Any) -> Any:
-    """The angle of (x, y): to the right of the axis the arc tangent of the rounded quotient."""
-    if not (_few(y) and _few(x)):
-        return _wide_arctan2(y, x)
-    right = (x > 0) & (x < np.inf)
-    return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
+    """The angle of (x, y)."""
+    return arctan2_one_by_one(y, x) if _few(y) and _few(x) else wide_arctan2(y, x)

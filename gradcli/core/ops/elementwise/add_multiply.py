@@ -198,7 +198,7 @@ ADDCMUL = Pointwise(
     input=UNCHANGED,
     tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(MUL_NUMBER, tensor2, value), "grad * tensor2 * value"),
     tensor2=Rule(lambda xp, grad, tensor1, value: grad * xp.call(MUL_NUMBER, tensor1, value), "grad * tensor1 * value"),
-    complex=lambda a, x, y, value: a + value * x * y,
+    complex=elementary.complex_sum_with_product,
 )
 
 

@@ -213,7 +213,7 @@ ADDCDIV = Pointwise(
         lambda xp, grad, tensor1, tensor2, value: -grad * (xp.call(MUL_NUMBER, tensor1, value) / (tensor2 * tensor2)),
         "-grad * value * tensor1 / tensor2**2",
     ),
-    complex=lambda a, x, y, value: a + a.dtype.type(value) * x / y,
+    complex=elementary.complex_sum_with_quotient,
 )
 
 

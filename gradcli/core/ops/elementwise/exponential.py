@@ -91,9 +91,15 @@ def logistic(x: Any, *operands: Any) -> Any:
     return np.true_divide(1, np.add(1, elementary.exp_in_loop(np.negative(x), *(operands or (x,)))))
 
 
+def _logistic_gradient(grad: Any, output: Any) -> Any:
+    if output.dtype.kind == "c":
+        return elementary.complex_logistic_gradient(grad, output)
+    return grad * (1 - output) * output
+
+
 SIGMOID_BACKWARD: Op = Op(
     "SigmoidBackwardBackward0",
-    lambda grad_output, output: grad_output * (1 - output) * output,
+    _logistic_gradient,
     "grad_output output",
     layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(SIGMOID_BACKWARD, grad, output), "grad * output * (1 - output)"),
@@ -104,7 +110,10 @@ SIGMOID_BACKWARD: Op = Op(
     complex=True,
 )
 SIGMOID = floating(
-    "SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"), complex=True
+    "SigmoidBackward0",
+    logistic,
+    Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"),
+    complex=lambda x: elementary.complex_quotient(1, 1 + np.exp(-x)),
 )
 
 
