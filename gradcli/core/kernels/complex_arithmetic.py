@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import memory_format
-from gradcli.core.kernels.elementary import LARGEST, fused
+from gradcli.core.kernels.elementary import LARGEST, expm1_one_by_one, fused
 
 _SINGLE = np.dtype(np.complex64)
 #: bytes that vector code takes at a time
@@ -27,14 +27,21 @@ _known: dict[Any, Any] = {}
 _MOST_KNOWN = 1 << 8
 
 
+def _in_vectors(strides: list[int]) -> bool:
+    """Whether vector code takes a row: its operands are contiguous, but for one that may be a single number."""
+    return strides.count(1) + strides.count(0) == len(strides) and strides.count(0) < 2
+
+
+def _row_of_factors(size: int, strides: list[int], single: bool) -> Any:
+    """Which elements of a row have every step of a product with a number rounded, which another product and a sum follow."""
+    return np.arange(size) < (size - size % (_STEP // (8 if single else 16)) if _in_vectors(strides) else 0)
+
+
 def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
     """Which elements of a row have every step rounded, from the strides of the operands."""
-    rounded = np.zeros(size, np.bool_)
-    repeated = strides.count(0)
-    in_vectors = strides.count(1) + repeated == len(strides) and repeated < 2
-    first = size - size % (_STEP // (8 if single else 16)) if in_vectors else 0
-    rounded[:first] = True
-    if single and in_vectors and repeated:  # one element by itself, and then four at a time
+    rounded = _row_of_factors(size, strides, single)
+    first = int(np.count_nonzero(rounded))
+    if single and 0 in strides and _in_vectors(strides):  # one element by itself, and then four at a time
         rounded[first : first + 1] = True
         rounded[size - max(size - first - 1, 0) % 4 :] = True
     elif single and size % 2:
@@ -44,8 +51,7 @@ def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
 
 def _row_of_squares(size: int, strides: list[int], single: bool) -> Any:
     """Which elements of a row have every step of a square rounded. Vector code takes two vectors at a time."""
-    in_vectors = strides.count(1) + strides.count(0) == len(strides) and strides.count(0) < 2
-    return np.arange(size) < (size - size % (_STEP // (4 if single else 8)) if in_vectors else 0)
+    return np.arange(size) < (size - size % (_STEP // (4 if single else 8)) if _in_vectors(strides) else 0)
 
 
 def _row_of_cubes(size: int, strides: list[int], single: bool) -> Any:
@@ -53,12 +59,6 @@ def _row_of_cubes(size: int, strides: list[int], single: bool) -> Any:
     rounded = _row_of_squares(size, strides, single)
     rounded[size - size % 4 :] |= single
     return rounded
-
-
-def _row_of_factors(size: int, strides: list[int], single: bool) -> Any:
-    """Which elements of a row have every step of a product with a number rounded, which another product and a sum follow."""
-    in_vectors = strides.count(1) + strides.count(0) == len(strides) and strides.count(0) < 2
-    return np.arange(size) < (size - size % (_STEP // (8 if single else 16)) if in_vectors else 0)
 
 
 def _row_of_terms(size: int, strides: list[int], single: bool) -> Any:
@@ -172,7 +172,6 @@ def divide(x: Any, y: Any) -> Any:
     made = np.asarray(x / y)
     if not 0 < made.size <= LARGEST:
         return made
-    rounded = _rounded(_row_of_quotients, made.dtype, made.shape, (x, y))
     c, d = y.real, y.imag
     wide = np.abs(c) >= np.abs(d)
     low, high = np.where(wide, d, c), np.where(wide, c, d)
@@ -217,10 +216,10 @@ def product_along(factors: Any, neighbours: bool) -> Any:
 def running_product(x: Any, dim: int) -> Any:
     """The products of the elements up to each one along a dimension, computed in double precision."""
     made = np.moveaxis(np.array(x, np.complex128), dim, 0)
+    made[:1] *= 1  # PyTorch begins with 1, which makes a part beside an infinite one nan
     if not 0 < made.size <= LARGEST:
         return np.moveaxis(np.multiply.accumulate(made), 0, dim)
     rows = made.reshape(len(made), -1)
-    rows[0] *= 1  # PyTorch begins with 1, which makes a part beside an infinite one nan
     for row, before in zip(rows[1:], rows, strict=False):
         row[...] = before * row
     return np.moveaxis(rows.reshape(made.shape), 0, dim)
@@ -255,6 +254,19 @@ def _c_product(x: Any, y: Any) -> Any:
 def power(a: Any, b: Any) -> Any:
     """`a ** b` of complex arrays as the C library has it, nan for 0 to the power 0; numpy's function knows more special cases."""
     return np.exp(_c_product(*np.broadcast_arrays(b, np.log(a))))
+
+
+def expm1(z: Any) -> Any:
+    """exp(z) - 1 of complex numbers in PyTorch's steps: `expm1(x) cos(y) - 2 sin(y / 2)^2` and `exp(x) sin(y)`."""
+    x, y = z.real, z.imag
+    if z.size > LARGEST:
+        return np.expm1(z)
+    wide: Any = np.float64 if x.itemsize == 4 else np.longdouble
+    cos, sin, half, exp = (f(part, dtype=wide).astype(x.dtype) for f, part in ((np.cos, y), (np.sin, y), (np.sin, y / 2), (np.exp, x)))
+    ahead = expm1_one_by_one(x)
+    made = np.empty(z.shape, z.dtype)
+    made.real, made.imag = fused(ahead, cos, -(2 * half * half)), exp * sin
+    return made
 
 
 def log1p(z: Any) -> Any:

@@ -165,6 +165,7 @@ complex_product_along = of_complex("product_along")
 complex_running_product = of_complex("running_product")
 complex_over = of_complex("over")
 complex_power = of_complex("power")
+complex_expm1 = of_complex("expm1")
 complex_log1p = of_complex("log1p")
 complex_logaddexp = of_complex("logaddexp")
 
@@ -189,6 +190,11 @@ def _computed(module: Any, name: str, x: Any) -> Any:
 def log1p_one_by_one(x: Any) -> Any:
     """log(1 + x), all of whose elements the C library computes."""
     return _computed(provided.c_library(), "log1p", x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
+
+
+def expm1_one_by_one(x: Any) -> Any:
+    """exp(x) - 1, all of whose elements the C library computes."""
+    return _computed(provided.c_library(), "expm1", x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.expm1(x)
 
 
 #: what the loops of PyTorch's kernels take at a time in vector code: two vectors, of 64 bytes each

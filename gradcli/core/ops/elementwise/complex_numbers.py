@@ -276,7 +276,8 @@ def _complex_angle(x: Array) -> Array:
         return np.asarray(np.angle(x))
     if real.itemsize == 8:
         return np.asarray(np.arctan2(y.astype(np.longdouble), real.astype(np.longdouble)).astype(real.dtype))
-    return np.where(elementary.in_vectors(x), elementary.wide_arctan2(y, real), elementary.arctan2_one_by_one(y, real))
+    vectors = elementary.in_vectors(x)
+    return np.asarray(np.where(vectors, elementary.wide_arctan2(y, real), elementary.arctan2_one_by_one(y, real)))
 
 
 def _angle_rule(xp: Any, grad: Any, input: Any) -> Any:

@@ -37,7 +37,10 @@ EXP2 = floating(
     complex=np.exp2,
 )
 EXPM1 = floating(
-    "Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"), complex=np.expm1
+    "Expm1Backward0",
+    elementary.expm1,
+    Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"),
+    complex=elementary.complex_expm1,
 )
 LOG = floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"), complex=np.log)
 LOG2 = floating(
