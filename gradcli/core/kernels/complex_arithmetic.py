@@ -270,15 +270,13 @@ def expm1(z: Any) -> Any:
 
 
 def log1p(z: Any) -> Any:
-    """log(1 + z) of complex numbers in PyTorch's steps: with few digits for some small z, and with z's own real part for tiny ones."""
-    x, y = z.real, z.imag
-    one = x.dtype.type(1)
-    square = x * (2 * one + x) + y * y
-    near = np.where(square == 0, x, np.log1p(square) / (2 * one))
-    made = np.empty(z.shape, z.dtype)
-    made.real = np.where(np.hypot(x, y) < one / 2, near, np.log(np.hypot(x + one, y)))
-    made.imag = np.arctan2(y, x + one)
-    return made
+    """log(1 + z) of complex numbers in PyTorch's steps: with u = 1 + z, `log(u) * (z / (u - 1))` (W. Kahan)."""
+    u = np.array(z)
+    u.real += 1  # the imaginary part keeps the sign of a zero
+    rest = u.copy()
+    rest.real -= 1
+    logarithm = np.log(u)
+    return np.where(u == 1, z, np.where(rest == z, logarithm, logarithm * divide(z, rest)))
 
 
 def logaddexp(x: Any, y: Any) -> Any:
