@@ -60,7 +60,14 @@ def _c_library() -> Any:
     return c_library
 
 
+def _complex_arithmetic() -> Any:
+    from gradcli.core.kernels import complex_arithmetic
+
+    return complex_arithmetic
+
+
 elementary.provided.lanes = _lanes
+elementary.provided.complex_arithmetic = _complex_arithmetic
 elementary.provided.c_library = _c_library
 tensor_needs.operators = operators.WITHIN_CORE
 tensor_needs.refresh_view = _refresh_view

@@ -8,28 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.conjugate import conj_copy
-from gradcli.core.graph.namespaces import Numeric
-from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, XP, OpNode
-from gradcli.core.graph.record import Op
+from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, OpNode
 from gradcli.core.tensor.tensor import Tensor
-
-
-class ComplexNumeric(Numeric):
-    """The namespace of rules on complex arrays: numpy's own functions, and of records what they do with complex arrays."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def call(op: Op, *args: Any) -> Any:
-        """Run an operation record on arrays."""
-        arrays = [a.array if type(a) is Tensor else a for a in args]
-        found = op.complex
-        if isinstance(found, Op):
-            return found.forward(*arrays)
-        return (found if callable(found) else op.forward)(*arrays)
-
-
-numeric = ComplexNumeric()
 
 
 def conjugate(value: Any) -> Any:
@@ -61,6 +41,4 @@ class ComplexNode(OpNode):
     def argument(self, need: tuple[int, int], first: Any, traced: bool, kept: Sequence[Any], outs: list[Any] | None) -> Any:
         kind = need[0]
         found = super().argument(need, first, traced, kept, outs)
-        if kind == XP and not (traced or self.op.on_tensors):
-            return numeric
         return conjugate(found) if kind in (ATTR, DATA, ATTRS) else found

@@ -318,8 +318,8 @@ class OpNode(Node):
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:
             raise freed_error()
-        if not traced and self.dtype.itemsize == 2:
-            return self._rounded_gradients(grads, wanted)
+        if not traced and (self.dtype.itemsize == 2 or self.dtype.is_complex):
+            return self._stepwise_gradients(grads, wanted)
         if not traced and not self.op.on_tensors and self._lies_oddly(grads):
             return self._laid_out_gradients(grads, wanted)
         return self._by_rules(grads, traced, wanted)
@@ -362,8 +362,8 @@ class OpNode(Node):
         # an array that is computed later is one in row-major order
         return any(array.strides != arrays[0].strides for array in arrays) or any(type(array) is blocks.Deferred for array in kept)
 
-    def _rounded_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
-        """The gradients of a result in half precision by the rules on tensors: each operation of a rule rounds, which arrays do not."""
+    def _stepwise_gradients(self, grads: list[Any], wanted: Sequence[bool]) -> list[Any]:
+        """The gradients by the rules on tensors: each operation rounds in half precision, and as PyTorch's where numbers are complex."""
         found: list[Any] = []
         with recording(False):
             for result, (node, number) in zip(self._by_rules(self.as_tensors(grads), True, wanted), self.edges, strict=True):

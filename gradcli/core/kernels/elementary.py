@@ -135,15 +135,39 @@ def _vectors(shape: tuple[int, ...], group: int, operands: tuple[Any, ...]) -> A
 class Provided:
     """Modules of kernels that few programs need. `gradcli.core` provides what loads them."""
 
-    __slots__ = ("c_library", "lanes")
+    __slots__ = ("c_library", "complex_arithmetic", "lanes")
 
     #: the functions of `lanes.py`
     lanes: Callable[[], Any]
     #: the functions of `c_library.py`
     c_library: Callable[[], Any]
+    #: the functions of `complex_arithmetic.py`
+    complex_arithmetic: Callable[[], Any]
 
 
 provided = Provided()
+
+
+def of_complex(name: str) -> Callable[..., Any]:
+    """A function of `complex_arithmetic.py`, loaded with the first complex numbers."""
+    return lambda *args: getattr(provided.complex_arithmetic(), name)(*args)
+
+
+complex_product = of_complex("multiply")
+complex_quotient = of_complex("divide")
+complex_square = of_complex("square")
+complex_cube = of_complex("cube")
+complex_sum_with_product = of_complex("add_product")
+complex_sum_with_quotient = of_complex("add_quotient")
+complex_tanh_gradient = of_complex("tanh_gradient")
+complex_logistic_gradient = of_complex("logistic_gradient")
+complex_product_along = of_complex("product_along")
+complex_running_product = of_complex("running_product")
+complex_over = of_complex("over")
+complex_power = of_complex("power")
+complex_expm1 = of_complex("expm1")
+complex_log1p = of_complex("log1p")
+complex_logaddexp = of_complex("logaddexp")
 
 
 def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
@@ -166,6 +190,11 @@ def _computed(module: Any, name: str, x: Any) -> Any:
 def log1p_one_by_one(x: Any) -> Any:
     """log(1 + x), all of whose elements the C library computes."""
     return _computed(provided.c_library(), "log1p", x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.log1p(x)
+
+
+def expm1_one_by_one(x: Any) -> Any:
+    """exp(x) - 1, all of whose elements the C library computes."""
+    return _computed(provided.c_library(), "expm1", x) if x.dtype is _FLOAT32 and x.size <= LARGEST else np.expm1(x)
 
 
 #: what the loops of PyTorch's kernels take at a time in vector code: two vectors, of 64 bytes each
@@ -280,7 +309,9 @@ cosh = _in_loop("cosh", np.cosh)
 #: fewer elements than this are computed one by one, with the C library's functions
 _ONE_BY_ONE = 32
 _wide_arcsinh = _careful(np.arcsinh)
-_wide_arctan2 = _careful_pair(np.arctan2)
+wide_arctan2 = _careful_pair(np.arctan2)
+#: pi in two float32
+_PI, _PI_REST = np.float32(np.pi), np.float32(np.pi - float(np.float32(np.pi)))
 
 
 def _few(x: Any) -> bool:
@@ -298,56 +329,14 @@ def arcsinh(x: Any) -> Any:
     return np.copysign(np.where(a > 2**14, _wide_arcsinh(x), value), x)
 
 
+def arctan2_one_by_one(y: Any, x: Any) -> Any:
+    """The angle of (x, y) as the C library has it: the arc tangent of the rounded quotient, to the left of the axis taken from pi."""
+    finite = np.isfinite(y) & np.isfinite(x) & (x != 0)
+    angle = arctan(np.abs(y / x))
+    angle = np.where(x > 0, angle, _PI - (angle - _PI_REST))
+    return np.where(finite, np.copysign(angle, y), wide_arctan2(y, x))
+
+
 def arctan2(y: Any, x: Any) -> Any:
-    """The angle of (x, y): to the right of the axis the arc tangent of the rounded quotient."""
-    if not (_few(y) and _few(x)):
-        return _wide_arctan2(y, x)
-    right = (x > 0) & (x < np.inf)
-    return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
-
-
-def _c_product(x: Any, y: Any) -> Any:
-    """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
-    made = x * y
-    lost = np.isnan(made.real) & np.isnan(made.imag)
-    if not lost.any():
-        return made
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    terms = a * c, b * d, a * d, b * c
-    wide = np.isinf(a) | np.isinf(b), np.isinf(c) | np.isinf(d)
-    grown = np.any(np.isinf(terms), axis=0) & ~(wide[0] | wide[1])
-    # an infinite operand counts by its signs, a nan beside it as 0
-    parts = [np.where(wide[k // 2], np.copysign(np.isinf(p).astype(p.dtype), p), p) for k, p in enumerate((a, b, c, d))]
-    spoilt = wide[1] | grown, wide[0] | grown
-    a, b, c, d = (np.where(spoilt[k // 2] & np.isnan(p), np.copysign(p.dtype.type(0), p), p) for k, p in enumerate(parts))
-    mended = np.empty_like(made)
-    mended.real, mended.imag = np.inf * (a * c - b * d), np.inf * (a * d + b * c)
-    return np.where(lost & (wide[0] | wide[1] | grown), mended, made)
-
-
-def complex_power(a: Any, b: Any) -> Any:
-    """`a ** b` of complex arrays as the C library has it, nan for 0 to the power 0; numpy's function knows more special cases."""
-    return np.exp(_c_product(*np.broadcast_arrays(b, np.log(a))))
-
-
-def complex_log1p(z: Any) -> Any:
-    """log(1 + z) of complex numbers in PyTorch's steps: with few digits for some small z, and with z's own real part for tiny ones."""
-    x, y = z.real, z.imag
-    one = x.dtype.type(1)
-    square = x * (2 * one + x) + y * y
-    near = np.where(square == 0, x, np.log1p(square) / (2 * one))
-    made = np.empty(z.shape, z.dtype)
-    made.real = np.where(np.hypot(x, y) < one / 2, near, np.log(np.hypot(x + one, y)))
-    made.imag = np.arctan2(y, x + one)
-    return made
-
-
-def complex_logaddexp(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)) of complex numbers, as PyTorch's running sum adds."""
-    spoilt_x, spoilt_y = np.isnan(x), np.isnan(y)
-    first = x.real < y.real
-    low, high = np.where(first, x, y), np.where(first, y, x)
-    made = high + complex_log1p(np.exp(low - high))
-    ends = ~np.isfinite(low.real) & (low.real == high.real)
-    made = np.where(ends, np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(high))), made)
-    return np.where(spoilt_x | spoilt_y, complex(np.nan, np.nan), made)
+    """The angle of (x, y)."""
+    return arctan2_one_by_one(y, x) if _few(y) and _few(x) else wide_arctan2(y, x)

@@ -178,7 +178,7 @@ MUL = Pointwise(
     factor=True,
     input=Rule(_times, "grad * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
-    complex=True,
+    complex=elementary.complex_product,
 )
 MUL_NUMBER: Pointwise = Pointwise(
     "MulBackward1",
@@ -187,7 +187,7 @@ MUL_NUMBER: Pointwise = Pointwise(
     "other",
     kind="number",
     input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
-    complex=True,
+    complex=elementary.complex_product,
 )
 NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED, complex=True)
 ADDCMUL = Pointwise(
@@ -198,7 +198,7 @@ ADDCMUL = Pointwise(
     input=UNCHANGED,
     tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(MUL_NUMBER, tensor2, value), "grad * tensor2 * value"),
     tensor2=Rule(lambda xp, grad, tensor1, value: grad * xp.call(MUL_NUMBER, tensor1, value), "grad * tensor1 * value"),
-    complex=lambda a, x, y, value: a + value * x * y,
+    complex=elementary.complex_sum_with_product,
 )
 
 

@@ -17,7 +17,7 @@ from gradcli.core.graph.conjugate import CONJ, CONJ_VIEW, conj, in_memory_of_con
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.recast import Recast
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
@@ -269,6 +269,17 @@ def _angle(x: Array) -> Array:
     return np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
 
 
+def _complex_angle(x: Array) -> Array:
+    """The angle of complex numbers, as vector code has it and, of complex64, as the C library."""
+    y, real = x.imag, x.real
+    if x.size > elementary.LARGEST:
+        return np.asarray(np.angle(x))
+    if real.itemsize == 8:
+        return np.asarray(np.arctan2(y.astype(np.longdouble), real.astype(np.longdouble)).astype(real.dtype))
+    vectors = elementary.in_vectors(x)
+    return np.asarray(np.where(vectors, elementary.wide_arctan2(y, real), elementary.arctan2_one_by_one(y, real)))
+
+
 def _angle_rule(xp: Any, grad: Any, input: Any) -> Any:
     size = xp.call(SIZE, input)
     turned = xp.call(MUL, xp.call(DIV, xp.call(MUL, grad, input), size * size), 1j)
@@ -277,7 +288,7 @@ def _angle_rule(xp: Any, grad: Any, input: Any) -> Any:
 
 COMPLEX_ANGLE: Op = Op(
     "AngleBackward0",
-    np.angle,
+    _complex_angle,
     "input",
     layout="contiguous",
     complex=True,

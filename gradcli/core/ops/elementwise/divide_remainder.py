@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import Array, blocks, elementary, memory_format
 from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, check_no_tangent, not_differentiable
@@ -37,7 +37,7 @@ DIV: Pointwise = Pointwise(
     factor=True,
     input=Rule(lambda grad, other: grad / other, "grad / other"),
     other=Rule(lambda xp, grad, input, other: -grad * (xp.call(DIV, input, other) / other), "-grad * input / other**2"),
-    complex=True,
+    complex=elementary.complex_quotient,
 )
 DIV_NUMBER: Pointwise = Pointwise(
     "DivBackward1",
@@ -47,7 +47,7 @@ DIV_NUMBER: Pointwise = Pointwise(
     kind="float",
     layout="numbered",
     input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
-    complex=True,
+    complex=elementary.complex_quotient,
 )
 RECIPROCAL = Pointwise(
     "ReciprocalBackward0",
@@ -55,7 +55,7 @@ RECIPROCAL = Pointwise(
     "input",
     kind="float",
     input=Rule(lambda grad, out: -grad * (out * out), "-grad * out**2"),
-    complex=True,
+    complex=lambda a: elementary.complex_quotient(1, a),
 )
 
 
@@ -213,7 +213,7 @@ ADDCDIV = Pointwise(
         lambda xp, grad, tensor1, tensor2, value: -grad * (xp.call(MUL_NUMBER, tensor1, value) / (tensor2 * tensor2)),
         "-grad * value * tensor1 / tensor2**2",
     ),
-    complex=lambda a, x, y, value: a + a.dtype.type(value) * x / y,
+    complex=elementary.complex_sum_with_quotient,
 )
 
 

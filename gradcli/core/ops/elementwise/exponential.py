@@ -37,20 +37,23 @@ EXP2 = floating(
     complex=np.exp2,
 )
 EXPM1 = floating(
-    "Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"), complex=np.expm1
+    "Expm1Backward0",
+    elementary.expm1,
+    Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"),
+    complex=elementary.complex_expm1,
 )
 LOG = floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"), complex=np.log)
 LOG2 = floating(
     "Log2Backward0",
     elementary.log2,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * math.log(2))"),
-    complex=np.log2,
+    complex=lambda x: elementary.complex_over(np.log(x), _LN2),
 )
 LOG10 = floating(
     "Log10Backward0",
     elementary.log10,
-    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * math.log(10))"),
-    complex=np.log10,
+    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, 2.3025850929940456), "grad / (input * math.log(10))"),
+    complex=lambda x: elementary.complex_over(np.log(x), _LN10),
 )
 LOG1P = floating(
     "Log1PBackward0",
@@ -75,7 +78,7 @@ RSQRT: Pointwise = Pointwise(
     "input",
     kind="float",
     in_half=_rsqrt_in_half,
-    complex=True,
+    complex=lambda x: elementary.complex_quotient(1, np.sqrt(x)),
     input=Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
 )
 
@@ -91,9 +94,15 @@ def logistic(x: Any, *operands: Any) -> Any:
     return np.true_divide(1, np.add(1, elementary.exp_in_loop(np.negative(x), *(operands or (x,)))))
 
 
+def _logistic_gradient(grad: Any, output: Any) -> Any:
+    if output.dtype.kind == "c":
+        return elementary.complex_logistic_gradient(grad, output)
+    return grad * (1 - output) * output
+
+
 SIGMOID_BACKWARD: Op = Op(
     "SigmoidBackwardBackward0",
-    lambda grad_output, output: grad_output * (1 - output) * output,
+    _logistic_gradient,
     "grad_output output",
     layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(SIGMOID_BACKWARD, grad, output), "grad * output * (1 - output)"),
@@ -104,7 +113,10 @@ SIGMOID_BACKWARD: Op = Op(
     complex=True,
 )
 SIGMOID = floating(
-    "SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"), complex=True
+    "SigmoidBackward0",
+    logistic,
+    Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"),
+    complex=lambda x: elementary.complex_quotient(1, 1 + np.exp(-x)),
 )
 
 

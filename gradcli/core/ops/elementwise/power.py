@@ -128,13 +128,19 @@ def _complex_power(a: Any, b: Any) -> Any:
     """The power of complex numbers. A number as exponent is a product, a root or a reciprocal where it can be."""
     dtype = np.result_type(a, b)
     if isinstance(b, np.ndarray):
-        return elementary.complex_power(a.astype(dtype), b.astype(dtype))
-    a = a.astype(dtype)
+        return elementary.complex_power(np.asarray(a, dtype), np.asarray(b, dtype))
+    a = np.asarray(a, dtype)
     if b == 0:
         return np.ones_like(a)
     if b == 1:
-        return a
-    return _power(a, b.real) if b in (0.5, -0.5, 2, 3, -1, -2) else elementary.complex_power(a, np.asarray(b, dtype))
+        return a.copy()
+    if b in (0.5, -0.5):
+        return np.sqrt(a) if b == 0.5 else elementary.complex_quotient(1, np.sqrt(a))
+    if b in (2, -2):
+        return elementary.complex_square(a) if b == 2 else elementary.complex_quotient(1, elementary.complex_square(a))
+    if b in (3, -1):
+        return elementary.complex_cube(a) if b == 3 else elementary.complex_quotient(1, a)
+    return elementary.complex_power(a, np.asarray(b, dtype))
 
 
 def _power_of_complex(base: Any, exponent: Any) -> Any:

@@ -115,16 +115,24 @@ ATANH = floating(
     ),
     complex=np.arctanh,
 )
+
+
+def _tanh_gradient(grad: Any, output: Any) -> Any:
+    if output.dtype.kind == "c":
+        return elementary.complex_tanh_gradient(grad, output)
+    return grad * elementary.fused(-output, output, 1)
+
+
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
-    lambda grad_output, output: grad_output * elementary.fused(-output, output, 1),
+    _tanh_gradient,
     "grad_output output",
     layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),
     output=Rule(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"
     ),
-    complex=lambda grad_output, output: grad_output * (1 - output * output),
+    complex=True,
 )
 TANH = floating(
     "TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"), complex=np.tanh

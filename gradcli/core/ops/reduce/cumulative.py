@@ -37,9 +37,10 @@ def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
     def run(x: Array, dim: int) -> Array:
         if not x.ndim:
             return x.copy()
-        wide = x.dtype if x.dtype.kind != "f" else np.float32 if x.dtype == np.float16 else np.float64
-        if function is np.multiply and x.dtype.kind == "c":  # PyTorch begins with 1, which makes a part beside an infinite one nan
-            x = np.concatenate([x.take([0][: x.shape[dim]], dim) * x.dtype.type(1), np.delete(x, 0, dim) if x.shape[dim] else x], dim)
+        kind = x.dtype.kind
+        wide = x.dtype if kind not in "fc" else np.complex128 if kind == "c" else np.float32 if x.dtype == np.float16 else np.float64
+        if function is np.multiply and kind == "c":
+            return np.asarray(elementary.complex_running_product(x, dim)).astype(x.dtype, order="C")
         running = function.accumulate(x, axis=dim, dtype=wide)
         if function is np.add and x.dtype.kind in "fc":
             running += 0.0  # PyTorch begins with 0, and 0 + -0 is 0

@@ -10,7 +10,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Rule
-from gradcli.core.kernels import Array, memory_format
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.reduce.common import Typed, into_given_dtype, restored, sum_dtype
 from gradcli.core.tensor import dtypes
@@ -26,6 +26,8 @@ _LONGEST = 1 << 16
 def _multiply_up(x: Array, dtype: DType, dim: int | None = None, keepdim: bool = False) -> Array:
     product: Any = np.multiply.reduce
     count = x.size if dim is None or not x.ndim else x.shape[dim]
+    if dtype.is_complex and 0 < x.size <= elementary.LARGEST:
+        return _of_complex(x, dim, keepdim)
     wide = dtype.itemsize > 2
     if wide and (count * dtype.itemsize < _REGISTERS or dtype.is_complex or (dim is not None and x.strides[dim] != x.itemsize)):
         return np.asarray(product(x, axis=dim, keepdims=keepdim), x.dtype)
@@ -38,6 +40,16 @@ def _multiply_up(x: Array, dtype: DType, dim: int | None = None, keepdim: bool =
         return _one_by_one(x.transpose(order).reshape(-1), dtype, dense).reshape((1,) * x.ndim if keepdim else ())
     made = _one_by_one(np.moveaxis(x, dim, 0), dtype, x.strides[dim] == x.itemsize)
     return np.expand_dims(made, dim) if keepdim else made
+
+
+def _of_complex(x: Array, dim: int | None, keepdim: bool) -> Array:
+    if dim is None:
+        order = memory_format.inner_first(x)[::-1]
+        dense = memory_format.is_dense(x.shape, memory_format.element_strides(x))
+        made = elementary.complex_product_along(x.transpose(order).reshape(-1), dense)
+        return np.asarray(made).reshape((1,) * x.ndim if keepdim else ())
+    made = elementary.complex_product_along(np.moveaxis(x, dim, 0), x.strides[dim] == x.itemsize)
+    return np.expand_dims(made, dim) if keepdim else np.asarray(made)
 
 
 def _one_by_one(factors: Array, dtype: DType, neighbours: bool) -> Array:
