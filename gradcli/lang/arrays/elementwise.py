@@ -135,7 +135,6 @@ _DECLARED: dict[str, tuple[Callable[..., Any], str]] = {
     "isin": (np.isin, "array element, array test_elements"),
     "interp": (np.interp, "array x, array xp, array fp, number left=, number right="),
     "shares_memory": (partial(np.shares_memory, max_work=_LITTLE_WORK), "array a, array b"),
-    "may_share_memory": (np.may_share_memory, "array a, array b"),
     "isneginf": (np.isneginf, "array x"),
     "isposinf": (np.isposinf, "array x"),
     "nan_to_num": (np.nan_to_num, "array x, bool copy=, number nan=, number posinf=, number neginf="),

@@ -112,10 +112,6 @@ class UserFunction:
             return self.fields[name]
         if name == "__qualname__":
             return self.code.qualified if self.shown is None else self.shown[1]
-        if name == "__defaults__":
-            return self.defaults or None
-        if name == "__kwdefaults__":
-            return self.keyword_defaults or None
         return self.code.doc if name == "__doc__" else default
 
     def write(self, name: str, value: Value) -> None:
