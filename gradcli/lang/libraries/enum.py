@@ -13,7 +13,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.values.comparison import COMPARE, equal
 from gradcli.lang.values.object_operations import format_text
 from gradcli.lang.values.operators import BINARY, UNARY
@@ -41,7 +41,7 @@ class IntMember(int, Instance):
 
     @classmethod
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
-        made: Any = cls(args[0])
+        made: Any = hosted(cls, args[0])
         made.cls, made.fields = user_class, {}
         return made  # type: ignore[no-any-return]
 
@@ -127,7 +127,7 @@ def _number(symbol: str, swapped: bool = False) -> Value:
 
 
 def _unary(function: Callable[[int], Value]) -> Callable[..., Value]:
-    return lambda one, *args: function(one.fields["_value_"], *args)
+    return lambda one, *args: hosted(function, one.fields["_value_"], *args)
 
 
 def _hash(one: Value) -> int:
