@@ -28,6 +28,8 @@ class MappingView(Scripted):
     __slots__ = ("name", "found")
 
     SCRIPT_NAME = "mapping_view"
+    #: a mark: the language makes a view of a dict of it where sets are compared
+    SHOWS_MAPPING = True
 
     def __init__(self, name: str, found: list[Any]) -> None:
         self.name = name

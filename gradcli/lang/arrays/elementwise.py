@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **more: Any) -> Any:
     return np.clip(a, more.pop("min", a_min), more.pop("max", a_max), **more)
 
 
+#: bound of numpy's search for an element that two arrays share, which is exponential for some strides
+_LITTLE_WORK: Any = 100_000
+
 _WRAPPING: dict[str, tuple[Callable[..., Any], str]] = {
     "around": (np.around, "array a, decimals decimals=, target out="),
     "clip": (_clip, "array a, number a_min=, number a_max=, target out=, *, number min=, number max="),
@@ -130,6 +134,7 @@ _DECLARED: dict[str, tuple[Callable[..., Any], str]] = {
     "array_equal": (np.array_equal, "array a1, array a2, bool equal_nan="),
     "isin": (np.isin, "array element, array test_elements"),
     "interp": (np.interp, "array x, array xp, array fp, number left=, number right="),
+    "shares_memory": (partial(np.shares_memory, max_work=_LITTLE_WORK), "array a, array b"),
     "isneginf": (np.isneginf, "array x"),
     "isposinf": (np.isposinf, "array x"),
     "nan_to_num": (np.nan_to_num, "array x, bool copy=, number nan=, number posinf=, number neginf="),

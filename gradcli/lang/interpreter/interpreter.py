@@ -53,11 +53,11 @@ def _as_dtype(value: Value) -> DType | None:
 
 
 def _as_array(value: object) -> Array | None:
-    return value.as_array() if isinstance(value, value_classes.NumpyValue) else None
+    return value.as_array() if isinstance(value, value_classes.Special) else None
 
 
 def _as_number(value: object) -> Value:
-    return value.number() if isinstance(value, value_classes.NumpyValue) else None
+    return value.number() if isinstance(value, value_classes.Special) else None
 
 
 def covers(kind: str, start: str, category: str, message: str) -> bool:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.kernels import Array
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.values.comparison import COMPARE, equal
-from gradcli.lang.values.operators import BINARY
+from gradcli.lang.values.object_operations import format_text
+from gradcli.lang.values.operators import BINARY, UNARY
 from gradcli.lang.values.representation import repr_text
-from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, run
+from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, ClassOfInstances, Instance, run
 from gradcli.lang.values.user_classes import ClassMethod, NativeMethod, Property, StaticMethod, UserClass, UserObject
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue, TypeValue
+from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue, TypeValue, register
 
 #: kinds of attributes of an Enum's body that are no members
 _NO_MEMBERS = (UserFunction, Property, StaticMethod, ClassMethod, NativeMethod, UserClass)
@@ -26,6 +34,25 @@ class Auto(Scripted):
 
     SCRIPT_NAME = "auto"
     SCRIPT_ATTRIBUTES: dict[str, Value] = {}
+
+
+class IntMember(int, Instance):
+    """A member of an IntEnum, which is a Python int too."""
+
+    @classmethod
+    def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
+        made: Any = hosted(cls, args[0])
+        made.cls, made.fields = user_class, {}
+        return made  # type: ignore[no-any-return]
+
+    def number(self) -> int:
+        return int(self)
+
+    def as_array(self) -> Array:
+        return np.asarray(int(self))
+
+
+register(IntMember)
 
 
 def _prepare(cls: UserClass) -> None:
@@ -48,7 +75,7 @@ def _prepare(cls: UserClass) -> None:
 
 
 def _member(cls: UserClass, name: str, value: Value) -> Instance:
-    made = UserObject.new(cls, ())
+    made: Instance = cls.trait("member").new(cls, (value,))
     made.fields |= {"_name_": name, "_value_": value}
     init = cls.find("__init__")
     if init is not MISSING:
@@ -83,7 +110,7 @@ def _text(one: Value) -> str:
 def _whole(symbol: str) -> Value:
     def compare(one: Value, other: Value) -> Value:
         value = other.fields.get("_value_", other) if isinstance(other, Instance) else other
-        return COMPARE[symbol](one.fields["_value_"], value) if type(value) in (int, float, bool) else NOT_IMPLEMENTED
+        return COMPARE[symbol](one.fields["_value_"], value) if type(value) in (int, float, bool, Tensor) else NOT_IMPLEMENTED
 
     return compare
 
@@ -91,7 +118,7 @@ def _whole(symbol: str) -> Value:
 def _number(symbol: str, swapped: bool = False) -> Value:
     def compute(one: Value, other: Value) -> Value:
         value = other.fields.get("_value_", other) if isinstance(other, Instance) else other
-        if type(value) not in (int, float, bool):
+        if type(value) not in (int, float, bool, complex, Tensor) and not (symbol == "*" and isinstance(value, str | list | tuple)):
             return NOT_IMPLEMENTED
         own = one.fields["_value_"]
         return BINARY[symbol](value, own) if swapped else BINARY[symbol](own, value)
@@ -99,20 +126,32 @@ def _number(symbol: str, swapped: bool = False) -> Value:
     return compute
 
 
+def _unary(function: Callable[[int], Value]) -> Callable[..., Value]:
+    return lambda one, *args: hosted(function, one.fields["_value_"], *args)
+
+
 def _hash(one: Value) -> int:
     return hash(one.fields["_value_"]) if type(one.fields["_value_"]) is int else object.__hash__(one)
 
 
+def _constant(name: str) -> Property:
+    def refuse(one: Value, value: Value) -> Value:
+        raise ProgramError("AttributeError", f"<enum 'Enum'> cannot set attribute '{name}'")
+
+    return Property(NativeMethod(name, lambda one: one.fields[f"_{name}_"]), NativeMethod(name, refuse))
+
+
 _COMPARISONS = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "=="}
 _FIELDS: dict[str, Value] = {
-    "name": Property(NativeMethod("name", lambda one: one.fields["_name_"])),
-    "value": Property(NativeMethod("value", lambda one: one.fields["_value_"])),
+    "name": _constant("name"),
+    "value": _constant("value"),
     "__repr__": NativeMethod("__repr__", lambda one: f"<{_text(one)}: {repr_text(one.fields['_value_'])}>"),
     "__str__": NativeMethod("__str__", _text),
 }
 _TRAITS: dict[str, Value] = {
     "prepare": _prepare,
     "construct": _construct,
+    "member": UserObject,
     "class repr": lambda cls: f"<enum '{cls.name}'>",
     "__iter__": lambda cls: IteratorValue("generator", iter(_distinct(cls))),
     "__len__": lambda cls: len(_distinct(cls)),
@@ -129,6 +168,16 @@ def _base(name: str, *bases: Value, **fields: Value) -> UserClass:
 
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"}
+_ARITHMETIC |= {"&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
+_UNARY: dict[str, Callable[..., Value]] = {
+    "neg": UNARY["-"],
+    "pos": UNARY["+"],
+    "invert": UNARY["~"],
+    "abs": abs,
+    "round": round,
+    "float": float,
+}
+_UNARY |= {"int": int, "index": int, "bool": bool, "format": format_text, "str": repr_text}
 
 ENUM = _base("Enum")
 INT_ENUM = _base(
@@ -137,10 +186,9 @@ INT_ENUM = _base(
     **{f"__{stem}__": NativeMethod(f"__{stem}__", _number(symbol)) for symbol, stem in _ARITHMETIC.items()},
     **{f"__r{stem}__": NativeMethod(f"__r{stem}__", _number(symbol, True)) for symbol, stem in _ARITHMETIC.items()},
     __hash__=NativeMethod("__hash__", _hash),
-    __int__=NativeMethod("__int__", lambda one: one.fields["_value_"]),
-    __index__=NativeMethod("__index__", lambda one: one.fields["_value_"]),
-    __str__=NativeMethod("__str__", lambda one: repr_text(one.fields["_value_"])),
+    **{f"__{stem}__": NativeMethod(f"__{stem}__", _unary(function)) for stem, function in _UNARY.items()},
 )
+INT_ENUM.traits["member"] = IntMember
 
 
 def _unique(cls: Value) -> Value:

@@ -9,7 +9,7 @@ from gradcli.core.calling.mappings import Pieces
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.object_protocol import Value
@@ -153,7 +153,7 @@ def _function(value: Value) -> Value:
 
 def _cached_property(function: Value) -> Property:
     """A property that computes its value once, and keeps it in the instance."""
-    key = f"_cached_{function.name}"
+    key = str(function.name)
 
     def read(instance: Value) -> Value:
         if not isinstance(instance, Instance):
@@ -162,7 +162,15 @@ def _cached_property(function: Value) -> Property:
             instance.fields[key] = call(function, (instance,), None)
         return instance.fields[key]
 
-    return Property(NativeMethod(str(function.name), read))
+    def write(instance: Value, value: Value) -> None:
+        instance.fields[key] = value
+
+    def forget(instance: Value) -> None:
+        if key not in instance.fields:
+            raise no_attribute(instance, key)
+        del instance.fields[key]
+
+    return Property(*(NativeMethod(key, one) for one in (read, write, forget)))
 
 
 _ORDERS: dict[str, dict[str, Callable[[bool, bool], bool]]] = {

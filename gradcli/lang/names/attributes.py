@@ -29,10 +29,10 @@ from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.python import sequences, strings
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
-from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.object_operations import OPS, index_of
 from gradcli.lang.values.representation import function_name
 from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
@@ -91,12 +91,22 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
 }
 
 
+def _indices(value: slice, length: Value, /) -> tuple[int, int, int]:
+    """`slice.indices`. Raises ValueError for a length below zero, TypeError for one that is no whole number."""
+    count = index_of(length)
+    if count < 0:
+        raise ProgramError("ValueError", "length should not be negative")
+    bounds = [bound if bound is None else index_of(bound) for bound in (value.start, value.stop, value.step)]
+    return hosted(slice(*bounds).indices, count)  # type: ignore[no-any-return]
+
+
 def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
     return format_string(OPS, template, args, kwargs)
 
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {
     str: {"format": _format},
+    slice: {"indices": _indices},
     Generator: dict(seeds.GENERATOR_METHODS),
     Size: {"numel": lambda value: value.numel()},
     complex: {"conjugate": lambda value: value.conjugate()},

@@ -22,10 +22,10 @@ from gradcli.lang.values.value_classes import MISSING, Builtin
 _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
 
 
-def _length(container: Value) -> int:
-    if type(container) is Tensor and not container.array.ndim:
+def _length(tensor: Tensor) -> int:
+    if not tensor.array.ndim:
         raise ProgramError("TypeError", "len() of a 0-d tensor")
-    return container.array.shape[0] if type(container) is Tensor else len(container)
+    return tensor.array.shape[0]
 
 
 #: by name, what the language does for the method, and the kinds of values that have it

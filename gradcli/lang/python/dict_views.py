@@ -73,3 +73,11 @@ def table_of(value: Value) -> dict[Value, Value] | None:
     if isinstance(value, dict):
         return value
     return value.table if hasattr(type(value), "VIEWS") else None
+
+
+def set_like(value: Value) -> Value:
+    """The keys or the items of a mapping such as an OrderedDict as a view of a dict; other values as they are."""
+    if not hasattr(type(value), "SHOWS_MAPPING") or value.name.endswith("_values"):
+        return value
+    table = value.COMPARED()
+    return ItemsView(table) if value.name.endswith("_items") else KeysView(table)

@@ -9,7 +9,7 @@ from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python import comparing, numbers
-from gradcli.lang.python.dict_views import ItemsView, KeysView, table_of
+from gradcli.lang.python.dict_views import ItemsView, KeysView, set_like, table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import special_methods
 from gradcli.lang.values.special_methods import truth
@@ -82,6 +82,11 @@ def _equality(wanted: bool) -> Callable[[Value, Value], Value]:
     return compare
 
 
+def _elements(value: Value) -> Value:
+    """A set, or a set of what a view of a dictionary shows."""
+    return numbers.BINARY["|"](value, frozenset()) if isinstance(value, KeysView | ItemsView) else value
+
+
 def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callable[[Value, Value], Value]:
     for_tensors = core.COMPARE[symbol]
 
@@ -96,6 +101,9 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
         if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set | frozenset) and isinstance(b, set | frozenset)):
             return primitive(a, b)
+        views = set_like(a), set_like(b)
+        if all(isinstance(one, set | frozenset | KeysView | ItemsView) for one in views):
+            return primitive(*map(_elements, views))
         raise not_ordered(symbol, a, b)
 
     def compare(a: Value, b: Value) -> Value:

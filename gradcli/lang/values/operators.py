@@ -9,7 +9,7 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
-from gradcli.lang.python.dict_views import DictView
+from gradcli.lang.python.dict_views import DictView, set_like
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import comparison, special_methods, types
 from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
@@ -70,6 +70,9 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
         found = special_methods.operate(symbol, a, b)
         if found is not MISSING:
             return found
+    views = set_like(a), set_like(b)
+    if (views[0] is not a or views[1] is not b) and _is_plain(views[0]) and _is_plain(views[1]):
+        return for_host(*views)
     if symbol == "*":
         for times, sequence in ((a, b), (b, a)):
             if isinstance(sequence, _SEQUENCES) and type(times) is Tensor:

@@ -206,7 +206,7 @@ def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
     return TypeValue(getattr(kind, "SCRIPT_NAME", kind.__name__), lambda value: type(value) in kinds, make)
 
 
-INT = _host(_make_int, int, bool)
+INT = TypeValue("int", lambda value: type(value) in (int, bool) or (isinstance(value, Instance) and isinstance(value, int)), _make_int)
 FLOAT = TypeValue("float", lambda value: type(value) is float or (isinstance(value, NumpyValue) and value.is_float()), _make_float)
 COMPLEX = _host(_make_complex, complex)
 BOOL = _host(_make_bool, bool)

@@ -253,23 +253,23 @@ class Special:
 
     __slots__ = ()
 
+    def number(self) -> float | None:
+        """The Python number that a scalar of numpy or a member of an IntEnum is equal to; None for other values."""
+        return None
+
+    def as_array(self) -> np.ndarray[Any, Any] | None:
+        """The array itself, or a scalar as an array without dimensions; None for other values."""
+        return None
+
 
 class NumpyValue(Special):
     """An array, a scalar or a dtype of numpy; `gradcli.lang.arrays` has the classes."""
 
     __slots__ = ()
 
-    def number(self) -> float | None:
-        """The Python number that a scalar is equal to; None for other values."""
-        return None
-
     def is_float(self) -> bool:
         """Whether this is a Python float too, as numpy's float64 is."""
         return False
-
-    def as_array(self) -> np.ndarray[Any, Any] | None:
-        """The array itself, or a scalar as an array without dimensions; None for other values."""
-        return None
 
 
 #: every class whose instances are values; `register` adds those of the modules above
