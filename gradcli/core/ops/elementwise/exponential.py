@@ -277,8 +277,8 @@ def xlogy(x: Operand, y: Operand) -> Tensor:
     return XLOGY(x, y) if type(y) is Tensor else XLOGY_NUMBER(x, y)
 
 
-def _entropy(x: Any) -> Any:
-    inside = -x * elementary.log(np.where(x > 0, x, 1).astype(x.dtype))
+def _entropy(x: Any, rounded: Any = np.asarray) -> Any:
+    inside = -x * rounded(elementary.log(np.where(x > 0, x, 1).astype(x.dtype)))
     return np.where(x > 0, inside, np.where(x == 0, 0, np.where(np.isnan(x), x, -np.inf))).astype(x.dtype)
 
 
@@ -288,6 +288,7 @@ ENTR = Pointwise(
     "input",
     kind="float",
     narrow=True,
+    in_half=lambda dtype, x: _entropy(x, dtypes.round_bfloat16 if dtype is dtypes.bfloat16 else np.asarray),
     input=Rule(lambda xp, grad, input: grad * -scalars.plus(xp, xp.log(input), 1), "grad * -(log(input) + 1)"),
 )
 

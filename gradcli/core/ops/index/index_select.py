@@ -79,7 +79,8 @@ def _added_in_steps(made: Array, places: tuple[Any, ...], values: Array, alpha: 
 def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
     if 0 in grad.shape:
         _check_selected(tuple(grad.shape), wrap_dim(dim, len(grad.shape)), index)
-    return xp.broadcast_to(xp.call(INDEX_SELECT, grad, dim, index), source_shape)
+    selected = xp.call(INDEX_SELECT, grad, dim, index)
+    return xp.broadcast_to(selected, source_shape) if source_shape or selected.shape else selected  # PyTorch expands dimensions alone
 
 
 def _added_rule(xp: Any, grad: Any, dim: int, index: Any, alpha: Any, source_shape: Any) -> Any:

@@ -11,6 +11,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, half_to_single, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import check_not_empty, spread_sizes
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
+from gradcli.core.ops.shape.transpose import TRANSPOSE
 
 
 class Settings(NamedTuple):
@@ -129,8 +132,38 @@ def _no_gradient(grad: Any) -> None:
 
 
 def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, weight: Any, attrs: Any) -> Any:
+    """The second derivative by the weight: convolutions whose samples are the channels, as PyTorch makes it and as it lies in memory."""
     check_not_empty((*grad_output.shape[1::-1], *grad_output.shape[2:]))
-    return xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs)
+    how = Settings(*attrs)
+    kernel, x = (xp.call(TRANSPOSE, of, 0, 1) for of in ((grad, grad_output) if how.transposed else (grad_output, grad)))
+    plain = Settings(how.dilation, how.padding, how.stride, False, how.output_padding, 1)
+    rows, columns = x.shape[0] // how.groups, kernel.shape[0] // how.groups
+    groups = [(_part(xp, x, 0, g * rows, rows), _part(xp, kernel, 0, g * columns, columns)) for g in range(how.groups)]
+    parts = [xp.call(CONVOLUTION, *group, None, *plain) for group in groups]
+    made = parts[0] if how.groups == 1 else xp.call(CAT, parts, 1, (columns,) * how.groups)
+    return _narrowed(xp, xp.call(TRANSPOSE, made, 0, 1), weight)
+
+
+def _double_input_rule(xp: Any, grad: Any, grad_output: Any, input: Any, attrs: Any) -> Any:
+    """The second derivative by the input: the convolution in the other direction, as PyTorch makes it and as it lies in memory."""
+    how = _settings(attrs, len(grad.shape) - 2)
+    extra = how.output_padding
+    if not how.transposed:
+        least = spread_sizes(grad_output.shape[2:], grad.shape[2:], how.stride, how.dilation, (0,) * len(extra))
+        extra = tuple(n + 2 * p - s for n, p, s in zip(input.shape[2:], how.padding, least, strict=True))
+    other = how._replace(transposed=not how.transposed, output_padding=extra)
+    return _narrowed(xp, xp.call(CONVOLUTION, grad_output, grad, None, *other), input)
+
+
+def _narrowed(xp: Any, made: Any, like: Any) -> Any:
+    for dim, size in enumerate(like.shape[2:], 2):
+        made = _part(xp, made, dim, 0, size)
+    return made
+
+
+def _part(xp: Any, x: Any, dim: int, start: int, size: int) -> Any:
+    """The elements from `start` on along a dimension, unless they are all."""
+    return x if x.shape[dim] == size else xp.call(SLICE, x, dim, start, start + size, 1)
 
 
 def _convolution_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
@@ -177,7 +210,7 @@ WEIGHT_GRADIENT: Op = Op(
     saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
     input=Rule(
-        lambda xp, grad, grad_output, input, attrs: xp.call(INPUT_GRADIENT, grad_output, input, grad, *attrs),
+        _double_input_rule,
         _TO_INPUT.format("grad_output", "grad"),
     ),
     weight=Rule(_no_gradient, "0 * weight"),

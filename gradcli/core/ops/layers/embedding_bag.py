@@ -6,6 +6,8 @@ much of a bag's gradient goes back to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import not_implemented, with_method
 from gradcli.core.ops.layers.embedding import RENORM, check_indices
-from gradcli.core.ops.rules import ZERO, moves, not_differentiable, refused
+from gradcli.core.ops.rules import ZERO, in_half_precision, moves, not_differentiable, refused
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -118,6 +120,25 @@ BAG = Op(
         "zeros(per_sample_weights.shape, dtype=grad.dtype).index_add(0, kept, (grad[bags] * weight[indices]).sum(1))",
     ),
 )
+
+
+def _away(sums: Array) -> Array:
+    """Sums rounded to bfloat16 with ties away from zero, as by PyTorch's library."""
+    rounded = ((sums.view(np.uint32) + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isfinite(sums), rounded, sums)
+
+
+def _bag_bfloat(rounded: Callable[[Array], Array], weight: Array, per_sample_weights: Array | None, *attrs: Any) -> Array:
+    """The sums are rounded, and then divided."""
+    indices, bags, count, shares, kept = attrs[:5]
+    sums = rounded(_bag(weight, per_sample_weights, indices, bags, count, np.ones(1), kept))
+    each = np.ones(count)
+    each[bags] = shares
+    return np.asarray(sums * each[:, None], np.float32)
+
+
+#: by whether PyTorch leaves the sums to its library
+_BAG_BFLOAT = {simple: in_half_precision(BAG, partial(_bag_bfloat, _away if simple else dtypes.round_bfloat16)) for simple in (False, True)}
 
 
 # --- maxima; `indices` are places in the flattened table, -1 in an empty bag ---
@@ -330,7 +351,8 @@ def _embedding_bag(
     each = 1 / sizes[bags] if mode == "mean" else np.ones(places.size)
     returned = each / _frequencies(indices.array)[kept] if scale_grad_by_freq else each
     numbers = np.flatnonzero(kept)
-    return BAG(weight, per_sample_weights, places, bags, count, each, numbers, returned, int(mode == "mean"), scale_grad_by_freq)
+    record = _BAG_BFLOAT[simple] if weight.dtype is dtypes.bfloat16 else BAG
+    return record(weight, per_sample_weights, places, bags, count, each, numbers, returned, int(mode == "mean"), scale_grad_by_freq)
 
 
 def _frequencies(indices: Array) -> Array:

@@ -103,12 +103,13 @@ def _difference_loss(
     note: str = "",
     layout: Layout = "iterated",
     rounding: bool = True,
+    bfloat: Callable[..., Any] | None = None,
 ) -> tuple[_DifferenceLoss, Op]:
     """A loss of `input - target`, and its derivative, which has a derivative itself.
 
     `value` is the loss of an element; `pieces` its derivative, which is linear piece by piece; `parameter` the name of
     where the pieces meet, or "". `slope` and `curvature` are the formulas of both derivatives by `input`, which a mean
-    divides by n. With `rounding` the difference is rounded to bfloat16, if that is the dtype.
+    divides by n. With `rounding` the difference is rounded to bfloat16, if that is the dtype; `bfloat` is the loss in that dtype.
     """
 
     count = 2 if parameter else 1
@@ -118,7 +119,7 @@ def _difference_loss(
 
     def in_bfloat16(x: Array, target: Array, *attrs: Any) -> Any:
         difference = dtypes.round_bfloat16(x - target) if rounding else x - target
-        return reduced_array(dtypes.round_bfloat16(value(difference, *attrs[1:count])), attrs[0])
+        return reduced_array(dtypes.round_bfloat16((bfloat or value)(difference, *attrs[1:count])), attrs[0])
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
@@ -179,6 +180,12 @@ def _huber(d: Array, delta: float) -> Any:
     return blocks.where(z < delta, 0.5 * z * z, delta * (z - 0.5 * delta))
 
 
+def _huber_bfloat(d: Array, delta: float) -> Any:
+    """The same with delta, and each step, rounded to bfloat16."""
+    edge, z = dtypes.round_bfloat16(np.asarray(delta)), np.abs(d)
+    return np.where(z < edge, 0.5 * z * z, edge * dtypes.round_bfloat16(z - 0.5 * edge))
+
+
 def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
     near = np.abs(d) < delta
     return near.astype(d.dtype), blocks.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
@@ -206,6 +213,7 @@ HUBER, HUBER_BACKWARD = _difference_loss(
     "grad * grad_output * ((input - target).abs() < delta)",
     "the pieces meet with one derivative where abs(input - target) == delta",
     "preserved",
+    bfloat=_huber_bfloat,
 )
 
 

@@ -234,8 +234,10 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
 
 def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool, rounded: Any = np.asarray) -> Array:
     """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite; each step `rounded`."""
-    if x.size == 0 or not dims:
-        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x + x.dtype.type(0)
+    if not dims and x.dtype.kind != "c":
+        return np.asarray(x + x.dtype.type(0))
+    if x.size == 0:
+        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim)))
     top = np.max(x.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
     logarithm = rounded(elementary.log(rounded(add_up(rounded(elementary.exp(rounded(x - top))), dims, keepdim))))

@@ -32,7 +32,9 @@ EXPAND: Op = Op(
     saved="self_sym_sizes",
     view=True,
     input=Rule(
-        lambda xp, grad, input_shape: xp.sum_to(grad, input_shape), "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)"
+        # PyTorch adds up even one number
+        lambda xp, grad, input_shape: xp.sum_to(grad, input_shape) if grad.shape else xp.sum(grad),
+        "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)",
     ),
 )
 

@@ -92,17 +92,13 @@ def _solve_factors(xp: Any, grad: Any, LU: Any, out: Any, pivots: Array, left: b
     x, g = (out, grad) if left else (xp.mT(out), xp.mT(grad))
     P = as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype))
     if adjoint == left:  # the system is A.mT @ x = b
-        inner = xp.matmul(xp.mT(P), x)
-        first = xp.call(TRIANGULAR, L, xp.matmul(xp.mT(P), g), False, True, True)
-        second = xp.call(TRIANGULAR, U, first, True, True, False)
-        low = xp.matmul(inner, xp.mT(first))
-        high = xp.matmul(xp.matmul(xp.mT(L), inner), xp.mT(second))
+        whole = xp.matmul(xp.matmul(xp.matmul(-xp.mT(P), x), xp.mT(g)), P)
+        low = xp.call(TRIANGULAR, xp.mT(L), whole, True, False, True)
+        high = xp.call(TRIANGULAR, xp.mT(U), xp.matmul(xp.mT(L), low), False, False, False)
     else:
-        first = xp.call(TRIANGULAR, xp.mT(U), g, False, True, False)
-        second = xp.call(TRIANGULAR, xp.mT(L), first, True, True, True)
-        high = xp.matmul(first, xp.mT(x))
-        low = xp.matmul(second, xp.mT(xp.matmul(U, x)))
-    return -xp.call(TRIL, low, -1) - xp.call(TRIU, high, 0)
+        high = xp.call(TRIANGULAR, xp.mT(U), xp.matmul(-g, xp.mT(x)), False, True, False)
+        low = xp.call(TRIANGULAR, xp.mT(L), xp.matmul(high, xp.mT(U)), True, True, True)
+    return xp.call(TRIL, low, -1) + xp.call(TRIU, high, 0)
 
 
 LU_SOLVE: Op = Op(
