@@ -20,10 +20,18 @@ class Pair(NamedTuple):
 NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
 
 
-def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[..., Array], attrs: str, call: str, rank: int) -> Pair:
+def linear_pair(
+    name: str,
+    forward: Callable[..., Array],
+    backward: Callable[..., Array],
+    attrs: str,
+    call: str,
+    rank: int,
+    in_half: Callable[..., Array] | None = None,
+) -> Pair:
     """The pair of `forward(x, *attrs)` and `backward(grad, x, *attrs)`, which are linear maps of the last `rank` dimensions.
 
-    `call` is the formula of the operation, with {} for its input.
+    `call` is the formula of the operation, with {} for its input; `in_half` computes the second map in half precision.
     """
 
     def to_input(xp: Any, grad: Any, input: Any, attrs: Any) -> Any:
@@ -35,6 +43,7 @@ def linear_pair(name: str, forward: Callable[..., Array], backward: Callable[...
         backward,
         "grad_output input",
         attrs,
+        in_half=in_half,
         grad_output=Rule(lambda xp, grad, attrs: xp.call(op, grad, *attrs), call.format("grad")),
         input=NO_INFLUENCE,
     )
