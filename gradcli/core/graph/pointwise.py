@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ class Pointwise(Op):
     A number, or a 0-d tensor of another dtype, is rounded to half precision first, unless it is the second operand of a `factor` record.
     """
 
-    __slots__ = ("factor", "in_half", "kind", "layout", "narrow")
+    __slots__ = ("factor", "kind", "layout", "narrow")
     elementwise = True
     default_jvp = "elementwise"
 
@@ -51,7 +50,6 @@ class Pointwise(Op):
         layout: memory_format.Layout = "iterated",
         narrow: bool = False,
         factor: bool = False,
-        in_half: Callable[..., Any] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
@@ -59,7 +57,6 @@ class Pointwise(Op):
         self.layout = layout
         self.narrow = narrow
         self.factor = factor
-        self.in_half = in_half
 
     def __call__(self, *args: Any) -> Tensor:
         if state.mapped and (made := state.mapped[-1].on_batch(self, args)) is not None:
@@ -111,11 +108,6 @@ class Pointwise(Op):
         if state.dual is not None:
             state.dual.push(self, operands, attrs, (out,))
         return out
-
-    def _forward(self, dtype: DType) -> Callable[..., Any]:
-        """What computes a record that has a function for half precision."""
-        in_half = self.in_half if dtype is dtypes.float16 or dtype is dtypes.bfloat16 else None
-        return self.forward if in_half is None else partial(in_half, dtype)
 
     def _of_complex(self, args: tuple[Any, ...]) -> Tensor:
         """The call for complex operands: as the record declares it. Raises NotImplementedError where it is for real numbers."""

@@ -19,6 +19,7 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -116,6 +117,7 @@ class Op:
         "grad_fn",
         "full_name",
         "forward",
+        "in_half",
         "tensors",
         "attrs",
         "rules",
@@ -160,6 +162,7 @@ class Op:
         saved: str | None = None,
         computed: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
         layout: memory_format.Layout | None = None,
+        in_half: Callable[..., Any] | None = None,
         complex: OnComplex = None,
         wirtinger: bool = False,
         real_part: bool = True,
@@ -172,6 +175,8 @@ class Op:
         self.grad_fn = grad_fn
         self.full_name = full_name or grad_fn
         self.forward = forward if layout is None else memory_format.keeping(layout, forward)
+        #: computes the results in half precision: the first argument is the dtype, the others are those of `forward`
+        self.in_half = in_half if layout is None or in_half is None else _in_half_keeping(layout, in_half)
         self.tensors = tuple(tensors.split())
         self.attrs = tuple(attrs.split())
         #: names of several outputs; the first `differentiable` of them have gradients ("*": a list of any length)
@@ -216,7 +221,8 @@ class Op:
             n = len(self.tensors)
             inputs = args[:n]
             attrs = args[n:]
-            result = self.forward(*[t.array if type(t) is Tensor else t for t in inputs], *attrs)
+            forward = self.forward if self.in_half is None else self._forward(inputs[0].dtype)
+            result = forward(*[t.array if type(t) is Tensor else t for t in inputs], *attrs)
         if self.outputs:
             return self._several(result, inputs, attrs)
         out = self._wrap(result, inputs)
@@ -229,6 +235,11 @@ class Op:
         if state.dual is not None:
             state.dual.push(self, inputs, attrs, (out,))
         return out
+
+    def _forward(self, dtype: DType) -> Callable[..., Any]:
+        """What computes a record that has a function for half precision."""
+        in_half = self.in_half if dtype is dtypes.float16 or dtype is dtypes.bfloat16 else None
+        return self.forward if in_half is None else partial(in_half, dtype)
 
     def kept_attrs(self, attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> tuple[Any, ...]:
         """The plain arguments that the node of a batched call keeps."""
@@ -372,6 +383,11 @@ class Op:
 
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)
+
+
+def _in_half_keeping(layout: memory_format.Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """`forward`, whose first argument is the dtype, with its results in a memory format."""
+    return lambda dtype, *args: memory_format.keeping(layout, partial(forward, dtype))(*args)
 
 
 def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "default") -> None:

@@ -6,6 +6,7 @@ formula after the elements left over) and of the kernels in layer_norm_kernel.cp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,8 @@ def _product_sum(a: Array, b: Array) -> Array:
     return lanes
 
 
-def backward(grad: Array, x: Array, weight: Array | None, eps: float) -> Array:
-    """The gradient of the rows."""
-    mean, a = moments(x, eps)
+def backward(grad: Array, x: Array, weight: Array | None, mean: Array, a: Array) -> Array:
+    """The gradient of the rows, whose mean and reciprocal deviation are columns."""
     scale = 1 / _single(x.shape[1])
     ones = np.ones_like(x)
     scales = ones if weight is None else np.broadcast_to(weight, x.shape)
@@ -98,11 +98,10 @@ def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array
     )
 
 
-def weight_gradient(grad: Array, x: Array, eps: float) -> Array:
-    """The gradient of the weight: row after row."""
-    mean, rstd = moments(x, eps)
+def weight_gradient(grad: Array, x: Array, mean: Array, rstd: Array, rounded: Callable[[Array], Array] = np.asarray) -> Array:
+    """The gradient of the weight: row after row, with sums that `rounded` rounds."""
     normal = fused(x, rstd, -mean * rstd)
     made = np.zeros(x.shape[1], _FLOAT32)
     for row, values in zip(grad, normal, strict=True):
-        made = fused(row, values, made)
+        made = rounded(fused(row, values, made))
     return made

@@ -8,7 +8,7 @@ bottom, in four interleaved runs where fewer than four vectors stand side by sid
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -240,6 +240,7 @@ def _levels(x: Array) -> Array:
 
 #: what is added up before it is added to the next level
 _LEVEL = 16
+_LEVELS = 8
 
 
 def in_levels(values: Array) -> Any:
@@ -251,3 +252,27 @@ def in_levels(values: Array) -> Any:
             levels.append(in_order(rest[whole:]))
         rest = np.asarray(in_order(rest[:whole].reshape(-1, _LEVEL).T)) if whole else rest[:0]
     return in_order(np.array([*levels, values[0]], values.dtype)) + values.dtype.type(0)
+
+
+def in_broken_levels(values: Array, counted: Array, rounded: Callable[[Array], Array]) -> Any:
+    """As `in_levels`, of the elements that are `counted`: those that are not do not end a group. `rounded` rounds each sum."""
+    places = np.flatnonzero(counted)
+    values = values[places]
+    levels = []
+    for level in range(1, _LEVELS):
+        ends = np.flatnonzero(places % _LEVEL**level == 0)
+        sums = _groups_added(values, ends, rounded)
+        levels.append(sums[len(ends) :])
+        values, places = sums[: len(ends)], places[ends]
+    return _groups_added(np.concatenate((*levels, values)), np.zeros(0, np.int64), rounded)[0]
+
+
+def _groups_added(values: Array, ends: Array, rounded: Callable[[Array], Array]) -> Array:
+    """The sums of groups of values, one after the other; each group ends with the element of an index, but for the last."""
+    starts = np.concatenate(([0], ends + 1))
+    sizes = np.diff(starts, append=len(values))
+    sums = np.zeros(len(starts), values.dtype)
+    for step in range(max(sizes)):
+        there = np.flatnonzero(sizes > step)
+        sums[there] = rounded(sums[there] + values[starts[there] + step])
+    return sums

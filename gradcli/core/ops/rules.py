@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, no_derivative, no_forward_derivative, without_jvp
 from gradcli.core.kernels import broadcasts_to, memory_format
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import misfit_error
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -40,6 +41,15 @@ def as_kernel(made: Any, *operands: Any) -> Any:
     if not state.enabled:
         made.array = memory_format.like_operands(made.array, [one.array for one in operands])
     return made
+
+
+def rounded_once(gradient: Callable[..., Any], *operands: Tensor) -> Tensor | None:
+    """The gradient in half precision that PyTorch's kernel computes in single precision where nothing is recorded; None elsewhere."""
+    dtype = operands[0].dtype
+    if state.enabled or dtype.itemsize > 2 or any(type(one.array) is not np.ndarray for one in operands):
+        return None
+    wide = [memory_format.in_dtype(one.array, np.dtype(np.float32)) for one in operands]
+    return Tensor(dtypes.cast(np.asarray(as_kernel(gradient(*wide), *wide)), dtype), dtype)
 
 
 def refused(error: Callable[[], ProgramError]) -> Rule:

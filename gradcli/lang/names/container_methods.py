@@ -25,7 +25,7 @@ _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
 def _length(tensor: Tensor) -> int:
     if not tensor.array.ndim:
         raise ProgramError("TypeError", "len() of a 0-d tensor")
-    return tensor.array.shape[0]
+    return len(tensor.array)
 
 
 #: by name, what the language does for the method, and the kinds of values that have it

@@ -94,6 +94,15 @@ class MarginLoss(Loss):
             raise ProgramError("ValueError", "only p == 1 and p == 2 supported")
 
 
+class DeltaLoss(Loss):
+    """A loss that has a delta. TypeError for one that is no number."""
+
+    def keep(self, given: dict[str, Any]) -> None:
+        if not isinstance(given["delta"], (float, int)):
+            raise ProgramError("TypeError", f"delta must be a float or int, got: {language.type_repr(given['delta'])}")
+        super().keep(given)
+
+
 class Distance(FunctionModule):
     """A distance or similarity of two tensors."""
 
@@ -108,7 +117,7 @@ CLASSES = ClassTable(
     row(Loss, {"MSELoss": "F.mse_loss"}, ARGUMENTS=_REDUCED, PURE=True),
     row(Loss, {"L1Loss": "F.l1_loss"}, ARGUMENTS=_REDUCED, PURE=True),
     row(Loss, {"SmoothL1Loss": "F.smooth_l1_loss"}, ARGUMENTS={**_REDUCED, "beta": 1.0}, PURE=True),
-    row(Loss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}, PURE=True),
+    row(DeltaLoss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}, PURE=True),
     row(
         Loss,
         {"CrossEntropyLoss": "F.cross_entropy"},

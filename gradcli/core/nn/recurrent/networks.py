@@ -82,7 +82,7 @@ class RNNBase(Module, place="rnn"):
         if device is not None:
             check_device(device)
         wanted = floating(dtype)
-        _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
+        _check_settings(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if type(mode) is not str or mode not in _MODES:
             raise ProgramError("ValueError", f"Unrecognized RNN mode: {formatted(mode)}")
         self.mode = mode
@@ -243,7 +243,7 @@ class RNNBase(Module, place="rnn"):
         blocks.settle()
 
 
-def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout: Any, proj_size: Any) -> None:
+def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any, dropout: Any, proj_size: Any) -> None:
     if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
         raise ProgramError(
             "ValueError", "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -254,9 +254,10 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
             f"got dropout={formatted(dropout)} and num_layers={formatted(num_layers)}",
             inside="RNNBase",
         )
-    for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
-        if not isinstance(value, int):
-            raise ProgramError("TypeError", f"{name} should be of type int, got: {language.type_name(value)}")
+    kinds = (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int), ("hidden_size", hidden_size, int))
+    for name, value, kind in kinds:
+        if not isinstance(value, kind):
+            raise ProgramError("TypeError", f"{name} should be of type {kind.__name__}, got: {language.type_name(value)}")
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
         if value <= 0:
             raise ProgramError("ValueError", f"{name} must be greater than zero")

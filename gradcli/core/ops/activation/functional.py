@@ -41,6 +41,7 @@ def activation(
     narrow: bool = False,
     layout: Layout = "iterated",
     gradient_layout: Layout = "iterated",
+    in_half: tuple[Run | None, Run | None] = (None, None),
 ) -> tuple[Op, Pointwise]:
     """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
 
@@ -48,6 +49,7 @@ def activation(
     `gradient_layout` is the memory format of the derivative, whose operands are grad_output and input.
     `saved` are PyTorch's names of what the two records save, where they do not follow from the rules, and `computed` has functions for
     what the second saves and its rules do without.
+    `in_half` computes the function and its derivative in half precision, where those round in another way.
     """
     backward: Op = Op(
         f"{name}BackwardBackward0",
@@ -56,12 +58,15 @@ def activation(
         attrs,
         saved=saved[1],
         layout=gradient_layout,
+        in_half=in_half[1],
         grad_output=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula),
         input=second,
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
     named: dict[str, Any] = {"saved": saved[0], "computed": computed}
-    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, **named, input=rule)
+    return backward, Pointwise(
+        f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, in_half=in_half[0], **named, input=rule
+    )
 
 
 def nan_in_vectors(x: Any, step: int, grad: Any) -> Any:

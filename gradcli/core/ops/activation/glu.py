@@ -10,11 +10,13 @@ from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import kernel
 from gradcli.core.graph.namespaces import as_tensor, in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import memory_format
+from gradcli.core.kernels import half_to_single, memory_format
 from gradcli.core.ops.activation.functional import functional
 from gradcli.core.ops.checks import require_floating, with_method, wrap_dim
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -31,11 +33,18 @@ def _glu(x: Any, dim: int) -> Any:
     return memory_format.like_operands(a * logistic(b, a, b), (a, b))
 
 
-@in_single
 def _glu_gradient(grad: Any, x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
     s = logistic(b)
     return np.concatenate((grad * s, (1 - s) * s * a * grad), dim)
+
+
+def _glu_gradient_in_half(dtype: DType, grad: Any, x: Any, dim: int) -> Any:
+    """PyTorch writes the sigmoid into the gradient of the first half, in its dtype, and reads it from there."""
+    grad, x = half_to_single(grad), half_to_single(x)
+    a, b = _halves(x, dim)
+    s = dtypes.stored(logistic(b), dtype)
+    return dtypes.cast(np.concatenate((grad * s, (1 - s) * s * a * grad), dim), dtype)
 
 
 def _glu_first(xp: Any, grad: Any, input: Any, dim: int) -> Any:
@@ -78,6 +87,7 @@ GLU_BACKWARD: Op = Op(
     "grad_output input",
     "dim",
     on_tensors=True,
+    in_half=_glu_gradient_in_half,
     grad_output=Rule(_glu_first, _PARTS + _GRAD_PARTS + "p * s + q * a * s * (1 - s)"),
     input=Rule(
         _glu_second,

@@ -173,9 +173,9 @@ hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
 # --- hardshrink, softshrink ---
 
 
-def _softshrink(x: Any, lambd: float) -> Any:
+def _softshrink(x: Any, lambd: float, step: int = 64) -> Any:
     x = np.asarray(x)
-    near = blocks.where(in_vectors(x) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
+    near = blocks.where(in_vectors(x, step) & ~np.isnan(x), x.dtype.type(0), 0 * x)  # the scalar code keeps the sign
     return blocks.where(x > lambd, x - lambd, blocks.where(x < -lambd, x + lambd, near))
 
 
@@ -187,10 +187,11 @@ HARDSHRINK, SOFTSHRINK = (
         "lambd",
         formula="where((input >= -lambd) & (input <= lambd), 0 * grad, grad)",
         note="0 at both edges",
+        in_half=(in_half, None),
     )[1]
-    for name, forward in (
-        ("Hardshrink", lambda x, lambd: blocks.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)),
-        ("Softshrink", _softshrink),
+    for name, forward, in_half in (
+        ("Hardshrink", lambda x, lambd: blocks.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x), None),
+        ("Softshrink", _softshrink, lambda dtype, x, lambd: _softshrink(x, lambd, 128)),
     )
 )
 

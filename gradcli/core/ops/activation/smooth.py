@@ -21,7 +21,9 @@ from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
 from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
-from gradcli.core.ops.rules import as_kernel, check_no_complex_gradient
+from gradcli.core.ops.rules import as_kernel, check_no_complex_gradient, rounded_once
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error
 
@@ -122,6 +124,8 @@ def _silu_gradient(grad: Any, x: Any) -> Any:
 def _silu_rule(xp: Any, grad: Any, input: Any) -> Any:
     if type(input) is not Tensor:
         return as_kernel(_silu_gradient(grad, input), grad, input)
+    if (made := rounded_once(_silu_gradient, grad, input)) is not None:
+        return made
     s = xp.call(SIGMOID, input)
     return as_kernel(grad * s * scalars.plus(xp, input * scalars.from_number(xp, 1, s), 1), grad, input)
 
@@ -157,6 +161,8 @@ def _mish_gradient(grad: Any, x: Any) -> Any:
 def _mish_rule(xp: Any, grad: Any, input: Any) -> Any:
     if type(input) is not Tensor:
         return as_kernel(_mish_gradient(grad, input), grad, input)
+    if (made := rounded_once(_mish_gradient, grad, input)) is not None:
+        return made
     t = xp.tanh(xp.log1p(xp.exp(input)))
     return grad * (t + input * xp.call(SIGMOID, input) * scalars.from_number(xp, 1, t * t))
 
@@ -208,8 +214,10 @@ def log_sigmoid(x: Any, exp: Any = elementary.exp_in_lanes) -> Any:
     return np.minimum(x, 0) - elementary.log1p(exp(-np.abs(x)))
 
 
-def _logsigmoid_gradient(grad: Any, x: Any) -> Any:
+def _logsigmoid_gradient(grad: Any, x: Any, dtype: DType = dtypes.float32) -> Any:
     e = _exp_in_lanes.again(-np.abs(x))
+    if dtype.itemsize == 2:  # PyTorch's forward pass keeps it in the dtype of the input
+        e = dtypes.stored(e, dtype)
     s = e / (1 + e)
     return grad * blocks.where(np.less(x, 0), 1 - s, s)
 
@@ -227,6 +235,7 @@ _, LOG_SIGMOID = activation(
     layout="contiguous",
     gradient_layout="preserved",
     saved=("buffer=? self", "buffer=? grad_output self"),
+    in_half=(None, lambda dtype, grad, x: _logsigmoid_gradient(half_to_single(grad), half_to_single(x), dtype).astype(dtype.np)),
     computed={"buffer": lambda x: np.asarray(elementary.exp_in_lanes(-np.abs(x)))},
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,9 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 
+#: the numbers of half precision that PyTorch's vector code takes at once
+_GROUP = 32
+
 
 def _shifted(x: Array, axis: int) -> Array:
     """x minus its largest element along an axis, so that exp cannot overflow."""
@@ -40,8 +44,17 @@ def _softmax(x: Array, dim: int, dtype: DType) -> Array:
         return _softmax(x.reshape(1), 0, dtype).reshape(())
     powers = _exp(_shifted(half_to_single(x), dim), dim)
     added = _added(powers, dim)
-    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others, where the exponentials are in the result
-    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else dtypes.stored(powers, dtype) / added, x.dtype)
+    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
+    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else _kept(powers, dim, dtype) / added, x.dtype)
+
+
+def _kept(powers: Array, dim: int, dtype: DType) -> Array:
+    """The exponentials along a dimension that is not the last, as PyTorch keeps them: its scalar code writes them into the result."""
+    if dtype.itemsize > 2:
+        return powers
+    inner = powers.shape[dim + 1 if dim >= 0 else dim + powers.ndim + 1 :]
+    count = math.prod(inner)
+    return np.where(np.arange(count).reshape(inner) < count - count % _GROUP, powers, dtypes.stored(powers, dtype))
 
 
 def _log_softmax(x: Array, dim: int, dtype: DType) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.conjugate import conjugated
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, memory_format
@@ -125,7 +126,7 @@ def _tanh_gradient(grad: Any, output: Any) -> Any:
 
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
-    _tanh_gradient,
+    in_single(_tanh_gradient),
     "grad_output output",
     layout="iterated",
     grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from gradcli import limits
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 
 Places = tuple[Any, ...]
 #: additions that take as long as one turn of `in_turn`
@@ -49,6 +51,12 @@ def combined_in_steps(made: Array, places: Places, values: Any, how: Any = np.ad
     """As `combined_at`, but in place, and each result is rounded to the dtype of the array."""
     _combine(made, places, values, how)
     return made
+
+
+def added_in_half(shape: tuple[int, ...], places: Array, values: Array, dtype: DType) -> Array:
+    """Zeros of half precision, to which values are added at places of the flat array, one after the other, with a rounding of each sum."""
+    combine = combined_in_bfloat16 if dtype is dtypes.bfloat16 else combined_in_steps
+    return combine(np.zeros(math.prod(shape), dtype.np), (places.ravel(),), values.ravel()).reshape(shape)
 
 
 def combined_in_bfloat16(made: Array, places: Places, values: Any, how: Any = np.add) -> Array:

@@ -20,12 +20,13 @@ from gradcli.core.kernels import Array, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.layers.pooling.checks import of_format
 from gradcli.core.ops.layers.samples import ROWS, SQUARE
 from gradcli.core.ops.layers.transposes import Pair, linear_pair
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -72,7 +73,12 @@ def _border(name: str, mode: str, along: Callable[[int, int, int], Taps], rank: 
         made = resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :])
         return memory_format.of_images(memory_format.contiguous(made), x)
 
-    return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank, complex=True)
+    def backward_in_half(dtype: DType, grad: Array, x: Array, padding: Sizes) -> Array:
+        places = resampling.apply(np.arange(x.size).reshape(x.shape), taps(x, padding))
+        return memory_format.of_images(added_in_half(x.shape, places, grad, dtype), x)
+
+    call = f"F.pad({{}}, padding, '{mode}')"
+    return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", call, rank, complex=True, in_half=backward_in_half)
 
 
 REFLECT = {rank: _border("Reflection", "reflect", resampling.reflected, rank) for rank in (1, 2, 3)}

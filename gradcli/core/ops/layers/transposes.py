@@ -28,10 +28,11 @@ def linear_pair(
     call: str,
     rank: int,
     complex: bool = False,
+    in_half: Callable[..., Array] | None = None,
 ) -> Pair:
     """The pair of `forward(x, *attrs)` and `backward(grad, x, *attrs)`, which are linear maps of the last `rank` dimensions.
 
-    `call` is the formula of the operation, with {} for its input.
+    `call` is the formula of the operation, with {} for its input; `in_half` computes the second map in half precision.
     """
 
     def to_input(xp: Any, grad: Any, input: Any, attrs: Any) -> Any:
@@ -43,6 +44,7 @@ def linear_pair(
         backward,
         "grad_output input",
         attrs,
+        in_half=in_half,
         grad_output=Rule(lambda xp, grad, attrs: xp.call(op, grad, *attrs), call.format("grad")),
         input=NO_INFLUENCE,
         complex=complex,

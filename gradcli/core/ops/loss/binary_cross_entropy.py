@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,15 @@ def _weighted(values: Any, weight: Array | None) -> Any:
 
 
 def _bce(x: Array, target: Array, weight: Array | None, reduction: str, dtype: DType) -> Any:
-    values = (target - 1) * np.maximum(elementary.log1p_one_by_one(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
+    values: Any
+    if dtype.itemsize == 2:
+        x, target = half_to_single(x), half_to_single(target)
+        stored = partial(dtypes.stored, dtype=dtype)
+        losses = [stored(np.maximum(log, _LOWEST_LOG)) for log in (elementary.log1p_one_by_one(-x), elementary.log(x))]
+        values = dtypes.cast(stored(stored(target - 1) * losses[0]) - stored(target * losses[1]), dtype)
+    else:
+        least = [np.maximum(log, _LOWEST_LOG) for log in (elementary.log1p_one_by_one(-x), elementary.log(x))]
+        values = (target - 1) * least[0] - target * least[1]
     if weight is not None:
         values = dtypes.cast(dtypes.cast(values, dtype) * weight, dtype)
     return reduced_array(values, reduction)
@@ -62,6 +71,16 @@ def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, re
     values = _weighted(grad * (x - target) / np.maximum((1 - x) * x, least), weight)
     made = np.asarray(values / np.float64(x.size) if reduction == "mean" else values, x.dtype)
     return memory_format.laid_out(made, memory_format.preserved(x))
+
+
+def _bce_backward_in_half(dtype: DType, grad: Array, x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
+    """As `_bce_backward`, where each step rounds."""
+    stored = partial(dtypes.stored, dtype=dtype)
+    grad, x, target = half_to_single(grad), half_to_single(x), half_to_single(target)
+    slope = stored(grad * stored(x - target))
+    values = stored(slope / stored(np.maximum(stored(stored(1 - x) * x), np.float32(_LEAST))))
+    values = values if weight is None else stored(values * weight)
+    return dtypes.cast(values / np.float32(x.size) if reduction == "mean" else values, dtype)
 
 
 def _scaled(xp: Any, values: Any, weight: Array | None, x: Any, reduction: str) -> Any:
@@ -105,6 +124,7 @@ BCE_BACKWARD = Op(
     _bce_backward,
     "grad_output input target",
     "weight reduction",
+    in_half=_bce_backward_in_half,
     jvp="transpose",  # it is not 0 where the target is
     grad_output=Rule(_slope, W + N + "grad * (input - target) / ((input + 1e-12) * (1 - input + 1e-12)) * w / n"),
     input=Rule(

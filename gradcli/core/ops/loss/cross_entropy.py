@@ -7,6 +7,8 @@ have no gradient.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import Array
-from gradcli.core.kernels.summation import in_levels, total
+from gradcli.core.kernels import Array, half_to_single
+from gradcli.core.kernels.summation import in_broken_levels, in_levels, total
 from gradcli.core.ops.activation.softmax import log_softmax
 from gradcli.core.ops.checks import is_sample, require_floating, scalar_type_error, size
 from gradcli.core.ops.elementwise import scalars
@@ -32,6 +34,7 @@ from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -56,24 +59,48 @@ def _weighted(x: Array, target: Array, weight: Array | None, ignore_index: int) 
     return target, counts.astype(x.dtype) if weight is None else np.where(counts, weight[target], 0).astype(x.dtype)
 
 
-def _forward(x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
+def _forward(
+    x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int, rounded: Callable[[Array], Array] = np.asarray
+) -> Any:
     axis = _class_axis(x.ndim)
     if not axis:
         target = target.reshape(())
     classes, each = _weighted(x, target, weight, ignore_index)
     chosen = np.take_along_axis(x, np.expand_dims(classes, axis), axis).squeeze(axis) if x.shape[axis] else 0.0  # all are ignored
-    values = np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype)
+    values = rounded(np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype))
     if reduction == "none" and axis:
         return values
-    # the groups of the kernel's sum begin anew behind elements that are ignored
-    in_groups = values.ndim == 1 and len(values) and values.itemsize > 2 and not (target == ignore_index).any()
-    added = in_levels(values) if in_groups else total(values)
+    counted = target != ignore_index
+    added = _added(values, counted, rounded)
     if not axis:  # PyTorch subtracts from 0, and the result has no -0
         added = added + x.dtype.type(0)
-    return added / (in_levels(each) if in_groups else total(each)) if reduction == "mean" else added
+    return added / _added(each, counted, rounded, weight is None) if reduction == "mean" else added
 
 
-def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
+def _added(values: Array, counted: Array, rounded: Callable[[Array], Array], ones: bool = False) -> Any:
+    """The sum of values in the order of PyTorch's kernel, where `rounded` rounds each step; `ones`: they are 1 where they are counted."""
+    if ones or not values.size or not values.ndim:
+        return rounded(np.asarray(total(values)))
+    if rounded is np.asarray and values.ndim == 1 and counted.all():
+        return in_levels(values)
+    return in_broken_levels(values.reshape(-1), counted.reshape(-1), rounded)
+
+
+def _forward_in_half(dtype: DType, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
+    weight = None if weight is None else half_to_single(weight)
+    how = reduction, ignore_index, partial(dtypes.stored, dtype=dtype)
+    return dtypes.cast(np.asarray(_forward(half_to_single(x), target, weight, *how)), dtype)
+
+
+def _backward(
+    grad: Array,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: str,
+    ignore_index: int,
+    rounded: Callable[[Array], Array] = np.asarray,
+) -> Any:
     axis = _class_axis(x.ndim)
     if not axis:
         if target.shape not in ((), x.shape):
@@ -81,12 +108,18 @@ def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduct
         target = target.reshape(())
     classes, each = _weighted(x, target, weight, ignore_index)
     if reduction == "mean":
-        each = np.asarray(each / total(each))
+        grad = rounded(np.asarray(grad / _added(each, target != ignore_index, rounded, weight is None)))
     values = np.where(target != ignore_index, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
     out = np.zeros(x.shape, x.dtype)
     if x.shape[axis]:
         np.put_along_axis(out, np.expand_dims(classes, axis), np.expand_dims(values, axis), axis)
     return out
+
+
+def _backward_in_half(dtype: DType, grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
+    weight = None if weight is None else half_to_single(weight)
+    how = reduction, ignore_index, partial(dtypes.stored, dtype=dtype)
+    return dtypes.cast(_backward(half_to_single(grad), half_to_single(x), target, weight, *how), dtype)
 
 
 def _total_weight(x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Array:
@@ -119,6 +152,7 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         _backward,
         "grad_output input",
         attrs,
+        in_half=_backward_in_half,
         grad_output=Rule(
             lambda xp, grad, attrs: xp.call(loss, grad, *attrs),
             "F.nll_loss(grad, target, weight, ignore_index=ignore_index, reduction=reduction)",
@@ -130,6 +164,7 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         _forward,
         "input",
         attrs,
+        in_half=_forward_in_half,
         saved="self target total_weight=? weight ignore_index reduction",
         computed={"total_weight": _total_weight},
         jvp=lambda xp, inputs, attrs, tangents, _: xp.call(loss, tangents[0], *attrs),

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.reduce.sum_mean import mean_all, sum_all
@@ -87,8 +89,10 @@ def reduced_array(values: Array, reduction: str) -> Any:
     """The losses of the elements reduced, in the order of PyTorch's sums."""
     if reduction not in ("mean", "sum"):
         return values
-    added = total(values)
-    return added / values.dtype.type(values.size) if reduction == "mean" else added
+    if reduction == "sum":
+        return total(values)
+    wide = half_to_single(values)  # the mean of half precision is rounded once
+    return np.asarray(total(wide) / wide.dtype.type(values.size), values.dtype)
 
 
 def share(x: Any, reduction: str) -> float:

@@ -6,6 +6,7 @@ The last dimension of the input is that of the classes. Targets are data, which 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from gradcli.core.ops.operators import BINARY, ordered
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.rules import check_no_gradient, moves, not_differentiable
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -39,6 +40,13 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
     target = target.astype(x.dtype, copy=False)
     return reduced_array(elementary.log1p(elementary.exp(-target * x)), reduction)
+
+
+def _soft_margin_in_half(dtype: DType, x: Array, target: Array, reduction: str) -> Any:
+    """Each of PyTorch's operations writes into the result, in its dtype."""
+    target, x = (np.asarray(part, np.float32) for part in (target, x))
+    values = dtypes.stored(elementary.exp(dtypes.stored(-target * x, dtype)), dtype)
+    return dtypes.cast(np.asarray(reduced_array(dtypes.stored(elementary.log1p(values), dtype), reduction)), dtype)
 
 
 def _negated(target: Array, x: Array) -> Array:
@@ -55,6 +63,14 @@ def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) 
     norm = np.result_type(x, np.float32).type(share(x, reduction))
     made = (target.astype(x.dtype, copy=False) * z * -norm).astype(x.dtype, copy=False)
     return memory_format.like_operands(made / (z + 1) * grad, (target, z))
+
+
+def _soft_margin_backward_in_half(dtype: DType, grad: Array, x: Array, target: Array, reduction: str) -> Any:
+    stored = partial(dtypes.stored, dtype=dtype)
+    grad, negated, x, target = (np.asarray(part, np.float32) for part in (grad, _negated(target, x), x, target))
+    z = stored(elementary.exp(stored(negated * x)))
+    made = stored(stored(target * z) * -stored(np.asarray(share(x, reduction), np.float32)))
+    return dtypes.cast(stored(made / stored(z + 1)) * grad, dtype)
 
 
 def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction: str) -> Any:
@@ -77,6 +93,7 @@ SOFT_MARGIN_BACKWARD = Op(
     _soft_margin_backward,
     "grad_output input",
     "target reduction",
+    in_half=_soft_margin_backward_in_half,
     jvp=without_jvp("soft_margin_loss_backward"),
     grad_output=Rule(_soft_margin_slope, _SOFT_MARGIN),
     input=Rule(_soft_margin_curvature, N + "z = exp(-target * input); grad * grad_output * target**2 * z / (z + 1)**2 / n"),
@@ -87,6 +104,7 @@ SOFT_MARGIN = Op(
     "input",
     "target reduction",
     layout="iterated",
+    in_half=_soft_margin_in_half,
     jvp=lambda xp, inputs, attrs, tangents, _: reduced(xp.call(SOFT_MARGIN_BACKWARD, tangents[0], inputs[0], attrs[0], "none"), attrs[1]),
     input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
 )

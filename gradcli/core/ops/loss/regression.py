@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import Array, blocks, elementary, half_to_single, memory_format
 from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.elementwise import scalars
@@ -93,6 +93,13 @@ def _floating(xp: Any, value: Any, like: Any) -> Any:
     return wrap(made) if type(value) is Tensor else made
 
 
+_rounded = dtypes.round_bfloat16
+
+
+def _rounded_square(d: Array) -> Any:
+    return _rounded(d * d)
+
+
 def _difference_loss(
     name: str,
     parameter: str,
@@ -100,30 +107,42 @@ def _difference_loss(
     pieces: Pieces,
     slope: str,
     curvature: str,
+    half_slope: Callable[..., Any],
+    rounded_value: Callable[..., Any] = _rounded_square,
     note: str = "",
     layout: Layout = "iterated",
-    rounding: bool = True,
-    bfloat: Callable[..., Any] | None = None,
+    once: DType | None = None,
 ) -> tuple[_DifferenceLoss, Op]:
     """A loss of `input - target`, and its derivative, which has a derivative itself.
 
     `value` is the loss of an element; `pieces` its derivative, which is linear piece by piece; `parameter` the name of
     where the pieces meet, or "". `slope` and `curvature` are the formulas of both derivatives by `input`, which a mean
-    divides by n. With `rounding` the difference is rounded to bfloat16, if that is the dtype; `bfloat` is the loss in that dtype.
+    divides by n. `half_slope` gives the derivative in half precision, from the dtype and, in single precision, the gradient, the
+    difference and the factor of a mean. Of the dtypes in half precision, `once` is the one in which a loss is computed in single
+    precision and rounded once; `rounded_value` is the loss of an element of bfloat16 otherwise.
     """
 
     count = 2 if parameter else 1
 
     def forward(x: Array, target: Array, *attrs: Any) -> Any:
+        if once is dtypes.float16:
+            values = value(half_to_single(x) - half_to_single(target), *attrs[1:count])
+            return reduced_array(np.asarray(values, x.dtype), attrs[0])
         return reduced_array(value(x - target, *attrs[1:count]), attrs[0])
 
     def in_bfloat16(x: Array, target: Array, *attrs: Any) -> Any:
-        difference = dtypes.round_bfloat16(x - target) if rounding else x - target
-        return reduced_array(dtypes.round_bfloat16((bfloat or value)(difference, *attrs[1:count])), attrs[0])
+        if once is dtypes.bfloat16:
+            return reduced_array(dtypes.round_bfloat16(value(x - target, *attrs[1:count])), attrs[0])
+        return reduced_array(rounded_value(_rounded(x - target), *attrs[1:count]), attrs[0])
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
         return (slope_of(numeric, difference, attrs) * grad).astype(x.dtype, copy=False)
+
+    def backward_in_half(dtype: DType, grad: Array, x: Array, target: Array, *attrs: Any) -> Array:
+        difference = x.astype(np.float32) - target.astype(np.float32)
+        grad = np.broadcast_to(grad.astype(np.float32), difference.shape)
+        return dtypes.cast(half_slope(dtype, grad, difference, share(x, attrs[0]), *attrs[1:]), dtype)
 
     def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
         return _slope(xp, difference, pieces(xp.plain(difference), *attrs[1:]), attrs[0], bool(parameter))
@@ -139,6 +158,7 @@ def _difference_loss(
         "grad_output input target",
         f"reduction {parameter}",
         layout="contiguous",
+        in_half=backward_in_half,
         grad_output=Rule(lambda xp, grad, input, target, attrs: grad * slope_of(xp, input - target, attrs), f"{N}{slope} / n"),
         input=Rule(second_slope, f"{N}{curvature} / n"),
         target=Rule(
@@ -170,6 +190,11 @@ def _smooth(d: Array, beta: float) -> Any:
     return blocks.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
 
 
+def _smooth_in_half(dtype: DType, grad: Array, d: Array, part: float, beta: float) -> Any:
+    slope, bound = np.float32(part), np.float32(beta)
+    return np.where(np.abs(d) >= bound, np.sign(d) * slope * grad, slope * d * grad / bound)
+
+
 def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
     near = np.abs(d) < beta
     return near / d.dtype.type(beta), blocks.where(near, 0, np.sign(d)).astype(d.dtype)
@@ -180,10 +205,22 @@ def _huber(d: Array, delta: float) -> Any:
     return blocks.where(z < delta, 0.5 * z * z, delta * (z - 0.5 * delta))
 
 
-def _huber_bfloat(d: Array, delta: float) -> Any:
-    """The same with delta, and each step, rounded to bfloat16."""
-    edge, z = dtypes.round_bfloat16(np.asarray(delta)), np.abs(d)
-    return np.where(z < edge, 0.5 * z * z, edge * dtypes.round_bfloat16(z - 0.5 * edge))
+def _rounded_huber(d: Array, delta: float) -> Any:
+    z, bound = np.abs(d), _rounded(np.asarray(delta))
+    return _rounded(blocks.where(z < bound, 0.5 * z * z, bound * _rounded(z - 0.5 * bound)))
+
+
+def _huber_in_half(dtype: DType, grad: Array, d: Array, part: float, delta: float) -> Any:
+    d, slope, bound = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (d, part, delta))
+    # the scalar code multiplies by a delta of double precision
+    bound = np.where(elementary.in_vectors(d, 128, d, d, grad), bound, np.float64(delta))
+    line = dtypes.stored(slope * d, dtype) * grad
+    return np.where(np.abs(d) >= bound, (np.sign(d) * dtypes.stored(slope * grad, dtype) * bound).astype(np.float32), line)
+
+
+def _mse_in_half(dtype: DType, grad: Array, d: Array, part: float) -> Any:
+    d, slope = (dtypes.stored(np.asarray(x, np.float32), dtype) for x in (d, 2 * part))
+    return dtypes.stored(slope * d, dtype) * grad
 
 
 def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
@@ -192,7 +229,13 @@ def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
 
 
 MSE, MSE_BACKWARD = _difference_loss(
-    "MseLoss", "", lambda d: d * d, lambda d: (d.dtype.type(2), 0), "2 * grad * (input - target)", "2 * grad * grad_output"
+    "MseLoss",
+    "",
+    lambda d: d * d,
+    lambda d: (d.dtype.type(2), 0),
+    "2 * grad * (input - target)",
+    "2 * grad * grad_output",
+    _mse_in_half,
 )
 SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "SmoothL1Loss",
@@ -201,8 +244,9 @@ SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     _smooth_pieces,
     "grad * ((input - target) / beta).clamp(-1, 1)",
     "grad * grad_output * ((input - target).abs() < beta) / beta",
-    "the pieces meet with one derivative where abs(input - target) == beta",
-    rounding=False,
+    _smooth_in_half,
+    note="the pieces meet with one derivative where abs(input - target) == beta",
+    once=dtypes.bfloat16,
 )
 HUBER, HUBER_BACKWARD = _difference_loss(
     "HuberLoss",
@@ -211,9 +255,11 @@ HUBER, HUBER_BACKWARD = _difference_loss(
     _huber_pieces,
     "grad * (input - target).clamp(-delta, delta)",
     "grad * grad_output * ((input - target).abs() < delta)",
+    _huber_in_half,
+    _rounded_huber,
     "the pieces meet with one derivative where abs(input - target) == delta",
     "preserved",
-    bfloat=_huber_bfloat,
+    dtypes.float16,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, tangent, weight_gradient
 from gradcli.core.ops.layers.normalization.moments import check_mixed, check_shapes, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
@@ -58,7 +61,9 @@ def _input_gradient(
     columns = _columns(grad, normalized_shape)
     if columns:
         flat = None if weight is None else weight.reshape(-1)
-        return kernel.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
+        return kernel.backward(
+            grad.reshape(-1, columns), input.reshape(-1, columns), flat, mean.reshape(-1, 1), rstd.reshape(-1, 1)
+        ).reshape(input.shape)
     scaled_grad = grad if weight is None else grad * weight
     made: Array = standardised_rule(namespaces.numeric, scaled_grad, input, _last(input.ndim, normalized_shape), eps)
     return made
@@ -69,13 +74,42 @@ def _weight_gradient(
 ) -> Array:
     columns = _columns(grad, normalized_shape)
     if columns:
-        return kernel.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps).reshape(normalized_shape)
+        rows = grad.reshape(-1, columns), input.reshape(-1, columns)
+        return kernel.weight_gradient(*rows, mean.reshape(-1, 1), rstd.reshape(-1, 1)).reshape(normalized_shape)
     made: Array = grad * standardised(namespaces.numeric, input, _last(input.ndim, normalized_shape), eps)[0]
     return namespaces.numeric.sum_to(made, normalized_shape)  # type: ignore[no-any-return]
 
 
-INPUT_GRADIENT = input_gradient(namespaces.in_single(_input_gradient))
-WEIGHT_GRADIENT = weight_gradient(namespaces.in_single(_weight_gradient))
+def _rows(normalized_shape: tuple[int, ...], *arrays: Array) -> tuple[Array, ...]:
+    """Arrays in single precision as matrices with a row for what is normalised together."""
+    count = math.prod(arrays[0].shape[: arrays[0].ndim - len(normalized_shape)])
+    return tuple(x.astype(np.float32).reshape(count, -1) for x in arrays)
+
+
+def _input_gradient_in_half(
+    dtype: DType, grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> Array:
+    """PyTorch reads mean and deviation in half precision, as the forward pass has kept them."""
+    if not grad.size:
+        return np.zeros_like(input)
+    grad, rows, mean, rstd = _rows(normalized_shape, grad, input, mean, rstd)
+    flat = None if weight is None else weight.astype(np.float32).reshape(-1)
+    return dtypes.cast(kernel.backward(grad, rows, flat, mean, rstd), dtype).reshape(input.shape)
+
+
+def _weight_gradient_in_half(
+    dtype: DType, grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> Array:
+    """PyTorch adds the rows up in half precision."""
+    if not grad.size:
+        return np.zeros(normalized_shape, grad.dtype)
+    grad, rows, mean, rstd = _rows(normalized_shape, grad, input, mean, rstd)
+    made = kernel.weight_gradient(grad, rows, mean, rstd, partial(dtypes.stored, dtype=dtype))
+    return dtypes.cast(made, dtype).reshape(normalized_shape)
+
+
+INPUT_GRADIENT = input_gradient(_input_gradient, _input_gradient_in_half)
+WEIGHT_GRADIENT = weight_gradient(_weight_gradient, _weight_gradient_in_half)
 
 
 def _input_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
@@ -93,7 +127,16 @@ def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: 
     return namespaces.numeric.sum_to(grad, normalized_shape)  # type: ignore[no-any-return]
 
 
-BIAS_GRADIENT = bias_gradient(namespaces.in_single(_bias_gradient))
+def _bias_gradient_in_half(
+    dtype: DType, grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]
+) -> Array:
+    made = np.zeros(math.prod(normalized_shape), np.float32)
+    for row in _rows(normalized_shape, grad)[0] if grad.size else ():
+        made = dtypes.stored(made + row, dtype)
+    return dtypes.cast(made, dtype).reshape(normalized_shape)
+
+
+BIAS_GRADIENT = bias_gradient(_bias_gradient, _bias_gradient_in_half)
 
 
 def _bias_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, normalized_shape: Any) -> Any:

@@ -83,7 +83,7 @@ def _of_weight(xp: Any, grad: Any, grad_out: Any, input: Any, mean: Any, rstd: A
     return xp.reshape(xp.sum(_rows(xp, grad_out, normalized_shape) * first, (0,)), normalized_shape)
 
 
-def _gradient(forward: Callable[..., Array], attrs: str, **rules: Any) -> Op:
+def _gradient(forward: Callable[..., Array], in_half: Callable[..., Array], attrs: str, **rules: Any) -> Op:
     """One of the three gradients; `rules` are those of its arguments but for mean and deviation, which are constants, and the bias,
     which makes each gradient one that requires grad.
     """
@@ -92,6 +92,7 @@ def _gradient(forward: Callable[..., Array], attrs: str, **rules: Any) -> Op:
         lambda grad, input, mean, rstd, weight, bias, *how: forward(grad, input, mean, rstd, weight, *how),
         "grad_out input mean rstd weight bias",
         attrs,
+        in_half=lambda dtype, grad, input, mean, rstd, weight, bias, *how: in_half(dtype, grad, input, mean, rstd, weight, *how),
         jvp="transpose",
         saved="grad_out input mean rstd weight normalized_shape",
         mean=None,
@@ -101,10 +102,11 @@ def _gradient(forward: Callable[..., Array], attrs: str, **rules: Any) -> Op:
     )
 
 
-def input_gradient(forward: Callable[..., Array]) -> Op:
-    """The gradient of the input; `forward` computes it."""
+def input_gradient(forward: Callable[..., Array], in_half: Callable[..., Array]) -> Op:
+    """The gradient of the input; `forward` computes it, `in_half` in half precision."""
     return _gradient(
         forward,
+        in_half,
         "normalized_shape eps",
         grad_out=Rule(_of_gradient, "(grad - grad.mean(-1, True) - c * (grad * c).mean(-1, True) * rstd**2) * rstd * weight"),
         input=Rule(_of_input, "derivative of the gradient by the input, for constant mean and rstd"),
@@ -127,10 +129,11 @@ def _weight_of_input(xp: Any, grad: Any, grad_out: Any, input: Any, mean: Any, r
     return xp.reshape(made, input.shape)
 
 
-def weight_gradient(forward: Callable[..., Array]) -> Op:
-    """The gradient of the weight; `forward` computes it."""
+def weight_gradient(forward: Callable[..., Array], in_half: Callable[..., Array]) -> Op:
+    """The gradient of the weight; `forward` computes it, `in_half` in half precision."""
     return _gradient(
         forward,
+        in_half,
         "normalized_shape eps",
         grad_out=Rule(_weight_of_gradient, "grad * c * rstd"),
         input=Rule(_weight_of_input, "derivative of the gradient by the input, for constant mean and rstd"),
@@ -143,10 +146,11 @@ def _bias_of_gradient(xp: Any, grad: Any, weight: Any, grad_out_shape: tuple[int
     return None if weight is None else xp.broadcast_to(grad, grad_out_shape)
 
 
-def bias_gradient(forward: Callable[..., Array]) -> Op:
-    """The gradient of the bias; `forward` computes it."""
+def bias_gradient(forward: Callable[..., Array], in_half: Callable[..., Array]) -> Op:
+    """The gradient of the bias; `forward` computes it, `in_half` in half precision."""
     return _gradient(
         forward,
+        in_half,
         "normalized_shape",
         grad_out=Rule(_bias_of_gradient, "None if weight is None else grad.expand(grad_out.shape)"),
         input=_NOTHING,

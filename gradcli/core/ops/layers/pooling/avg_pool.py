@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, window_reductions
+from gradcli.core.kernels import Array, half_to_single, window_reductions
 from gradcli.core.kernels.memory_format import of_images
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import refuse_half, with_method
+from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.layers.fold import pair
 from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
@@ -30,6 +32,7 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -162,6 +165,45 @@ def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
     return _laid_out(window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes)), x, rank)
 
 
+def _over_lengths(x: Array, spans: list[Spans], dtype: DType) -> Array:
+    """Numbers of windows over the length of each along each dimension, rounded to the dtype each time."""
+    for axis, one in enumerate(spans):
+        x = dtypes.stored(x / one.length.reshape([-1 if i == axis else 1 for i in range(len(spans))]).astype(np.float32), dtype)
+    return x
+
+
+def _members(count: int, spans: list[Spans]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Which window and which element each pair of both has, as indices of the last dimensions; `count` is the number of images."""
+    limits.check_elements(count * math.prod(int(one.length.sum()) for one in spans), 8)
+    windows = [np.repeat(np.arange(len(one.begin)), one.length) for one in spans]
+    elements = [np.concatenate([np.arange(*ends) for ends in zip(one.begin, one.end, strict=True)]) for one in spans]
+    return (..., *np.ix_(*windows)), (..., *np.ix_(*elements))
+
+
+def _adaptive_avg_in_half(dtype: DType, x: Array, output_size: Sizes) -> Array:
+    """PyTorch adds the elements of volumes up in half precision."""
+    rank = len(output_size)
+    lead, sizes = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
+    if rank == 2 or not x.size:
+        return _adaptive_avg(x, output_size)  # type: ignore[no-any-return]
+    spans = checks.evenly(sizes, output_size)
+    windows, elements = _members(math.prod(lead), spans)
+    shape = (*lead, *output_size)
+    at = np.arange(math.prod(shape)).reshape(shape)[windows]
+    made = _over_lengths(half_to_single(added_in_half(shape, at, x[elements], dtype)), spans, dtype)
+    return _laid_out(made.astype(dtype.np), x, rank)
+
+
+def _adaptive_avg_transposed_in_half(dtype: DType, grad: Array, x: Array, rank: int) -> Array:
+    """PyTorch divides a gradient by the size of its window along each dimension, and adds it to the elements of the window in turn."""
+    if state.dual is None:
+        checks.check_gradient(f"adaptive_avg_pool{rank}d", grad)
+    spans = checks.evenly(x.shape[x.ndim - rank :], grad.shape[grad.ndim - rank :])
+    windows, elements = _members(math.prod(x.shape[: x.ndim - rank]), spans)
+    share = _over_lengths(half_to_single(grad), spans, dtype).astype(dtype.np)
+    return _laid_out(added_in_half(x.shape, np.arange(x.size).reshape(x.shape)[elements], share[windows], dtype), x, rank)
+
+
 def _adaptive_record(rank: int) -> Pair:
     call = f"F.adaptive_avg_pool{rank}d({{}}, %s.shape[-{rank}:])"
     op = Op(
@@ -169,6 +211,7 @@ def _adaptive_record(rank: int) -> Pair:
         _adaptive_avg,
         "input",
         "output_size",
+        in_half=_adaptive_avg_in_half,
         saved="self",
         input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", rank)),
         complex=True,
@@ -178,6 +221,7 @@ def _adaptive_record(rank: int) -> Pair:
         _adaptive_avg_transposed,
         "grad_output input",
         "rank",
+        in_half=_adaptive_avg_transposed_in_half,
         saved=" ".join(f"grad_output_sym_argsize_minus_{k}" for k in range(1, rank + 1)),
         grad_output=Rule(
             lambda xp, grad, grad_output_shape: xp.call(op, grad, tuple(grad_output_shape[len(grad_output_shape) - rank :])),

@@ -19,6 +19,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array, memory_format, window_reductions
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers.pooling import checks
 from gradcli.core.ops.layers.pooling.return_indices import Dispatched, DispatchedPython
@@ -28,6 +29,7 @@ from gradcli.core.ops.rules import moves
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -59,6 +61,13 @@ def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> 
             checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
         return laid_out(window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :]), x)
 
+    def placed_in_half(dtype: DType, grad: Array, x: Array, indices: Array) -> Array:
+        if not attrs and state.dual is None:
+            checks.check_gradient(f"adaptive_max_pool{rank}d", grad)
+        size = math.prod(x.shape[x.ndim - rank :])
+        lead = np.arange(math.prod(x.shape[: x.ndim - rank])).reshape(*x.shape[: x.ndim - rank], *(1 for _ in range(rank)))
+        return laid_out(added_in_half(x.shape, indices + lead * size, grad, dtype), x)
+
     def laid_out(made: Array, x: Array) -> Array:
         if channels_last and rank == 3 and x.ndim == 4:  # looked at as a batch of one volume
             last = not x.flags.c_contiguous and memory_format.is_channels_last(x[None])
@@ -70,6 +79,7 @@ def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> 
         placed,
         "grad_output input",
         "indices",
+        in_half=placed_in_half,
         grad_output=Rule(gathered, f"grad.flatten(-{rank}).gather(-1, indices.flatten(-{rank})).reshape(indices.shape)"),
         input=NO_INFLUENCE,
     )
