@@ -54,18 +54,13 @@ def _series(terms: tuple[Any, ...], s: Any) -> Any:
 
 def exp(x: Any) -> Any:
     """2^(k / 32) exp(r) in float64 with a polynomial of degree 3, which decides how one element of thousands is rounded."""
-    r = x.astype(np.float64)
-    r *= _PER_LN2_32
+    r = np.multiply(x, _PER_LN2_32, dtype=np.float64)  # no step writes to its operand, so that plans can trace them
     k = np.rint(r)
-    r -= k
-    np.fmin(r, _WIDE_ONE, out=r)  # it is nan for infinity
+    r = np.fmin(r - k, _WIDE_ONE)  # it is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
-        made += term
-        made *= r
-    made += _WIDE_ONE
-    k *= _PER_32
-    made *= np.exp2(k, out=k)
+        made = (made + term) * r
+    made = (made + _WIDE_ONE) * np.exp2(k * _PER_32)
     return made.astype(_SINGLE)
 
 
