@@ -184,7 +184,9 @@ def _in_lanes(name: str, ufunc: Any) -> Callable[[Any], Any]:
 def _computed(module: Any, name: str, x: Any) -> Any:
     """What a function of `lanes.py` or `c_library.py` gives; it gets an array with dimensions, and may write to those it makes."""
     function = getattr(module, name)
-    return function(x) if x.ndim else function(x.reshape(1)).reshape(())
+    if x.size != 1:
+        return function(np.asarray(x))
+    return function(x.reshape(1)).reshape(x.shape)  # plans trace it for single numbers
 
 
 def log1p_one_by_one(x: Any) -> Any:
@@ -222,6 +224,8 @@ def _in_loop(name: str, ufunc: Any) -> Callable[..., Any]:
     def compute(x: Any, *operands: Any) -> Any:
         if x.dtype is not _FLOAT32 or x.size > LARGEST:
             return ufunc(x)
+        if x.size != 1:
+            x = np.asarray(x)
         part = _vector_part(x, operands or (x,))
         if type(part) is int and part in (0, x.size):
             return _computed(provided.lanes() if part else provided.c_library(), name, x)

@@ -67,7 +67,8 @@ def _spread(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor, tuple[int, ..
     a = UNSAFE_VIEW(input, tuple(s for n in left for s in (n, 1)))
     b = UNSAFE_VIEW(other, tuple(s for n in right for s in (1, n)))
     for part, whole in ((a, input), (b, other)):
-        part.inherit(whole, "inference")
+        if whole.property_of("inference"):
+            part.set_property("inference", True)
     return a, b, tuple(n * m for n, m in zip(left, right, strict=True))
 
 
