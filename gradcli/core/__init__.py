@@ -48,20 +48,20 @@ def _complex_node() -> type[OpNode]:
 
 @cache
 def _lanes() -> Any:
-    from gradcli.core.kernels import lanes
+    from gradcli.core.kernels.rounding import lanes
 
     return lanes
 
 
 @cache
 def _c_library() -> Any:
-    from gradcli.core.kernels import c_library
+    from gradcli.core.kernels.rounding import c_library
 
     return c_library
 
 
 def _complex_arithmetic() -> Any:
-    from gradcli.core.kernels import complex_arithmetic
+    from gradcli.core.kernels.rounding import complex_arithmetic
 
     return complex_arithmetic
 

@@ -137,11 +137,11 @@ class Provided:
 
     __slots__ = ("c_library", "complex_arithmetic", "lanes")
 
-    #: the functions of `lanes.py`
+    #: the functions of `rounding/lanes.py`
     lanes: Callable[[], Any]
-    #: the functions of `c_library.py`
+    #: the functions of `rounding/c_library.py`
     c_library: Callable[[], Any]
-    #: the functions of `complex_arithmetic.py`
+    #: the functions of `rounding/complex_arithmetic.py`
     complex_arithmetic: Callable[[], Any]
 
 

@@ -136,12 +136,13 @@ TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
     *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
-    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "types", "typing", "warnings"),
+    *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
 LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "abc": ("gradcli.lang.libraries.typing", "ABSTRACT"),
+    "types": ("gradcli.lang.classes.types", "MEMBERS"),
     "collections.abc": ("gradcli.lang.names.abstract_types", "MEMBERS"),
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.saving.os_files", "OS"),
