@@ -182,8 +182,10 @@ def _make_slice(*args: Value, **kwargs: Value) -> slice:
 
 
 def _make_type(*args: Value, **kwargs: Value) -> Value:
+    if len(args) == 3:
+        raise ProgramError("TypeError", "type() with three arguments is not part of gradcli's language; write a class statement")
     if len(args) != 1 or kwargs:
-        raise ProgramError("TypeError", "type() takes 1 argument: classes are not part of gradcli's language")
+        raise ProgramError("TypeError", "type() takes 1 or 3 arguments")
     return type_of(args[0])
 
 

@@ -72,6 +72,7 @@ def test_functions_of_numpy_keep_the_kind_of_their_operands(text, shown):
         ("torch.foo", "AttributeError", "module 'torch' has no attribute 'foo'"),
         ("torch.nn.functional.foo", "AttributeError", "module 'torch.nn.functional' has no attribute 'foo'"),
         ("str.foo", "AttributeError", "type object 'str' has no attribute 'foo'"),
+        ("type('A', (), {})", "TypeError", "type() with three arguments is not part of gradcli's language; write a class statement"),
         ("torch.x = 1", "AttributeError", "module 'torch' is read-only"),
         ("nn.Linear(1, 1).forward = len", "AttributeError", "'Linear' object attribute 'forward' is read-only"),
         ("def f(): pass\nf.x", "AttributeError", "'function' object has no attribute 'x'"),
