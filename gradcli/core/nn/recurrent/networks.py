@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import floating, refill, uniform_parameter
-from gradcli.core.nn.recurrent.packing import PackedSequence, integers, steps_of
+from gradcli.core.nn.recurrent.packing import PackedSequence
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
@@ -164,7 +164,7 @@ class RNNBase(Module, place="rnn"):
         framed = catalog.function("unsqueeze")(input, 0 if self.batch_first else 1)
         return framed, None if states is None else tuple(catalog.function("unsqueeze")(s, 1) for s in states), False
 
-    def _check(self, input: Tensor, states: tuple[Any, ...], sizes: list[int], names: tuple[str, ...]) -> None:
+    def _check(self, input: Tensor, states: tuple[Any, ...], sizes: list[int], batch: int) -> None:
         weight = self.own_parameters["weight_ih_l0"]
         assert weight is not None
         if input.dtype is not weight.dtype:
@@ -176,63 +176,67 @@ class RNNBase(Module, place="rnn"):
         if input.array.shape[-1] != self.input_size:
             found = input.array.shape[-1]
             raise shape_error(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
-        batch = input.array.shape[0 if self.batch_first else 1]
         directions = 2 if self.bidirectional else 1
+        names = ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",)
         for state, size, name in zip(states, sizes, names, strict=True):
             wanted = (self.num_layers * directions, batch, size)
             if state.array.shape != wanted:
                 raise shape_error(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
+
+    def _with_states(self, x: Tensor, states: tuple[Any, ...] | None, sizes: list[int], batch: int) -> tuple[Any, ...]:
+        """The states; zeros where none are given."""
+        if states is not None:
+            return states
+        rows = self.num_layers * (2 if self.bidirectional else 1)
+        limits.check_elements(rows * batch * self.hidden_size, x.dtype.itemsize)
+        return tuple(Tensor(np.zeros((rows, batch, size), x.dtype.np), x.dtype) for size in sizes)
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The outputs of the last layer and the last states of all layers."""
         if type(input) is PackedSequence:
             return self._run_packed(input, states)
         x, given, batched = self._framed(input, states)
-        sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
-        if given is None:
-            batch = x.array.shape[0 if self.batch_first else 1]
-            rows = self.num_layers * (2 if self.bidirectional else 1)
-            limits.check_elements(rows * batch * self.hidden_size, x.dtype.itemsize)
-            given = tuple(Tensor(np.zeros((rows, batch, size), x.dtype.np), x.dtype) for size in sizes)
-        self._check(x, given, sizes, ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",))
+        sizes = self._state_sizes()
+        batch = x.array.shape[0 if self.batch_first else 1]
+        given = self._with_states(x, given, sizes, batch)
+        self._check(x, given, sizes, batch)
         if self.proj_size:
             warnings.emit(
                 "LSTM with projections is not supported with oneDNN. Using default implementation. "
                 "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/RNN.cpp:1512.)",
                 once="LSTM projections",
             )
-        parameters: Any = [self.own_parameters[name] for name, _ in self._shapes()]
-        settings = recurrent.Settings(
-            bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), bool(self.batch_first)
-        )
-        out, final = recurrent.layers(_MODES[self.mode][0], x, given, parameters, settings)
+        out, final = self._layers(x, given, bool(self.batch_first))
         if not batched:
             squeeze = catalog.function("squeeze")
             out, final = squeeze(out, 0 if self.batch_first else 1), tuple(squeeze(s, 1) for s in final)
         return out, final
 
+    def _state_sizes(self) -> list[int]:
+        """How many features each state has."""
+        return [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+
+    def _layers(self, x: Tensor, states: tuple[Any, ...], batch_first: bool, sizes: Sequence[int] = ()) -> tuple[Any, tuple[Any, ...]]:
+        parameters: Any = [self.own_parameters[name] for name, _ in self._shapes()]
+        settings = recurrent.Settings(bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), batch_first)
+        return recurrent.layers(_MODES[self.mode][0], x, states, parameters, settings, sizes)
+
     def _run_packed(self, packed: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
-        """The same for packed sequences, one after the other; the outputs are packed, too."""
-        if self.dropout and self.training:
-            raise ProgramError("NotImplementedError", "dropout between the layers of packed sequences is not part of gradcli")
+        """The same for packed sequences; the outputs are packed, too."""
         data, batch_sizes, order, back = packed
-        select = catalog.function("index_select")
+        permuted = catalog.function("index_select")
         if states is not None and order is not None:
-            states = tuple(select(state, 1, order) for state in states)
-        places = steps_of(batch_sizes.tolist())
-        outs, finals = [], []
-        for b, rows in enumerate(places):
-            given = None if states is None else tuple(catalog.function("select")(state, 1, b) for state in states)
-            out, final = self.run(select(data, 0, integers(rows)), given)
-            outs.append(out)
-            finals.append(final)
-        narrow = catalog.function("narrow")
-        parts = {int(row): narrow(out, 0, t, 1) for rows, out in zip(places, outs, strict=True) for t, row in enumerate(rows)}
-        joined = catalog.function("cat")([parts[row] for row in sorted(parts)])
-        last = tuple(catalog.function("stack")(one, 1) for one in zip(*finals, strict=True))
+            states = tuple(permuted(state, 1, order) for state in states)
+        steps, sizes = batch_sizes.tolist(), self._state_sizes()
+        states = self._with_states(data, states, sizes, steps[0])
+        if self.mode != "LSTM":  # PyTorch leaves it to the operator there
+            if data.array.ndim != 2:
+                raise shape_error(f"input must have 2 dimensions, got {data.array.ndim}")
+            self._check(data, states, sizes, steps[0])
+        out, final = self._layers(data, states, False, steps)
         if back is not None:
-            last = tuple(select(state, 1, back) for state in last)
-        return PackedSequence((joined, batch_sizes, order, back)), last
+            final = tuple(permuted(state, 1, back) for state in final)
+        return PackedSequence((out, batch_sizes, order, back)), final
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         out, final = self.run(input, None if hx is None else (hx,))

@@ -12,6 +12,7 @@ from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
+from gradcli.core.ops.layers import packed_sequences
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -61,12 +62,6 @@ setattr(PackedSequence, "SCRIPT_METHODS", {name: _converter(name) for name in _O
 PackedSequence.SCRIPT_ATTRIBUTES["is_cuda"] = lambda packed: False
 
 
-def steps_of(sizes: Sequence[int]) -> list[Any]:
-    """For each sequence the rows of its steps in the packed data; `sizes` are the numbers of sequences at each step."""
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return [starts[np.array(sizes) > b] + b for b in range(sizes[0])]
-
-
 @Routine
 def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 0.0, padding_side: Any = "right") -> Tensor:
     """Tensors of different first sizes as one: `(longest, count, ...)`; with `batch_first` `(count, longest, ...)`."""
@@ -102,24 +97,16 @@ def _lengths(lengths: Any) -> list[int]:
 @Routine
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enforce_sorted: Any = True) -> NamedTuple:
     """Padded sequences step by step, without the padding. RuntimeError for lengths that do not fit."""
-    counts, order = np.array(_lengths(lengths), np.int64), None
+    counts, order = catalog.function("as_tensor")(lengths, dtype=dtypes.int64), None
     if not enforce_sorted:
-        order = integers(np.argsort(-counts, kind="stable"))
-        counts = counts[order.array]
+        order = integers(np.argsort(-counts.array, kind="stable"))
+        counts = Tensor(counts.array[order.array], dtypes.int64)
         input = _call("index_select", input, 0 if batch_first else 1, order)
-    if (np.diff(counts) > 0).any():
-        raise runtime_error(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` "
-            "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
-        )
-    if counts.size and counts[-1] <= 0:
-        raise runtime_error("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
-    steps = _call("transpose", input, 0, 1) if batch_first else input
-    if counts.size != steps.shape[1]:
-        raise runtime_error(f"Expected `len(lengths)` to be equal to batch_size, but got {counts.size} (batch_size={steps.shape[1]})")
-    sizes = (counts[None, :] > np.arange(counts[0])[:, None]).sum(1)
-    parts = [_call("narrow", step, 0, 0, int(size)) for step, size in zip(_call("unbind", steps), sizes, strict=False)]
-    return PackedSequence(_packed(_call("cat", parts), integers(sizes), order))
+    if type(input) is not Tensor:
+        what = language.type_name(input)
+        raise ProgramError("TypeError", f"_pack_padded_sequence(): argument 'input' (position 1) must be Tensor, not {what}")
+    data, sizes = packed_sequences.pack(input, counts, bool(batch_first))
+    return PackedSequence(_packed(data, sizes, order))
 
 
 @Routine
@@ -141,11 +128,8 @@ def pad_packed_sequence(
         text = "Expected total_length to be at least the length of the longest sequence in input, but got total_length="
         raise ProgramError("ValueError", f"{text}{formatted(longest)} and max sequence length being {len(sizes)}")
     shape = (longest, sizes[0], *data.shape[1:])
-    out, at = catalog.function("full")(shape, padding_value, dtype=data.dtype), 0
-    for step, size in enumerate(sizes):
-        place = _method("narrow", _method("select", out, 0, step), 0, 0, size)
-        _method("copy_", place, _call("narrow", data, 0, at, size))
-        at += size
+    out = catalog.function("full")(shape, padding_value, dtype=data.dtype)
+    packed_sequences.pad(data, sizes, out)
     lengths = integers((np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0))
     out = _call("transpose", out, 0, 1) if batch_first else out
     if order is None:

@@ -21,6 +21,7 @@ from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.ops.layers.lstm_layer import SEQUENCE, STATE, WEIGHTS, check_steps, in_one_piece
+from gradcli.core.ops.layers.packed_sequences import State, over_packed
 from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.joining import cat, stack
@@ -30,9 +31,8 @@ from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 
-State = tuple[Any, ...]
 #: gets what the input contributes to the gates, the state and the weights, and gives the new state
 Step = Callable[[Any, State, Sequence[Any]], State]
 
@@ -212,12 +212,8 @@ def _check_pieces(have: int, each: int, pieces: int) -> None:
         raise runtime_error("cannot create std::vector larger than max_size()" if pieces else "stack expects a non-empty TensorList")
 
 
-def _check_network(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings) -> None:
-    """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
-    for tensor in (input, *states):
-        if tensor.array.ndim != 3:
-            raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
-    whole = _by_onednn(name, input, states)
+def _check_network(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, batch: int, whole: bool) -> None:
+    """Raise RuntimeError for numbers of weights and states that do not fit."""
     each = _weights_each(name, states, how)
     pieces = how.num_layers * how.directions
     if whole:
@@ -231,7 +227,6 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
             raise runtime_error("Expected more hidden states in stacked_rnn")
         if pieces != len(params) // each:
             raise runtime_error("Expected more weights in stacked_rnn")
-    batch = input.array.shape[0 if how.batch_first else 1]
     if not whole and any(state.array.shape[1] != batch for state in states):  # the errors of the first product come before
         linear(transpose(input, 0, 1) if how.batch_first else input, params[0], params[2] if how.has_biases else None)
     for state in states:
@@ -242,17 +237,24 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
         raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
 
 
-def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings) -> tuple[Any, State]:
+def layers(
+    name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, sizes: Sequence[int] = ()
+) -> tuple[Any, State]:
     """All layers of a recurrent network: the outputs, and the last states of every layer and direction.
 
-    Raises RuntimeError for an empty sequence.
+    `sizes` are the numbers of sequences at each step of packed input, whose outputs are packed too.
+    Raises RuntimeError for an empty sequence and tensors of other ranks.
     """
-    _check_network(name, input, states, params, how)
-    if not input.array.shape[1 if how.batch_first else 0]:
+    for tensor, rank in ((input, 2 if sizes else 3), *((state, 3) for state in states)):
+        if tensor.array.ndim != rank:
+            have = tensor.array.ndim
+            raise shape_error(f"a recurrent network with a tensor of {have} dimensions is not part of gradcli, which has {rank}")
+    whole = not sizes and _by_onednn(name, input, states)
+    _check_network(name, input, states, params, how, sizes[0] if sizes else input.array.shape[0 if how.batch_first else 1], whole)
+    if not input.array.shape[1 if how.batch_first and not sizes else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
     each, directions = _weights_each(name, states, how), how.directions
     x: Any = transpose(input, 0, 1) if how.batch_first else input
-    whole = _by_onednn(name, input, states)
     own_states = list(zip(*(unbind(s, 0) for s in states), strict=True)) if not whole else []
     last: list[State] = []
     for layer in range(how.num_layers):
@@ -266,6 +268,8 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
                 own[2:2] = [None, None]
             if whole:
                 out, state = in_one_piece(x, tuple(select(s, 0, at) for s in states), own, reverse, how)
+            elif sizes:
+                out, state = over_packed(_STEPS[name], x, sizes, own_states[at], own, reverse)
             else:
                 out, state = _in_steps(name, x, own_states[at], own, reverse)
             outs.append(out)
@@ -280,17 +284,22 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
 
 
 def _network(name: str) -> Callable[..., Any]:
-    def run(input: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any) -> Any:
+    def run(input: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any, sizes: Sequence[int] = ()) -> Any:
         if name == "lstm" and len(hx) != 2:
             raise runtime_error("lstm expects two hidden states")
-        out, final = layers(name, input, tuple(hx) if name == "lstm" else (hx,), params, Settings(*settings))
+        out, final = layers(name, input, tuple(hx) if name == "lstm" else (hx,), params, Settings(*settings), sizes)
         return (out, *final)
 
     return run
 
 
-def _refuse_packed(*_: Any) -> Any:
-    raise ProgramError("NotImplementedError", "a recurrent network over packed sequences is not part of gradcli")
+def _packed_network(name: str) -> Callable[..., Any]:
+    def run(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any) -> Any:
+        if batch_sizes.dtype is not dtypes.int64:
+            raise runtime_error(f"expected scalar type Long but found {batch_sizes.dtype.torch_name}")
+        return _network(name)(data, hx, params, *settings, False, sizes=batch_sizes.array.tolist())
+
+    return run
 
 
 _PARAMS = "Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
@@ -313,7 +322,7 @@ def _declared(name: str, gates: int) -> tuple[Function, Function]:
         ),
         Function(
             name,
-            (f"Tensor data, Tensor batch_sizes, {states} hx, {_PARAMS.rpartition(', ')[0]}", _refuse_packed),
+            (f"Tensor data, Tensor batch_sizes, {states} hx, {_PARAMS.rpartition(', ')[0]}", _packed_network(name)),
             (f"Tensor input, {states} hx, {_PARAMS}", _network(name)),
             doc="A recurrent network over a sequence.",
             ops=(UNSAFE_SPLIT,) if gates > 1 else (),
