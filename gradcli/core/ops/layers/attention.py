@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
@@ -19,7 +20,7 @@ from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
-from gradcli.core.ops.checks import own_dim
+from gradcli.core.ops.checks import own_dim, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.products.matmul import matmul
@@ -30,7 +31,7 @@ from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import scalar_of
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _softmax(scores: Array) -> Array:
@@ -41,7 +42,21 @@ def _softmax(scores: Array) -> Array:
     return np.asarray(shares / np.where(total == 0, 1, total).astype(scores.dtype))
 
 
+def _shared(heads: Array, query: Array) -> Array:
+    """Keys or values, each head of which serves as many heads of queries."""
+    count = query.shape[1] // heads.shape[1]
+    return heads if count == 1 else heads.repeat(count, 1)
+
+
+def _gathered(grad: Array, heads: Array) -> Array:
+    """The sum of the gradients of all heads of queries that a head of keys or values serves."""
+    if grad.shape[1] == heads.shape[1]:
+        return grad
+    return grad.reshape(len(grad), heads.shape[1], -1, *grad.shape[2:]).sum(2)  # type: ignore[no-any-return]
+
+
 def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
+    key, value = _shared(key, query), _shared(value, query)
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is not None:
         scores = scores + attn_mask.astype(scores.dtype)
@@ -52,7 +67,7 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
 
 def _scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
     """The scores. That of a masked element is minus infinity, even where it would be infinite."""
-    scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
+    scores = np.matmul(query, _shared(key, query).swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is None:
         return np.asarray(scores)
     return np.where(attn_mask == -np.inf, -np.inf, scores + attn_mask.astype(scores.dtype))
@@ -69,7 +84,7 @@ def _shares(scores: Array) -> Array:
 def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
     """The gradient of the scores."""
     scores = _scores(query, key, attn_mask, scale)
-    slopes = np.matmul(grad, value.swapaxes(-1, -2))
+    slopes = np.matmul(grad, _shared(value, query).swapaxes(-1, -2))
     along = (_softmax(scores) * slopes).sum(-1, keepdims=True)
     return np.asarray(_shares(scores) * (slopes - along) * query.dtype.type(scale))
 
@@ -105,12 +120,16 @@ ATTENTION = Op(
     saved="attn_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal=? scale=?",
     computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, key, *how), axis=-1)},
     jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),
-    query=_rule(lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), key), _D + "D @ key"),
+    query=_rule(
+        lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), _shared(key, query)), _D + "D @ key"
+    ),
     key=_rule(
-        lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), _D + "D.mT @ query"
+        lambda grad, query, key, value, *how: _gathered(np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), key),
+        _D + "D.mT @ query",
     ),
     value=_rule(
-        lambda grad, query, key, value, *how: np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), _P + "P.mT @ grad"
+        lambda grad, query, key, value, *how: _gathered(np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), value),
+        _P + "P.mT @ grad",
     ),
 )
 SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "dim", input=SOFTMAX.rules["input"])
@@ -169,10 +188,8 @@ def scaled_dot_product_attention(
 ) -> Any:
     """`softmax(query @ key.mT * scale + mask) @ value`: as one operation where PyTorch has a kernel, else step by step.
 
-    Raises RuntimeError for ranks or dtypes that do not fit, NotImplementedError for grouped queries.
+    With `enable_gqa` a head of keys and values may serve several heads of queries. Raises RuntimeError for ranks or dtypes that do not fit.
     """
-    if enable_gqa:
-        raise ProgramError("NotImplementedError", "scaled_dot_product_attention with enable_gqa=True is not part of gradcli")
     _check(query, key, value, attn_mask)
     if not key.array.shape[-2] or 0 in (*query.array.shape[:-1], value.array.shape[-1]):
         return _of_nothing(query, key, value)
@@ -181,8 +198,12 @@ def scaled_dot_product_attention(
     factor = (1.0 / math.sqrt(width) if width else math.inf) if scale is None else scale
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
-    alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
-    chosen = query.array.ndim == 4 and len({s[:-2] for s in shapes}) == 1 and not dropout_p
+    paired = len({s[:-2] for s in shapes}) == 1
+    if enable_gqa and query.array.ndim == 4:
+        heads = {s[1] for s in shapes[1:]}
+        paired = len({s[:1] for s in shapes}) == len(heads) == 1 and shapes[0][1] % max(heads) == 0
+    alike = paired and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
+    chosen = query.array.ndim == 4 and paired and not dropout_p
     if mask is not None and chosen and not mask.requires_grad:  # which kernel to take depends on the sizes of the mask
         own_dim(mask, -2)
     # PyTorch's kernel takes rows in one piece
@@ -202,7 +223,18 @@ def scaled_dot_product_attention(
             causal = _causal(query, key).array
             both = causal if both is None else both + causal
         return ATTENTION(query, key, value, both, factor)
+    if enable_gqa:
+        key, value = _each_head(query, key, value)
     return _by_steps(query, key, value, mask, dropout_p, is_causal, factor)
+
+
+def _each_head(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
+    """Keys and values with a head for each of the queries. Raises RuntimeError for numbers that do not divide theirs."""
+    heads, *others = (size(t, -3) for t in (query, key, value))
+    if any(heads % max(own, 1) for own in others):
+        raise shape_error("Number of heads in key and value must divide the number of heads in ")
+    repeat = catalog.function("repeat_interleave")
+    return tuple(t if own == heads else repeat(t, heads // own, -3) for t, own in zip((key, value), others, strict=True))  # type: ignore[return-value]
 
 
 def _of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
