@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.core.autograd.function_tangents import push_tangents
 from gradcli.core.autograd.packed_tensors import Packed
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.routines import Routine
@@ -20,13 +21,14 @@ from gradcli.core.graph.op_node import Saved, modified_error
 from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
-from gradcli.core.tensor.state import ForwardLevel, recording, state
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 _MISSING_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
 )
+_TWO_BACKWARDS = "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
 _MISSING_FORWARD = "You must implement the forward function for custom autograd.Function."
 _MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
 _DIRTY_NOT_RETURNED = (
@@ -267,6 +269,7 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
     if dual is not None:
         if functions.jvp is None:
             raise ProgramError("NotImplementedError", _MISSING_JVP)
+        given = [dual.tangent_of(arg) for arg in args]
         dual.paused = True
     edges = tuple([tensor.edge() for tensor in tensors]) if needed else ((None, 0),) * len(tensors)
     first = next((tensor.dtype for tensor in tensors), None)
@@ -288,14 +291,19 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
         if needed:
             _connect(ctx, made)
         else:
-            _disconnect(made, tensors)
+            _disconnect(ctx, made, tensors)
         if dual is not None:
-            _push_tangents(dual, ctx, args, made)
+            push_tangents(dual, ctx, functions.jvp, args, given, made)
         ctx.kept_for_jvp, ctx.connected = None, True
     finally:
         if dual is not None:
             dual.paused = False
     return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def refuse_two(*_: Any) -> Any:
+    """The backward of a function that has a `backward` and a `vjp`: it raises PyTorch's error."""
+    raise runtime_error(_TWO_BACKWARDS)
 
 
 def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
@@ -308,34 +316,15 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
         raise ProgramError("NotImplementedError", _MISSING_JVP)
 
 
-def _disconnect(outputs: list[Any], inputs: Sequence[Tensor]) -> None:
+def _disconnect(ctx: FunctionNode, outputs: list[Any], inputs: Sequence[Tensor]) -> None:
     """Without a node, an output requires no gradient, unless it is a view: an input that forward has written is detached."""
+    _mark_views(ctx, outputs)
     for at, one in enumerate(outputs):
         if type(one) is Tensor and one.requires_grad:
             if _is_in(one, inputs):
                 outputs[at] = detach(one)
             elif one.view is None:
                 one.node, one.requires_grad = None, False
-
-
-def _push_tangents(level: ForwardLevel, ctx: FunctionNode, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
-    """Give the outputs the tangents that the program's `jvp` computes from those of the arguments."""
-    given: list[Any] = []
-    for arg in args:
-        tangent = level.tangent_of(arg)
-        if tangent is None and ctx.materialize and type(arg) is Tensor:
-            tangent = Tensor(np.zeros(arg.array.shape, arg.dtype.np), arg.dtype)
-        given.append(tangent)
-    assert ctx.functions.jvp is not None
-    found = ctx.functions.jvp(ctx, *given)
-    tangents = list(found) if isinstance(found, tuple) else [found]
-    for one, tangent in zip(outputs, tangents, strict=False):
-        if type(one) is Tensor and type(tangent) is Tensor:
-            if tangent.array.shape != one.array.shape:
-                raise shape_error(
-                    f"Expected the tangent of an output to have its shape {list(one.array.shape)}, got {list(tangent.array.shape)}"
-                )
-            level.set_tangent(one, tangent)
 
 
 def _default_dtype() -> DType:
@@ -366,6 +355,17 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool)
     return one
 
 
+def _mark_views(ctx: FunctionNode, outputs: Sequence[Any]) -> list[Tensor]:
+    """The outputs with a gradient; those among them that are views may not be written in place afterwards."""
+    tensors = [one for one in outputs if type(one) is Tensor]
+    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
+    for one in differentiable:
+        if one.view is not None and not _is_in(one, ctx.dirty):
+            creation = "multi" if len(differentiable) > 1 else "function"
+            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
+    return differentiable
+
+
 def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     """Make ctx the node of the outputs that have a gradient."""
     tensors = [one for one in outputs if type(one) is Tensor]
@@ -373,13 +373,9 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
     ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
     ctx.plain = False
-    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
-    for one in differentiable:
-        if one.view is not None and not _is_in(one, ctx.dirty):
-            creation = "multi" if len(differentiable) > 1 else "function"
-            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
+    differentiable = _mark_views(ctx, tensors)
     for number, one in enumerate(tensors):
-        if _is_in(one, ctx.non_differentiable) or not one.dtype.is_differentiable:
+        if not _is_in(one, differentiable):
             continue
         if _is_in(one, ctx.dirty):
             one.output_nr = number

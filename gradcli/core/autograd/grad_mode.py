@@ -121,23 +121,27 @@ def check_flag(function: str, value: Any) -> bool:
 # --- as scripts call them ---
 
 
-def _no_grad() -> GradMode:
-    return GradMode("no_grad", False)
+def _no_grad(orig_func: Any = None) -> Any:
+    mode = GradMode("no_grad", False)
+    return mode if orig_func is None else language.decorate(mode, orig_func)
 
 
-def _enable_grad() -> GradMode:
-    return GradMode("enable_grad", True)
+def _enable_grad(orig_func: Any = None) -> Any:
+    mode = GradMode("enable_grad", True)
+    return mode if orig_func is None else language.decorate(mode, orig_func)
 
 
-def _inference_mode(mode: bool = True) -> GradMode:
-    return GradMode("inference_mode", not mode, inference=mode)
+def _inference_mode(mode: Any = True) -> Any:
+    if type(mode) is bool:
+        return GradMode("inference_mode", not mode, inference=mode)
+    return language.decorate(GradMode("inference_mode", False, inference=True), mode)
 
 
 def _set_grad_enabled(mode: Any) -> GradMode:
     return GradMode("set_grad_enabled", check_flag("set_grad_enabled", mode))
 
 
-def _grad_mode(name: str, construct: Callable[..., GradMode]) -> ScriptType:
+def _grad_mode(name: str, construct: Callable[..., Any]) -> ScriptType:
     return ScriptType(name, "torch.autograd.grad_mode", construct, lambda v: type(v) is GradMode and v.kind == name)
 
 

@@ -61,7 +61,8 @@ class Language:
     """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays.
 
     `length`, `item` and `iterate` are len(), subscripts and iteration of any value, such as an instance of a program's class; `equal`
-    and `check_hashable` compare values and refuse keys without recursion of Python's own.
+    and `check_hashable` compare values and refuse keys without recursion of Python's own. `decorate` makes a function that enters a grad
+    mode each time it is called.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class Language:
         "collect",
         "equal",
         "check_hashable",
+        "decorate",
     )
 
     def __init__(self) -> None:
@@ -99,6 +101,7 @@ class Language:
         self.collect: Callable[[Any], list[Any]] = list
         self.equal: Callable[[Any, Any], bool] = operator.eq
         self.check_hashable: Callable[[Any], object] = hash
+        self.decorate: Callable[[Any, Any], Any] = lambda mode, function: function
 
     def plain(self, value: Any) -> Any:
         """The value with Python numbers for numpy's scalars, also within a list or tuple."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
@@ -14,6 +15,7 @@ from gradcli.core.kernels.memory_format import followers, tell_followers
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
 
 #: whether a count of references tells that an object is shared: from Python 3.14 on the interpreter holds some that it does not count
 COUNTED = version_info < (3, 14)
@@ -99,7 +101,11 @@ def add_in_place(array: Array, value: Any) -> None:
 
 
 def call_after_accumulation(variable: Tensor) -> None:
-    """Call the hooks of `register_post_accumulate_grad_hook`."""
+    """Call the hooks of `register_post_accumulate_grad_hook`. Raises an error where one returns a value."""
     for _, hook in list(variable.property_of("after_accumulation") or ()):
         with recording(False):
-            hook(variable)
+            found = hook(variable)
+        if type(found) is Tensor:
+            raise runtime_error("Tensor post accumulate grad hooks should return None.")
+        if found is not None:
+            raise type_error("expected Variable, but hook returned '{}'", found)

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
-from gradcli.core.graph.op_node import OpNode, Plan
+from gradcli.core.graph.op_node import OpNode, Plan, Saved, SavedOfPart
 from gradcli.core.graph.recast import Part, replayed
 from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.graph.write_checks import (
@@ -126,7 +126,11 @@ def _keep_old_values(node: Any, old: Tensor) -> None:
 
 def _rename_outputs(node: Any, tensor: Tensor) -> None:
     """A node that keeps its output keeps the written tensor, at the version after the write."""
-    for kept in getattr(node, "kept_out", None) or ():
+    outs = getattr(node, "kept_out", None) or ()
+    if tensor.view is not None and any(type(kept) is Saved for kept in outs):
+        node.kept_out = [SavedOfPart(tensor, kept.number) for kept in outs]
+        return
+    for kept in outs:
         kept.array = tensor.array
         kept.dtype = tensor.dtype
         kept.version = tensor.counter()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -158,12 +159,23 @@ class Saved:
 
     __slots__ = ("array", "dtype", "version", "expected", "number")
 
+    #: whether the operation wrote to a view: its node stands within that of the base
+    of_part = False
+
     def __init__(self, tensor: Tensor, number: int) -> None:
         self.array = tensor.array
         self.dtype = tensor.dtype
         self.version = tensor.counter()
         self.expected = self.version.count
         self.number = number
+
+
+class SavedOfPart(Saved):
+    """An output of an operation that wrote to a view."""
+
+    __slots__ = ()
+
+    of_part = True
 
 
 class SavedDual(Saved):
@@ -309,7 +321,9 @@ class OpNode(Node):
             return kept.array
         tensor = Tensor(kept.array, kept.dtype)
         if kept.number < self.op.differentiable:
-            tensor.node, tensor.output_nr, tensor.requires_grad = self, kept.number, True
+            # the node of the base is freed on its own, after which a second derivative still comes here
+            node = copy(self) if kept.of_part else self
+            tensor.node, tensor.output_nr, tensor.requires_grad = node, kept.number, True
         tensor.version = kept.version
         if isinstance(kept, SavedDual):
             kept.dress(tensor)

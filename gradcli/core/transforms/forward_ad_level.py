@@ -111,7 +111,7 @@ class ForwardADLevel:
         A tangent that the tensor has is written in place too, so that the tangents of its views change with it.
         """
         known = self.tangent_of(tensor)
-        if known is None and tangent is None:
+        if self.paused or (known is None and tangent is None):
             return
         with Paused(self):
             if known is None and tensor.view is not None and self.tangent_of(tensor.view.base) is None:
@@ -130,7 +130,7 @@ class ForwardADLevel:
     def written(self, tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
         """Follow an in-place operation that was not computed out of place: `op`, of the tensor and the operands `more`."""
         own, given = self.tangent_of(tensor), [self.tangent_of(value) for value in more]
-        if not tensor.dtype.is_differentiable or (own is None and all(tangent is None for tangent in given)):
+        if self.paused or not tensor.dtype.is_differentiable or (own is None and all(tangent is None for tangent in given)):
             return
         if op is in_place.COPY_INTO:
             value = given[0]

@@ -65,17 +65,17 @@ register(FunctionObject)
 
 def _in_order(cls: UserClass, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> tuple[Value, ...]:
     """The arguments of `apply` by position, as forward takes them. Raises TypeError: PyTorch passes none on by name."""
-    forward = cls.find("forward")
-    forward = forward.function if type(forward) in (StaticMethod, ClassMethod) else forward
+    found = cls.find("forward")
+    forward = found.function if type(found) in (StaticMethod, ClassMethod) else found
     if type(forward) is not UserFunction:
         return (*args, *kwargs.values())
-    code = forward.code
+    code, bound = forward.code, (cls,) if type(found) is ClassMethod else ()
     if cls.find("setup_context") is MISSING:
-        return _by_position(code.positional[1:], args, kwargs)
-    given = arguments_of(forward, args, kwargs)
+        return _by_position(code.positional[1 + len(bound) :], args, kwargs)
+    given = arguments_of(forward, (*bound, *args), kwargs)
     for name in (*code.keyword_only, *given.get(code.double_star or "", ())):
         raise _unexpected(name)
-    named = [given[name] if name in given else default_of(forward, name) for name in code.positional]
+    named = [given[name] if name in given else default_of(forward, name) for name in code.positional[len(bound) :]]
     return (*named, *given.get(code.star or "", ()))
 
 
@@ -109,10 +109,13 @@ def functions_of(cls: UserClass) -> custom_function.Functions:
         bound = bind(found, None, cls)
         return bound if type(bound) is BoundUserMethod else lambda *args, **kwargs: run(bound, args, kwargs)
 
+    backward, vjp = method("backward"), method("vjp")
+    if backward is not None and vjp is not None:
+        backward = custom_function.refuse_two
     return custom_function.Functions(
         cls.name,
         method("forward"),
-        method("backward") or method("vjp"),
+        backward or vjp,
         method("setup_context"),
         method("jvp"),
         cls.find("generate_vmap_rule") is True,

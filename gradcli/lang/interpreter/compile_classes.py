@@ -45,7 +45,7 @@ def class_def(node: ClassDef, context: Context) -> Run:
             made = instead(made)
         own[cell][0] = made
         for wrapper, place in reversed(wrappers):
-            made = calls.apply_decorator(wrapper, made, place)
+            made = calls.call(wrapper, (made,), place)
         put(frame, made)
 
     return run

@@ -37,7 +37,7 @@ def function_def(node: FunctionDef, context: Context) -> Run:
         wrappers = [(wrapper(frame), place) for wrapper, place in decorators]
         function: Any = make(frame)
         for wrapper, place in reversed(wrappers):
-            function = calls.apply_decorator(wrapper, function, place)
+            function = calls.call(wrapper, (function,), place)
         put(frame, function)
 
     return run

@@ -24,6 +24,7 @@ from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
+from gradcli.lang.values.calls import decorate
 from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
 from gradcli.lang.values.object_operations import collect, iterate
@@ -93,6 +94,7 @@ def _provide_language() -> None:
     signature.language.collect = collect
     signature.language.equal = equal
     signature.language.check_hashable = check_hashable
+    signature.language.decorate = decorate
     text.language.repr = repr_text
     text.language.str = str_text
 

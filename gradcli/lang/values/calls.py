@@ -7,7 +7,7 @@ from functools import partial
 
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
-from gradcli.core.calling.script_types import Scripted, ScriptType
+from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
@@ -114,11 +114,3 @@ def decorate(mode: Decorating, function: Value) -> Decorated:
     if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
         mode.exit()  # set_grad_enabled acts as soon as it is made, but as a decorator only during calls
     return Decorated(mode, function)
-
-
-def apply_decorator(wrapper: Value, function: Value, place: object) -> Value:
-    """`@wrapper` above a def. A grad mode may be given without parentheses, as in `@torch.no_grad`."""
-    if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
-        state.origin = place
-        return decorate(wrapper(), function)
-    return call(wrapper, (function,), place)

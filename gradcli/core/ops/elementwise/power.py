@@ -89,7 +89,8 @@ def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> 
     if base == 0:
         return grad * xp.where(_not_negative(xp.plain(exponent)), xp.zeros_like(out), out * float("-inf"))
     if xp.plain(out).dtype.kind == "c":
-        return grad * scalars.times(xp, out, complex(np.log(complex(base))))  # type: ignore[arg-type]
+        conjugated = base if type(base) is complex else complex(base).conjugate()  # the logarithm of -1 has the sign of the imaginary zero
+        return grad * scalars.times(xp, out, complex(np.log(conjugated)))  # type: ignore[arg-type]
     return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))
 
 
