@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.core.autograd.function_tangents import push_tangents
 from gradcli.core.autograd.packed_tensors import Packed
 from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
@@ -34,6 +35,17 @@ _MISSING_JVP = "You must implement the jvp function for custom autograd.Function
 _DIRTY_NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
     "be outputs of the Function."
+)
+_DIRTY_NO_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
+    "ctx.mark_dirty(). (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/custom_function.cpp:320.)"
+)
+_DIRTY_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is "
+    "not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make "
+    "your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor "
+    "and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this "
+    "change."
 )
 _NO_SETUP_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
@@ -205,8 +217,8 @@ class FunctionNode(Node, Scripted):
         if self.functions.backward is None:
             raise ProgramError("NotImplementedError", _MISSING_BACKWARD)
         given: list[Any] = [None] * self.results
-        for number, (at, grad) in enumerate(zip(self.output_places, grads, strict=True)):
-            given[at] = self._gradient(number, grad)
+        for at in self.output_places:
+            given[at] = self._gradient(at, grads[at])
         with recording(traced):
             found = self.functions.backward(self, *given)
         results = list(found) if isinstance(found, tuple) else [found]
@@ -287,12 +299,16 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
         outputs = list(found) if isinstance(found, tuple) else [found]
         if any(not _is_in(one, outputs) for one in ctx.dirty):
             raise runtime_error(_DIRTY_NOT_RETURNED)
+        if any(not _is_in(one, tensors) for one in ctx.dirty):
+            warnings.emit(_DIRTY_NO_INPUT, once="mark_dirty")
+        if len(outputs) > 1 and any(one.view is not None for one in ctx.dirty):
+            raise runtime_error(_DIRTY_VIEW)
         made = [_output(ctx, one, tensors, needed) for one in outputs]
         if needed:
             _connect(ctx, made)
         else:
             _disconnect(ctx, made, tensors)
-        if dual is not None:
+        if dual is not None and functions.jvp is not None:
             push_tangents(dual, ctx, functions.jvp, args, given, made)
         ctx.kept_for_jvp, ctx.connected = None, True
     finally:
@@ -368,18 +384,17 @@ def _mark_views(ctx: FunctionNode, outputs: Sequence[Any]) -> list[Tensor]:
 
 def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     """Make ctx the node of the outputs that have a gradient."""
-    tensors = [one for one in outputs if type(one) is Tensor]
     ctx.results = len(outputs)
     ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
-    ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
+    # other values than tensors count as outputs too, which no gradient reaches
+    ctx.outputs = tuple([(one.array.shape, one.dtype) if type(one) is Tensor else ((), ctx.dtype) for one in outputs])
     ctx.plain = False
-    differentiable = _mark_views(ctx, tensors)
-    for number, one in enumerate(tensors):
+    differentiable = _mark_views(ctx, outputs)
+    for number, one in enumerate(outputs):
         if not _is_in(one, differentiable):
             continue
         if _is_in(one, ctx.dirty):
-            one.output_nr = number
-            in_place.set_history(one, ctx)
+            in_place.set_history(one, ctx, number)
         else:
             one.node, one.output_nr, one.requires_grad = ctx, number, True
     kept = ctx.kept

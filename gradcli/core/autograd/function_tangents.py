@@ -29,17 +29,17 @@ def push_tangents(
 
     Raises RuntimeError where an output that was written in place, or is a view of an input, has a tangent that is not, as PyTorch does.
     """
-    versions = [None if tangent is None else tangent.counter().count for tangent in given]
+    versions = [None if known is None else known.counter().count for known in given]
     found = jvp(
         ctx,
         *[
             Tensor(np.zeros(arg.array.shape, arg.dtype.np), arg.dtype)
-            if tangent is None and ctx.materialize and type(arg) is Tensor and arg.dtype.is_differentiable
-            else tangent
-            for arg, tangent in zip(args, given, strict=True)
+            if known is None and ctx.materialize and type(arg) is Tensor and arg.dtype.is_differentiable
+            else known
+            for arg, known in zip(args, given, strict=True)
         ],
     )
-    tangents = found if isinstance(found, tuple) else (found,)
+    tangents: Sequence[Any] = found if isinstance(found, tuple) else (found,)
     if len(tangents) != len(outputs):
         count = f"expected {len(outputs)} but got {len(tangents)}"
         raise runtime_error(f"Function's jvp returned an invalid number of forward gradients ({count})")
@@ -52,7 +52,7 @@ def push_tangents(
                 "Tensor.You should return None at that position instead."
             )
         written = next((k for k, arg in enumerate(args) if arg is one and given[k] is not None), None)
-        if written is not None and (given[written] is not tangent or versions[written] == tangent.counter().count):
+        if written is not None and (tangent.counter().count == versions[written] or tangent is not given[written]):
             raise runtime_error(_TANGENT_NOT_WRITTEN)
         if written is None and one.view is not None:
             _check_view(tangent, next((known for arg, known in zip(args, given, strict=True) if _base(arg) is one.view.base), None))

@@ -306,11 +306,11 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
 # --- history ---
 
 
-def set_history(tensor: Tensor, node: Node) -> None:
-    """Let `node` be what made the present values of `tensor`."""
+def set_history(tensor: Tensor, node: Node, number: int = 0) -> None:
+    """Let `node`, of which it is output `number`, be what made the present values of `tensor`; that of a view has one output."""
     view = tensor.view
     if view is None:
-        _rebase(tensor, node)
+        _rebase(tensor, node, number)
         _adopt_views(tensor)
         return
     base = view.base
@@ -322,14 +322,14 @@ def set_history(tensor: Tensor, node: Node) -> None:
         state.watch.append((slices, (base,)))
 
 
-def _rebase(tensor: Tensor, node: Node) -> None:
+def _rebase(tensor: Tensor, node: Node, number: int = 0) -> None:
     """Put a new node in place of the old one; `retain_grad` moves along, hooks stay where they were registered."""
     old = tensor.node
     if old is not None and old.retained is not None and old.retained.get(tensor.output_nr) is tensor:
         del old.retained[tensor.output_nr]
-        node.retained = {0: tensor}
+        node.retained = {number: tensor}
         node.plain = False
-    tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
+    tensor.node, tensor.output_nr, tensor.requires_grad = node, number, True
 
 
 def _adopt_views(base: Tensor, written: Tensor | None = None) -> None:
