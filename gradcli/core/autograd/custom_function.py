@@ -41,11 +41,11 @@ _DIRTY_NO_INPUT = (
     "ctx.mark_dirty(). (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/custom_function.cpp:320.)"
 )
 _DIRTY_VIEW = (
-    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is "
-    "not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make "
-    "your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor "
-    "and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this "
-    "change."
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This "
+    "is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or "
+    "make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
+    "Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
+    "this change."
 )
 _NO_SETUP_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
