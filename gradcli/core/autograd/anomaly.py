@@ -22,8 +22,9 @@ def check_nan(node: Node, results: list[Any]) -> None:
     if not state.anomaly_nan:
         return
     for i, result in enumerate(results):
-        array = result.array if type(result) is Tensor else result
-        if array is not None and np.isnan(array).any():
+        while type(result) is Tensor:
+            result = result.array if result.batch is None else result.array.value
+        if result is not None and np.isnan(result).any():
             raise runtime_error(f"Function '{node.type_name}' returned nan values in its {i}th output.")
 
 

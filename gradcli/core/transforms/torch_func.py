@@ -128,7 +128,7 @@ class Level:
 
     def _left(self, value: Any) -> Tensor:
         if type(value) is not Tensor:
-            raise runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
+            raise _no_tensor(value)
         if id(value) in self.given:
             return self.given[id(value)][1]
         if value.requires_grad and not self.matters_outside(value):
@@ -139,6 +139,10 @@ class Level:
         """Gradients of the inputs, zeros where nothing depends on them."""
         found = jacobians.vjp(outputs, inputs, v, retain_graph=keep, create_graph=graph)
         return [zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
+
+
+def _no_tensor(value: Any) -> ProgramError:
+    return runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
 
 
 def _without_history(tensor: Tensor, leave: Callable[[Tensor], Tensor] = lambda tangent: tangent) -> Tensor:
@@ -336,6 +340,11 @@ def forward_products(
     def left(value: Any) -> Any:
         return wrapping.unwrap(value) if type(value) is Tensor else value
 
+    def left_aside(value: Any) -> Any:
+        if type(value) is not Tensor:
+            raise _no_tensor(value)
+        return wrapping.unwrap(value)
+
     try:
         duals = [forward_ad.make_dual(primal, tangent) for primal, tangent in zip(leaves, directions, strict=True)]
         for dual in duals:
@@ -344,7 +353,8 @@ def forward_products(
         outputs, out_spec = tensor_leaves(output, JVP_TEXT)
         pairs = [forward_ad.unpack_dual(o) for o in outputs]
         primals = [o if o.requires_grad else primal for o, (primal, _) in zip(outputs, pairs, strict=True)]
-        return rebuild(out_spec, map(left, primals)), out_spec, [left(tangent) for _, tangent in pairs], map_leaves(left, aux)
+        beside = map_leaves(left_aside, aux) if has_aux else None
+        return rebuild(out_spec, map(left, primals)), out_spec, [left(tangent) for _, tangent in pairs], beside
     finally:
         wrapping.close()
         forward_ad.exit_dual_level()

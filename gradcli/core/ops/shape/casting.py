@@ -142,7 +142,15 @@ def _contiguous(input: Tensor, format: Any) -> Tensor:
 
 
 def clone(input: Tensor, format: Any = None) -> Tensor:
-    """A copy in the memory format of the input, or in row-major order."""
+    """A copy in the memory format of the input, or in row-major order. Raises RuntimeError for others of a batched tensor."""
+    if input.batch is not None and format is not None:
+        if format.name not in ("preserve_format", "contiguous_format"):
+            given = format.name.title().replace("_", "").replace("3D", "3d")
+            raise runtime_error(
+                "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+                f"torch.contiguous_format (got {given})"
+            )
+        format = None
     strides = strides_of(input.array.shape, format)
     copy: Tensor = CLONE(input) if strides is None else _COPY_AS(input, strides)
     return copy
