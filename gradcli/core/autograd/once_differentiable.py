@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
@@ -34,23 +37,36 @@ class _Once(Scripted):
             found = self.function(ctx, *grads)
         if not state.enabled or not any(type(grad) is Tensor and grad.requires_grad for grad in grads):
             return found
-        made = [_refused(one) if type(one) is Tensor else one for one in (found if isinstance(found, tuple) else (found,))]
-        return tuple(made) if isinstance(found, tuple) else made[0]
+        results = found if isinstance(found, tuple) else (found,)
+        made: Any = _TWICE([_leaf(one) for one in results])
+        made = tuple([out if type(one) is Tensor else one for one, out in zip(results, made, strict=True)])
+        return made if isinstance(found, tuple) else made[0]
 
 
-def _refused(gradient: Tensor) -> Tensor:
-    """The gradient as the result of a node that raises; its input is a leaf, as in PyTorch."""
+def _leaf(gradient: Any) -> Tensor:
+    """A gradient as input of the node that raises: a leaf, as in PyTorch. What is no gradient needs none."""
+    if type(gradient) is not Tensor:
+        return Tensor(np.zeros((), np.float32), dtypes.float32)
     leaf = Tensor(gradient.array, gradient.dtype)
     leaf.requires_grad = True
-    return _TWICE(leaf)  # type: ignore[no-any-return]
+    return leaf
 
 
-def _no_second(grad: Any) -> Any:
+def _no_second(grads: Any) -> Any:
     raise runtime_error("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
 _TWICE = Op(
-    "Error", lambda a: a, "input", full_name="torch::autograd::Error", saved="", input=Rule(_no_second, "not differentiable"), complex=True
+    "Error",
+    lambda gradients: gradients,
+    "gradients",
+    full_name="torch::autograd::Error",
+    variadic=True,
+    outputs="outputs",
+    differentiable=1 << 62,
+    saved="",
+    gradients=Rule(_no_second, "not differentiable"),
+    complex=True,
 )
 
 
