@@ -22,9 +22,10 @@ def check_nan(node: Node, results: list[Any]) -> None:
     if not state.anomaly_nan:
         return
     for i, result in enumerate(results):
-        array: Any = result
+        array = result
         while type(array) is Tensor:
-            array = array.array if array.batch is None else array.array.value
+            values: Any = array.array
+            array = values if array.batch is None else values.value
         if array is not None and np.isnan(array).any():
             raise runtime_error(f"Function '{node.type_name}' returned nan values in its {i}th output.")
 
