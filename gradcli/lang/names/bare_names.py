@@ -36,7 +36,7 @@ _TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, type
 
 #: exception types that are not built in: torch's, numpy's, those of modules that are imported
 _NOT_PYTHON = (
-    *("_LinAlgError", "GradcheckError", "FrozenInstanceError", "AxisError", "LinAlgError", "UFuncTypeError"),
+    *("_LinAlgError", "GradcheckError", "CheckpointError", "FrozenInstanceError", "AxisError", "LinAlgError", "UFuncTypeError"),
     *("StatisticsError", "UnpicklingError", "error", "JSONDecodeError"),
 )
 

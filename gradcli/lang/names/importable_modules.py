@@ -27,7 +27,11 @@ _made: dict[str, Namespace] = {}
 _VERSION = "2.13.0+cpu"
 
 #: torch's own exception types, by their place in torch
-_ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
+_ERRORS = {
+    "linalg.LinAlgError": "_LinAlgError",
+    "autograd.gradcheck.GradcheckError": "GradcheckError",
+    "utils.checkpoint.CheckpointError": "CheckpointError",
+}
 
 
 #: names of torch that the language has, each with its module
