@@ -63,23 +63,45 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
         raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     node = self.grad_fn
     if node is None:
-        node = self.sink()
-        self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
+        return _hang_on_leaf(self, hook)
     self.set_property("hooked", True)
     return _hang(node, self.output_nr, hook)
 
 
 def hooks_of(tensor: Tensor) -> OrderedDict | None:
     """The hooks of a tensor by number, as programs read them; None where it never had one."""
-    node = tensor.grad_fn or tensor.property_of("sink")
-    if node is None or not tensor.property_of("hooked"):
-        return None
-    return OrderedDict({number: hook for at, number, hook in node.hooks or () if at == tensor.output_nr})
+    node = tensor.grad_fn
+    hooks = tensor.property_of("hooks") if node is None else (node.hooks or ()) if tensor.property_of("hooked") else None
+    return None if hooks is None else OrderedDict({number: hook for at, number, hook in hooks if at == tensor.output_nr})
+
+
+def _hang_on_leaf(leaf: Tensor, hook: Any) -> HookHandle:
+    """A hook of a leaf, which lives as long as the leaf: each of its accumulators takes it over."""
+    first = leaf.accumulator
+
+    def take_away(known: int) -> None:
+        leaf.set_property("hooks", _without(leaf.property_of("hooks"), known))
+        for place in (first, leaf.accumulator):
+            sink = None if place is None else place()
+            if sink is not None:
+                sink.hooks = _without(sink.hooks, known) or None
+
+    handle = HookHandle(take_away)
+    entry = (0, handle.number, hook)
+    leaf.set_property("hooks", [*(leaf.property_of("hooks") or ()), entry])
+    sink = None if leaf.accumulator is None else leaf.accumulator()
+    if sink is not None:
+        sink.hooks, sink.plain = [*(sink.hooks or ()), entry], False
+    return handle
+
+
+def _without(hooks: Any, known: int) -> list[Any]:
+    return [hook for hook in hooks or () if hook[1] != known]
 
 
 def _hang(node: Node, number: int, hook: Any) -> HookHandle:
     def take_away(known: int) -> None:
-        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
+        node.hooks = _without(node.hooks, known) or None
 
     handle = HookHandle(take_away)
     node.plain = False

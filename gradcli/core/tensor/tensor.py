@@ -144,6 +144,9 @@ class Tensor:
             if alive is not None:
                 return alive
         made = AccumulateGrad(self)
+        hooks = self.property_of("hooks")
+        if hooks:
+            made.hooks, made.plain = hooks, False
         self.accumulator = weakref.ref(made)
         return made
 
