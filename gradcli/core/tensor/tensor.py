@@ -101,7 +101,8 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf", "fields" (of programs);
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "counted" (an inference tensor that counts
+        #: writes), "columns", "leaf", "fields" (of programs);
         #: tensors share those they begin with
         self.meta: dict[str, Any] | None = state.within
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
