@@ -10,29 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.core.autograd.function_outputs import connected
 from gradcli.core.autograd.packed_tensors import Packed
-from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.graph import in_place
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.op_node import Saved, modified_error
 from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
-from gradcli.core.tensor.tensor import Tensor, View
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _MISSING_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
 )
 _MISSING_FORWARD = "You must implement the forward function for custom autograd.Function."
 _MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-_DIRTY_NOT_RETURNED = (
-    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
-    "be outputs of the Function."
-)
 _NO_SETUP_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
     "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -108,6 +104,7 @@ class FunctionNode(Node, Scripted):
         self.output_places: tuple[int, ...] = ()
 
     runs_anyway = True
+    real_part = False
 
     @property
     def type_name(self) -> str:
@@ -129,7 +126,10 @@ class FunctionNode(Node, Scripted):
         self.kept = tuple([(one, one.counter().count if type(one) is Tensor else 0) for one in tensors])
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors, or None, for `saved_tensors` in the function's `jvp`."""
+        """Keep tensors, or None, for `saved_tensors` in the function's `jvp`. Raises AssertionError for other values."""
+        if any(one is not None and type(one) is not Tensor for one in tensors):
+            text = "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+            raise ProgramError("AssertionError", text)
         self.kept_for_jvp = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
@@ -142,7 +142,9 @@ class FunctionNode(Node, Scripted):
 
     def set_materialize_grads(self, value: Any) -> None:
         """Whether backward gets zeros for outputs without gradient; else it gets None."""
-        self.materialize = bool(value)
+        if type(value) is not bool:
+            raise type_error("set_materialize_grads received an invalid combination of arguments - got (), but expected (bool)")
+        self.materialize = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -282,13 +284,7 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
                     found = state.mapped[-1].by_rule(functions.vmap, functions.forward, args)
                 functions.setup_context(ctx, args, found)
         outputs = list(found) if isinstance(found, tuple) else [found]
-        if any(not _is_in(one, outputs) for one in ctx.dirty):
-            raise runtime_error(_DIRTY_NOT_RETURNED)
-        made = [_output(ctx, one, tensors, needed) for one in outputs]
-        if needed:
-            _connect(ctx, made)
-        else:
-            _disconnect(made, tensors)
+        made = connected(ctx, outputs, tensors, needed)
         if dual is not None:
             _push_tangents(dual, ctx, args, made)
         ctx.kept_for_jvp, ctx.connected = None, True
@@ -306,16 +302,6 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
         raise runtime_error((_TWO_RULES if functions.maps else _NO_VMAP).format(functions.name))
     if needed and "jvp" in state.transforms and functions.jvp is None:
         raise ProgramError("NotImplementedError", _MISSING_JVP)
-
-
-def _disconnect(outputs: list[Any], inputs: Sequence[Tensor]) -> None:
-    """Without a node, an output requires no gradient, unless it is a view: an input that forward has written is detached."""
-    for at, one in enumerate(outputs):
-        if type(one) is Tensor and one.requires_grad:
-            if _is_in(one, inputs):
-                outputs[at] = detach(one)
-            elif one.view is None:
-                one.node, one.requires_grad = None, False
 
 
 def _push_tangents(level: ForwardLevel, ctx: FunctionNode, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
@@ -342,65 +328,6 @@ def _default_dtype() -> DType:
     from gradcli.core.tensor import dtypes
 
     return dtypes.get_default()
-
-
-def _is_in(tensor: Any, tensors: Sequence[Any]) -> bool:
-    return any(tensor is one for one in tensors)
-
-
-def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool) -> Any:
-    """An output as the caller gets it: an input that forward returns unchanged becomes a view. Raises RuntimeError for a written leaf."""
-    if type(one) is not Tensor:
-        return one
-    if _is_in(one, ctx.dirty):
-        one.counter().count += 1
-        if needed and one.requires_grad and one.node is None:
-            raise runtime_error("a leaf Variable that requires grad has been used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
-        return one
-    if _is_in(one, inputs):
-        alias = Tensor(one.array, one.dtype)
-        alias.version = one.counter()
-        base = one if one.view is None else one.view.base
-        alias.view = View(base, alias.version.count, "default", ctx.functions.name)
-        return alias
-    return one
-
-
-def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
-    """Make ctx the node of the outputs that have a gradient."""
-    tensors = [one for one in outputs if type(one) is Tensor]
-    ctx.results = len(outputs)
-    ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
-    ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
-    ctx.plain = False
-    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
-    for one in differentiable:
-        if one.view is not None and not _is_in(one, ctx.dirty):
-            creation = "multi" if len(differentiable) > 1 else "function"
-            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
-    for number, one in enumerate(tensors):
-        if _is_in(one, ctx.non_differentiable) or not one.dtype.is_differentiable:
-            continue
-        if _is_in(one, ctx.dirty):
-            one.output_nr = number
-            in_place.set_history(one, ctx)
-        else:
-            one.node, one.output_nr, one.requires_grad = ctx, number, True
-    kept = ctx.kept
-    if kept is not None:
-        for at, (one, _) in enumerate(kept):
-            if one is not None and type(one) is not Tensor:
-                kind = language.type_name(one)
-                raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
-        ctx.kept = tuple([(_kept(one, ctx), expected) for one, expected in kept])
-
-
-def _kept(one: Any, ctx: FunctionNode) -> Any:
-    """What a node keeps of a tensor: what the pack hook returns, or, without the tensor, which would make a cycle, an output of its own."""
-    own = one is not None and one.node is ctx
-    if state.saving is not None and one is not None:
-        return state.saving.packed(one, ctx if own else None)
-    return Saved(one, one.output_nr) if own else one
 
 
 class Function(Scripted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -95,7 +95,11 @@ def _hang_on_leaf(leaf: Tensor, hook: Any) -> HookHandle:
     return handle
 
 
-def _without(hooks: Any, known: int) -> list[Any]:
+#: the number of an output, that of the handle, and the hook
+Entry = tuple[int, int, Callable[..., Any]]
+
+
+def _without(hooks: Sequence[Entry] | None, known: int) -> list[Entry]:
     return [hook for hook in hooks or () if hook[1] != known]
 
 
