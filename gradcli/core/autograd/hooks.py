@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from gradcli.core.autograd.hook_calls import check_replacement
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
@@ -124,7 +125,7 @@ def register_node_prehook(node: Node, fn: Any) -> HookHandle:
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(leaf)` each time its `.grad` has been filled."""
+    """Call `hook(leaf)`, which has to return None, each time its `.grad` has been filled."""
     if not self.requires_grad:
         raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
@@ -133,8 +134,14 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     def take_away(known: int) -> None:
         self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
 
+    def call(leaf: Tensor) -> None:
+        returned = hook(leaf)
+        if returned is not None:
+            check_replacement(hook, leaf, returned)
+            raise runtime_error("Tensor post accumulate grad hooks should return None.")
+
     handle = HookHandle(take_away)
-    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
+    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, call)])
     return handle
 
 

@@ -215,8 +215,9 @@ class Walk:
         variable: Tensor = node.variable  # type: ignore[attr-defined]
         counts = variable.requires_grad  # unless it has been detached in place
         if node.hooks is None:
+            value = grads.pop()  # a name, which `accumulate` counts
             if counts:
-                accumulate(variable, grads.pop(), self.traced)
+                accumulate(variable, value, self.traced)
         else:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
             if grads[0] is not None and counts:
