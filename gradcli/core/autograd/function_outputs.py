@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import Saved
-from gradcli.core.graph.write_checks import leaf_error
+from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, ProgramError, runtime_error
@@ -83,9 +83,7 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool,
         if needed and one.view is not None:
             if count > 1:
                 raise runtime_error(_WRITTEN_VIEW)
-            base = one.view.base
-            if base.requires_grad and base.is_leaf:
-                raise leaf_error("a view of a leaf Variable")
+            check_writable(one)
     if given and not _is_in(one, ctx.dirty):
         kept = ctx.functions.setup_context is not None and any(one is saved for saved, _ in ctx.kept or ())
         if kept and not fixed:
