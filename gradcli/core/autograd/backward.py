@@ -210,7 +210,8 @@ def call_node(node: Node, args: Sequence[Any]) -> Any:
             raise ProgramError("TypeError", f"argument {i} is not a Variable")
     if isinstance(node, AccumulateGrad):
         if args[0] is not None:
-            accumulate(node.variable, args[0] if state.enabled else args[0].array, state.enabled)
+            value = args[0] if state.enabled else args[0].array  # a name, which `accumulate` counts
+            accumulate(node.variable, value, state.enabled)
         return ()
     listed = node.listed
     results: list[Any] = [None] * len(node.edges)

@@ -10,43 +10,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.core.autograd.function_outputs import connected
 from gradcli.core.autograd.function_tangents import push_tangents
 from gradcli.core.autograd.packed_tensors import Packed
-from gradcli.core.autograd.tensor_state import detach
-from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.graph import in_place
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.op_node import Saved, modified_error
 from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import recording, state
-from gradcli.core.tensor.tensor import Tensor, View
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _MISSING_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
 )
-_TWO_BACKWARDS = "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
 _MISSING_FORWARD = "You must implement the forward function for custom autograd.Function."
 _MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-_DIRTY_NOT_RETURNED = (
-    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
-    "be outputs of the Function."
-)
-_DIRTY_NO_INPUT = (
-    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-    "ctx.mark_dirty(). (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/custom_function.cpp:320.)"
-)
-_DIRTY_VIEW = (
-    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This "
-    "is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or "
-    "make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
-    "Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
-    "this change."
-)
 _NO_SETUP_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
     "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -122,6 +105,7 @@ class FunctionNode(Node, Scripted):
         self.output_places: tuple[int, ...] = ()
 
     runs_anyway = True
+    real_part = False
 
     @property
     def type_name(self) -> str:
@@ -143,7 +127,10 @@ class FunctionNode(Node, Scripted):
         self.kept = tuple([(one, one.counter().count if type(one) is Tensor else 0) for one in tensors])
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors, or None, for `saved_tensors` in the function's `jvp`."""
+        """Keep tensors, or None, for `saved_tensors` in the function's `jvp`. Raises AssertionError for other values."""
+        if any(one is not None and type(one) is not Tensor for one in tensors):
+            text = "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+            raise ProgramError("AssertionError", text)
         self.kept_for_jvp = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
@@ -156,7 +143,9 @@ class FunctionNode(Node, Scripted):
 
     def set_materialize_grads(self, value: Any) -> None:
         """Whether backward gets zeros for outputs without gradient; else it gets None."""
-        self.materialize = bool(value)
+        if type(value) is not bool:
+            raise type_error("set_materialize_grads received an invalid combination of arguments - got (), but expected (bool)")
+        self.materialize = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -297,17 +286,7 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
                     found = state.mapped[-1].by_rule(functions.vmap, functions.forward, args)
                 functions.setup_context(ctx, args, found)
         outputs = list(found) if isinstance(found, tuple) else [found]
-        if any(not _is_in(one, outputs) for one in ctx.dirty):
-            raise runtime_error(_DIRTY_NOT_RETURNED)
-        if any(not _is_in(one, tensors) for one in ctx.dirty):
-            warnings.emit(_DIRTY_NO_INPUT, once="mark_dirty")
-        if len(outputs) > 1 and any(one.view is not None for one in ctx.dirty):
-            raise runtime_error(_DIRTY_VIEW)
-        made = [_output(ctx, one, tensors, needed) for one in outputs]
-        if needed:
-            _connect(ctx, made)
-        else:
-            _disconnect(ctx, made, tensors)
+        made = connected(ctx, outputs, tensors, needed)
         if dual is not None and functions.jvp is not None:
             push_tangents(dual, ctx, functions.jvp, args, given, made)
         ctx.kept_for_jvp, ctx.connected = None, True
@@ -315,11 +294,6 @@ def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
         if dual is not None:
             dual.paused = False
     return tuple(made) if isinstance(found, tuple) else made[0]
-
-
-def refuse_two(*_: Any) -> Any:
-    """The backward of a function that has a `backward` and a `vjp`: it raises PyTorch's error."""
-    raise runtime_error(_TWO_BACKWARDS)
 
 
 def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
@@ -332,86 +306,10 @@ def _check_transforms(functions: Functions, needed: bool, mapped: bool) -> None:
         raise ProgramError("NotImplementedError", _MISSING_JVP)
 
 
-def _disconnect(ctx: FunctionNode, outputs: list[Any], inputs: Sequence[Tensor]) -> None:
-    """Without a node, an output requires no gradient, unless it is a view: an input that forward has written is detached."""
-    _mark_views(ctx, outputs)
-    for at, one in enumerate(outputs):
-        if type(one) is Tensor and one.requires_grad:
-            if _is_in(one, inputs):
-                outputs[at] = detach(one)
-            elif one.view is None:
-                one.node, one.requires_grad = None, False
-
-
 def _default_dtype() -> DType:
     from gradcli.core.tensor import dtypes
 
     return dtypes.get_default()
-
-
-def _is_in(tensor: Any, tensors: Sequence[Any]) -> bool:
-    return any(tensor is one for one in tensors)
-
-
-def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool) -> Any:
-    """An output as the caller gets it: an input that forward returns unchanged becomes a view. Raises RuntimeError for a written leaf."""
-    if type(one) is not Tensor:
-        return one
-    if _is_in(one, ctx.dirty):
-        one.counter().count += 1
-        if needed and one.requires_grad and one.node is None:
-            raise runtime_error("a leaf Variable that requires grad has been used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
-        return one
-    if _is_in(one, inputs):
-        alias = Tensor(one.array, one.dtype)
-        alias.version = one.counter()
-        base = one if one.view is None else one.view.base
-        alias.view = View(base, alias.version.count, "default", ctx.functions.name)
-        return alias
-    return one
-
-
-def _mark_views(ctx: FunctionNode, outputs: Sequence[Any]) -> list[Tensor]:
-    """The outputs with a gradient; those among them that are views may not be written in place afterwards."""
-    tensors = [one for one in outputs if type(one) is Tensor]
-    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
-    for one in differentiable:
-        if one.view is not None and not _is_in(one, ctx.dirty):
-            creation = "multi" if len(differentiable) > 1 else "function"
-            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
-    return differentiable
-
-
-def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
-    """Make ctx the node of the outputs that have a gradient."""
-    ctx.results = len(outputs)
-    ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
-    # other values than tensors count as outputs too, which no gradient reaches
-    ctx.outputs = tuple([(one.array.shape, one.dtype) if type(one) is Tensor else ((), ctx.dtype) for one in outputs])
-    ctx.plain = False
-    differentiable = _mark_views(ctx, outputs)
-    for number, one in enumerate(outputs):
-        if not _is_in(one, differentiable):
-            continue
-        if _is_in(one, ctx.dirty):
-            in_place.set_history(one, ctx, number)
-        else:
-            one.node, one.output_nr, one.requires_grad = ctx, number, True
-    kept = ctx.kept
-    if kept is not None:
-        for at, (one, _) in enumerate(kept):
-            if one is not None and type(one) is not Tensor:
-                kind = language.type_name(one)
-                raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
-        ctx.kept = tuple([(_kept(one, ctx), expected) for one, expected in kept])
-
-
-def _kept(one: Any, ctx: FunctionNode) -> Any:
-    """What a node keeps of a tensor: what the pack hook returns, or, without the tensor, which would make a cycle, an output of its own."""
-    own = one is not None and one.node is ctx
-    if state.saving is not None and one is not None:
-        return state.saving.packed(one, ctx if own else None)
-    return Saved(one, one.output_nr) if own else one
 
 
 class Function(Scripted):

@@ -32,7 +32,7 @@ def call_tensor_hooks(walk: Walk, node: Node, grads: list[Any]) -> None:
         with recording(walk.recorded):
             changed = hook(tensor)
         if changed is not None:
-            _check_replacement(hook, tensor, changed)
+            check_replacement(hook, tensor, changed)
             grads[number] = changed if walk.traced else changed.array
     for number, tensor in (node.retained or {}).items():
         value = grads[number]
@@ -67,7 +67,7 @@ def call_node_hooks(walk: Walk, node: Node, which: int, changing: list[Any], fix
             if value is not None:
                 if before is None:
                     raise runtime_error("can't replace a None gradient with a non-None value")
-                _check_replacement(hook, before, value)
+                check_replacement(hook, before, value)
             changing[i] = value if value is None or walk.traced else value.array
 
 
@@ -79,7 +79,7 @@ def _shown(value: Any) -> Tensor | None:
     return Tensor(array, dtypes.of(array.dtype))
 
 
-def _check_replacement(hook: Any, tensor: Tensor, changed: Any) -> None:
+def check_replacement(hook: Any, tensor: Tensor, changed: Any) -> None:
     """Raise an error unless `changed`, which `hook` returned, is a tensor of the shape and dtype of the gradient that it replaces."""
     if type(changed) is not Tensor:
         raise type_error("expected Variable, but hook returned '{}'", changed)

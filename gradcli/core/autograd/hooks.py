@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from gradcli.core.autograd.hook_calls import check_replacement
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
@@ -63,23 +64,49 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
         raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     node = self.grad_fn
     if node is None:
-        node = self.sink()
-        self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
+        return _hang_on_leaf(self, hook)
     self.set_property("hooked", True)
     return _hang(node, self.output_nr, hook)
 
 
 def hooks_of(tensor: Tensor) -> OrderedDict | None:
     """The hooks of a tensor by number, as programs read them; None where it never had one."""
-    node = tensor.grad_fn or tensor.property_of("sink")
-    if node is None or not tensor.property_of("hooked"):
-        return None
-    return OrderedDict({number: hook for at, number, hook in node.hooks or () if at == tensor.output_nr})
+    node = tensor.grad_fn
+    hooks = tensor.property_of("hooks") if node is None else (node.hooks or ()) if tensor.property_of("hooked") else None
+    return None if hooks is None else OrderedDict({number: hook for at, number, hook in hooks if at == tensor.output_nr})
+
+
+def _hang_on_leaf(leaf: Tensor, hook: Any) -> HookHandle:
+    """A hook of a leaf, which lives as long as the leaf: each of its accumulators takes it over."""
+    first = leaf.accumulator
+
+    def take_away(known: int) -> None:
+        leaf.set_property("hooks", _without(leaf.property_of("hooks"), known))
+        for place in (first, leaf.accumulator):
+            sink = None if place is None else place()
+            if sink is not None:
+                sink.hooks = _without(sink.hooks, known) or None
+
+    handle = HookHandle(take_away)
+    entry = (0, handle.number, hook)
+    leaf.set_property("hooks", [*(leaf.property_of("hooks") or ()), entry])
+    sink = None if leaf.accumulator is None else leaf.accumulator()
+    if sink is not None:
+        sink.hooks, sink.plain = [*(sink.hooks or ()), entry], False
+    return handle
+
+
+#: the number of an output, that of the handle, and the hook
+Entry = tuple[int, int, Callable[..., Any]]
+
+
+def _without(hooks: Sequence[Entry] | None, known: int) -> list[Entry]:
+    return [hook for hook in hooks or () if hook[1] != known]
 
 
 def _hang(node: Node, number: int, hook: Any) -> HookHandle:
     def take_away(known: int) -> None:
-        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
+        node.hooks = _without(node.hooks, known) or None
 
     handle = HookHandle(take_away)
     node.plain = False
@@ -98,7 +125,7 @@ def register_node_prehook(node: Node, fn: Any) -> HookHandle:
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(leaf)` each time its `.grad` has been filled."""
+    """Call `hook(leaf)`, which has to return None, each time its `.grad` has been filled."""
     if not self.requires_grad:
         raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
@@ -107,8 +134,14 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     def take_away(known: int) -> None:
         self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
 
+    def call(leaf: Tensor) -> None:
+        returned = hook(leaf)
+        if returned is not None:
+            check_replacement(hook, leaf, returned)
+            raise runtime_error("Tensor post accumulate grad hooks should return None.")
+
     handle = HookHandle(take_away)
-    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
+    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, call)])
     return handle
 
 

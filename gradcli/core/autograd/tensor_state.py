@@ -23,8 +23,16 @@ def detach(input: Tensor) -> Tensor:
     made = Tensor(array.of(detach(array.value)) if input.batch is not None else array, input.dtype)
     made.version = input.counter()
     if input.meta is not None or state.within is not None:
-        made.inherit(input, "inference", "conj", "neg")
+        _inherit(made, input)
     return made
+
+
+def _inherit(made: Tensor, source: Tensor) -> None:
+    """Give a tensor that shares memory the properties of its source. Outside of inference mode it counts writes of its own."""
+    made.inherit(source, "inference", "conj", "neg")
+    if made.property_of("inference") and not state.inference:
+        made.version = None
+        made.set_property("counted", True)
 
 
 def detach_(self: Tensor) -> Tensor:
@@ -53,7 +61,7 @@ def read_data(tensor: Tensor) -> Tensor:
         raise runtime_error("accessing `data` under vmap transform is not allowed")
     made = Tensor(tensor.array, tensor.dtype)
     if tensor.meta is not None:
-        made.inherit(tensor, "inference", "conj", "neg")
+        _inherit(made, tensor)
     return made
 
 
@@ -220,6 +228,6 @@ def to_numpy(tensor: Tensor) -> Array:
 
 def read_version(tensor: Tensor) -> int:
     """`._version`: how often the storage was written in place."""
-    if tensor.property_of("inference"):
+    if tensor.property_of("inference") and not tensor.property_of("counted"):
         raise runtime_error("Inference tensors do not track version counter.")
     return tensor.version_number

@@ -215,8 +215,9 @@ class Walk:
         variable: Tensor = node.variable  # type: ignore[attr-defined]
         counts = variable.requires_grad  # unless it has been detached in place
         if node.hooks is None:
+            value = grads.pop()  # a name, which `accumulate` counts
             if counts:
-                accumulate(variable, grads.pop(), self.traced)
+                accumulate(variable, value, self.traced)
         else:
             _hook_calls().call_node_hooks(self, node, BEFORE, grads, ())
             if grads[0] is not None and counts:
@@ -427,7 +428,7 @@ def _check_shape(have: tuple[int, ...], shape: tuple[int, ...], to: Edge, source
 
 def _check_real(source: Node | None) -> None:
     """Raise PyTorch's error where the node that gives a complex gradient to a real tensor does not take the real part."""
-    if isinstance(source, OpNode) and not source.op.real_part:
+    if source is not None and not (source.op.real_part if isinstance(source, OpNode) else source.real_part):
         raise runtime_error(
             "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
             "error message be improved?  If so, please report an enhancement request to PyTorch.)"

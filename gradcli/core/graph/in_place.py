@@ -288,10 +288,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         bump(tensor)
         if state.enabled:
             op.record(probe, (before,), attrs)
-    tensor.array = array = probe.array
-    leaf = tensor.property_of("sink")
-    if leaf is not None:  # it exists for hooks, and PyTorch makes its own when a graph uses the tensor
-        leaf.shape = array.shape
+    tensor.array = probe.array
     if state.dual is not None:
         state.dual.reshape(tensor, op, attrs)
     if probe.node is not None:

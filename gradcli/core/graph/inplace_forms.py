@@ -38,8 +38,9 @@ def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tens
         if overlap == "any":
             check_apart(tensor, operands)
         elif overlap == "partial":
+            fits = type(result) is not Tensor or result.array.shape == tensor.array.shape  # else that is the error
             for operand in operands:
-                if type(operand) is Tensor:
+                if type(operand) is Tensor and fits:
                     check_order(tensor, operand)
         elif overlap is None:
             check_unread(tensor, operands)

@@ -177,12 +177,14 @@ def _larger(level: Level, tensor: Tensor, name: str, operands: Sequence[Any]) ->
 
 def bump(tensor: Tensor) -> None:
     """Count a write that has been done. Raises RuntimeError for an inference tensor, which PyTorch checks only after the write."""
-    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
+    inference = tensor.meta is not None and tensor.property_of("inference")
+    if inference and not (state.inference or tensor.property_of("counted")):
         raise runtime_error(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         )
-    tensor.counter().count += 1
+    if not (inference and state.inference):
+        tensor.counter().count += 1
     if followers and tensor.batch is None:
         tell_followers(tensor.array)
 

@@ -12,9 +12,9 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
+from gradcli.core.graph.write_checks import bump
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
-from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
@@ -27,7 +27,7 @@ def _fill(tensor: Any, values: Any) -> Tensor:
     checked = _checked(tensor)
     blocks.settle()
     checked.array[...] = values
-    written(checked)
+    bump(checked)
     return checked
 
 

@@ -352,6 +352,8 @@ def set_data(tensor: Tensor, value: Any) -> None:
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(value)}")
     if tensor.requires_grad and not value.dtype.is_differentiable:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
+    if tensor.dtype is not value.dtype:
+        tensor.accumulator = None
     tensor.array = value.array
     for name in ("conj", "neg"):
         if tensor.property_of(name) is not value.property_of(name):

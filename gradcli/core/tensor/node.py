@@ -40,6 +40,8 @@ class Node:
     hidden: ClassVar[bool] = False
     #: whether its rule is called even if no gradient has arrived
     runs_anyway: ClassVar[bool] = False
+    #: whether a real input has the real part of a complex gradient
+    real_part: ClassVar[bool] = True
     #: whether what it had saved has been let go
     freed: bool = False
 

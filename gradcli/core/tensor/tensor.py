@@ -101,7 +101,8 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns", "leaf", "fields" (of programs);
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "counted" (an inference tensor that counts
+        #: writes), "columns", "leaf", "fields" (of programs);
         #: tensors share those they begin with
         self.meta: dict[str, Any] | None = state.within
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
@@ -144,6 +145,9 @@ class Tensor:
             if alive is not None:
                 return alive
         made = AccumulateGrad(self)
+        hooks = self.property_of("hooks")
+        if hooks:
+            made.hooks, made.plain = hooks, False
         self.accumulator = weakref.ref(made)
         return made
 

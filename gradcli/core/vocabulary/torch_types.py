@@ -15,6 +15,7 @@ from gradcli.core.calling.signature import Signature, language
 from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import check_sizes, empty, leaf
+from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of, no_accelerator
@@ -284,11 +285,11 @@ def _wrong_keywords(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramErr
 
 
 def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
-    """`torch.LongTensor(tensor)`: the same values, of the same dtype only."""
+    """`torch.LongTensor(tensor)`: a view of the tensor, which has to have the dtype."""
     if dtype is not None and tensor.dtype is not dtype:
         expected, got = _OPTIONS.format(dtype.c_name), _OPTIONS.format(tensor.dtype.c_name)
         raise ProgramError("TypeError", f"expected {expected} (got {got})")
-    return Tensor(tensor.array, tensor.dtype)
+    return ALIAS(tensor)  # type: ignore[no-any-return]
 
 
 def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
@@ -353,8 +354,9 @@ def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = Fals
         data = from_data([], dtypes.get_default())
     if type(data) is not Tensor:
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(data)}")
-    made = Tensor(data.array, data.dtype)
-    return leaf(made.array, made.dtype, requires_grad)
+    made = leaf(data.array, data.dtype, requires_grad)
+    made.version = data.counter()
+    return made
 
 
 TENSOR = _tensor_type("Tensor", None)

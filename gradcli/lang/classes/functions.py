@@ -99,6 +99,12 @@ def _unexpected(name: str) -> ProgramError:
     return type_error(f"forward() got an unexpected keyword argument '{name}'")
 
 
+def _of_both(*_: Value) -> Value:
+    raise runtime_error(
+        "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+    )
+
+
 def functions_of(cls: UserClass) -> custom_function.Functions:
     """What the class defines of a custom function."""
 
@@ -109,13 +115,10 @@ def functions_of(cls: UserClass) -> custom_function.Functions:
         bound = bind(found, None, cls)
         return bound if type(bound) is BoundUserMethod else lambda *args, **kwargs: run(bound, args, kwargs)
 
-    backward, vjp = method("backward"), method("vjp")
-    if backward is not None and vjp is not None:
-        backward = custom_function.refuse_two
     return custom_function.Functions(
         cls.name,
         method("forward"),
-        backward or vjp,
+        _of_both if method("backward") and method("vjp") else method("backward") or method("vjp"),
         method("setup_context"),
         method("jvp"),
         cls.find("generate_vmap_rule") is True,

@@ -141,7 +141,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         if self.batch_first and rank == 3:
             query, key, value = _each_once(query, key, value, lambda x: _call("transpose", x, 1, 0))
         if rank == 2:
-            query, key, value = _each_once(query, key, value, lambda x: _call("unsqueeze", x, 1))
+            query, key, value = (_call("unsqueeze", x, 1) for x in (query, key, value))  # other tensors, even if they were the same
             key_padding_mask = None if key_padding_mask is None else _call("unsqueeze", key_padding_mask, 0)
         if is_causal and attn_mask is None:
             raise runtime_error(_NO_MASK)

@@ -6,7 +6,7 @@ With `use_reentrant=True` a node computes them, and walks a graph of its own; el
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli.core.autograd import custom_function
@@ -67,6 +67,7 @@ _OTHER_NUMBER = (
     "A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors saved during forward: "
     "{}\nNumber of tensors saved during recomputation: {}.\n" + _TIP
 )
+_OTHER_METADATA = "Recomputed values for the following tensors have different metadata than during the forward pass.\n{}.\n" + _TIP
 _MORE = "trying to save more tensors during recomputation than during the original forward pass.\n" + _TIP
 
 
@@ -122,9 +123,12 @@ class _Stop(ProgramError):
 class _Frame:
     """One call of `checkpoint`: its nodes keep numbers, for which the function computes the tensors again, once in each walk."""
 
-    def __init__(self, run: Callable[[], Any], early_stop: Any) -> None:
+    def __init__(self, run: Callable[[], Any], early_stop: Any, compares: bool) -> None:
         self.run = run
         self.early_stop = early_stop
+        #: shape and dtype of each tensor, where those that are computed again have to agree
+        self.compares = compares
+        self.metadata: list[str] = []
         #: how many tensors the nodes have kept
         self.count = 0
         #: those that were computed again, by number, how many they are, and the walk that asked for them
@@ -132,9 +136,10 @@ class _Frame:
         self.computed = 0
         self.walk: weakref.ref[Walk] | None = None
 
-    def pack(self, _: Tensor) -> int:
+    def pack(self, tensor: Tensor) -> int:
         """The number of a tensor, in the order in which the nodes keep them."""
         self.count += 1
+        self.metadata.append(_metadata(tensor))
         return self.count - 1
 
     def unpack(self, number: int) -> Tensor:
@@ -159,6 +164,9 @@ class _Frame:
             pop()
         if self.computed != self.count:
             raise _error(_OTHER_NUMBER.format(self.count, self.computed))
+        again = [_metadata(self.found[number]) for number in range(self.count)] if self.compares else self.metadata
+        if again != self.metadata:
+            raise _error(_OTHER_METADATA.format("".join(_differing(self.metadata, again))))
 
     def _keep(self, tensor: Tensor) -> Tensor:
         if self.computed == self.count:
@@ -170,11 +178,21 @@ class _Frame:
         return kept
 
 
+def _metadata(tensor: Tensor) -> str:
+    return f"{{'shape': {tensor.shape!r}, 'dtype': {tensor.dtype!r}, 'device': device(type='cpu')}}"
+
+
+def _differing(saved: Sequence[str], again: Sequence[str]) -> Iterator[str]:
+    for number, (one, other) in enumerate(zip(saved, again, strict=True)):
+        if one != other:
+            yield f"tensor at position {number}:\nsaved metadata: {one}\nrecomputed metadata: {other}\n"
+
+
 def _error(text: str) -> ProgramError:
     return ProgramError("CheckpointError", f"torch.utils.checkpoint: {text}")
 
 
-def _kept_as_numbers(call: Callable[..., Any], args: Sequence[Any], early_stop: Any, preserve_rng_state: Any) -> Any:
+def _kept_as_numbers(call: Callable[..., Any], args: Sequence[Any], early_stop: Any, preserve_rng_state: Any, compares: bool) -> Any:
     """What `call` returns for the arguments. What its nodes keep is computed again, with the same random numbers if that is asked for.
 
     The arguments are saved, by the hooks that are in force. Without hooks RuntimeError is raised then for one that has been written to.
@@ -200,7 +218,7 @@ def _kept_as_numbers(call: Callable[..., Any], args: Sequence[Any], early_stop: 
             if at_forward is not None:
                 SET_RNG_STATE(before)
 
-    frame = _Frame(again, early_stop)
+    frame = _Frame(again, early_stop, compares)
     push(frame.pack, frame.unpack)
     try:
         return call(*args)
@@ -235,7 +253,8 @@ def checkpoint(
             raise ProgramError("ValueError", text)
         if not state.enabled:
             return function(*args, **kwargs)
-        return _kept_as_numbers(lambda *args: function(*args, **kwargs), args, early_stop, preserve_rng_state)
+        compares = determinism_check == "default"
+        return _kept_as_numbers(lambda *args: function(*args, **kwargs), args, early_stop, preserve_rng_state, compares)
     if kwargs:
         raise ProgramError("ValueError", f"Unexpected keyword arguments: {','.join(kwargs)}")
     if context_fn is not None or debug is not False:
@@ -253,7 +272,9 @@ def checkpoint_sequential(functions: Any, segments: Any, input: Any, use_reentra
         warnings.emit(_NO_CHOICE.format(".checkpoint_sequential", _WILL_RAISE[1]))
         use_reentrant = True
     size = len(steps) // segments
-    for start in range(0, size * (segments - 1), size or 1):
+    if not size:
+        raise ProgramError("ValueError", "range() arg 3 must not be zero")
+    for start in range(0, size * (segments - 1), size):
         run = _run(steps[start : start + size])
         input = checkpoint(run, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return _run(steps[size * (segments - 1) :])(input)

@@ -12,10 +12,9 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.pointwise import check_into
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
+from gradcli.core.ops.layers.trilinear import BILINEAR, TRILINEAR
 from gradcli.core.ops.linalg.products.addmm import addmm
 from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.linalg.products.matrix_products import mm
@@ -53,53 +52,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     return view(flat, (*shape[:-1], flat.array.shape[-1]))
 
 
-# --- bilinear maps: PyTorch adds their parts to zeros, so that no zero is -0 ---
-
-
-def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int]) -> Any:
-    """`einsum("oij,nj->noi", matrix, rows)`; `shape` is that of the matrix."""
-    out, first, second = shape
-    return xp.reshape(xp.matmul(rows, xp.mT(xp.reshape(matrix, (out * first, second)))), (rows.shape[0], out, first))
-
-
-def _to_first(xp: Any, grad: Any, i2: Any, i3: Any) -> Any:
-    return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,)) + 0.0
-
-
-def _to_last(xp: Any, grad: Any, i1: Any, i2: Any) -> Any:
-    out, first, second = i2.shape
-    part = xp.matmul(xp.reshape(i1, (i1.shape[0], 1, 1, first)), xp.reshape(i2, (1, out, first, second)))
-    return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,)) + 0.0
-
-
-def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
-    rows, out = grad.shape
-    left = xp.reshape(xp.expand_dims(grad, 2) * xp.expand_dims(i1, 1), (rows, out * i1.shape[1]))
-    return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1])) + 0.0
-
-
-def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
-    """`einsum("ni,oij,nj->no", i1, i2, i3)`, from left to right as PyTorch does it."""
-    made = np.zeros((len(i1), len(i2)), i1.dtype)
-    if i1.dtype == np.float16:
-        part = np.matmul(i1.astype(np.float32), i2.astype(np.float32)).astype(np.float16)
-        made += (part.astype(np.float32) * i3).sum(-1).T.astype(np.float16)
-    else:
-        made += (np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T
-    return made
-
-
-TRILINEAR = Op(
-    "TrilinearBackward0",
-    _trilinear,
-    "i1 i2 i3",
-    saved="i1 i2 i3 expand1=? expand2=? expand3=? sumdim=?",
-    i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
-    i2=Rule(_to_weight, 'torch.einsum("no,ni,nj->oij", grad, i1, i3)'),
-    i3=Rule(_to_last, 'torch.einsum("no,ni,oij->nj", grad, i1, i2)'),
-)
-
-
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     """`input1 @ weight[k] @ input2` for each k, plus bias. Raises RuntimeError for sizes and dtypes that do not fit."""
     given = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
@@ -127,8 +79,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if rows and out:
         refuse_bool("bmm", weight.dtype)
     limits.check_work(rows * weight.array.size)
-    limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)
-    made = TRILINEAR(reshape(input1, (rows, first[-1])), weight, reshape(input2, (rows, second[-1])))
+    limits.check_elements(rows * out, weight.dtype.itemsize)
+    made = TRILINEAR(reshape(input1, (rows, first[-1])), weight, reshape(input2, (rows, second[-1])), *BILINEAR)
     made = view(made, (*first[:-1], out))
     return made if bias is None else made + bias
 

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
+from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, conjugates, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
@@ -108,8 +109,17 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
 
 
 def _replaced_part(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
-    outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
-    return xp.where(outside, 0.0, grad)
+    view = (size, stride, offset)
+    if xp is numeric or state.mapped or not strided.separate(view):  # PyTorch has no rule for vmap
+        return xp.where(strided.outside(view, (grad.shape, input_stride, 0)), 0.0, grad)
+    room = max(strided.extent(grad.shape, input_stride), strided.extent(size, stride) + offset)
+    made = AS_STRIDED(Tensor(np.zeros(room, grad.dtype.np), grad.dtype), tuple(grad.shape), input_stride, 0, (1,), 0)
+    in_place.copy_(_part(made, view), _part(casting.contiguous(grad), view))
+    return made
+
+
+def _part(whole: Tensor, view: strided.Geometry) -> Tensor:
+    return AS_STRIDED(whole, *view, element_strides(whole.array), view[2])  # type: ignore[no-any-return]
 
 
 def _part_of_gradient(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:

@@ -79,8 +79,7 @@ def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False, format: Any = Non
     """The tensor as `dtype` in a memory format: itself, unless dtype or format differs or a copy is wanted."""
     if tensor.dtype is dtype and not copy and (format is None or suggests(tensor.array, format)):
         return tensor
-    result: Tensor = TO_COPY(tensor, dtype, format)
-    return result
+    return _counted(TO_COPY(tensor, dtype, format), tensor)
 
 
 def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
@@ -137,8 +136,7 @@ def _contiguous(input: Tensor, format: Any) -> Tensor:
         raise runtime_error("preserve memory format is unsupported by the contiguous operator")
     if is_in(input.array, format):
         return input
-    copy: Tensor = CONTIGUOUS(input) if format is None else _COPY_AS(input, strides_of(input.array.shape, format))
-    return copy
+    return _counted(CONTIGUOUS(input) if format is None else _COPY_AS(input, strides_of(input.array.shape, format)), input)
 
 
 def clone(input: Tensor, format: Any = None) -> Tensor:
@@ -152,7 +150,13 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
             )
         format = None
     strides = strides_of(input.array.shape, format)
-    copy: Tensor = CLONE(input) if strides is None else _COPY_AS(input, strides)
+    return _counted(CLONE(input) if strides is None else _COPY_AS(input, strides), input)
+
+
+def _counted(copy: Tensor, source: Tensor) -> Tensor:
+    """The copy; outside of inference mode PyTorch counts how it writes the elements of an inference tensor."""
+    if source.meta is not None and source.property_of("inference") and not state.inference:
+        copy.counter().count += 1
     return copy
 
 

@@ -114,9 +114,9 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def as_dtype(input: Tensor, dtype: DType) -> Array:
-    """The same memory read as another dtype. RuntimeError where sizes or strides do not allow it, or where a gradient is wanted."""
+    """The same memory read as another dtype. RuntimeError where sizes or strides do not allow it."""
     array, (have, want) = input.array, (input.dtype.itemsize, dtype.itemsize)
-    if (input.requires_grad and dtype is not input.dtype) or dtypes.bfloat16 in (dtype, input.dtype):
+    if dtypes.bfloat16 in (dtype, input.dtype):
         raise runtime_error(f"view as another dtype is not part of gradcli for this tensor; use .to({dtype}) to convert the values")
     if have != want:
         pair = f"to view {input.dtype.torch_name} as {dtype.torch_name} (different element sizes)"

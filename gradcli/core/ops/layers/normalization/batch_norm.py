@@ -10,20 +10,17 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.namespaces import in_single, numeric
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
-from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM, BIAS, DIM, SHAPE, channels, check_memory, in_rows, scaled
-from gradcli.core.ops.layers.normalization.moments import added, added_products, check_mixed, in_order, widened
+from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM, channels, in_rows
+from gradcli.core.ops.layers.normalization.fixed_statistics import BATCH_NORM_FIXED
+from gradcli.core.ops.layers.normalization.moments import added, added_products, check_mixed, in_order
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
 from gradcli.core.ops.reduce.sum_mean import mean_dtype
 from gradcli.core.ops.rules import check_no_gradient, moves
 from gradcli.core.tensor import batched, dtypes
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -34,60 +31,6 @@ _NOT_BATCHED = (
     "If you are using a module and do not need eval mode, please set `track_running_stats` to be False."
     "If you are using a prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your "
     "module to work with vmap"
-)
-
-
-# --- with running statistics, which have no gradient ---
-
-
-def _fixed(x: Any, mean: Array, var: Array, eps: float, precision: Any = None) -> tuple[Array, Array]:
-    """The mean and 1 / deviation of each channel, so that they broadcast to x; `precision` is that of the variance, where it is another."""
-    shape = channels(x)[1]
-    wide = var if precision is None else var.astype(precision)
-    return mean.reshape(shape), np.asarray(1 / np.sqrt(wide + wide.dtype.type(eps))).astype(var.dtype).reshape(shape)
-
-
-def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float, dtype: DType) -> Array:
-    rows = in_rows(x) and mean.flags.c_contiguous and var.flags.c_contiguous
-
-    def run(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array) -> Array:
-        return scaled(x, *_fixed(x, mean, var, eps), weight, bias, rows)
-
-    return np.asarray(in_single(run)(x, weight, bias, mean, var))
-
-
-def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
-    check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
-    if xp is numeric:  # the kernel's order
-        made = grad * _fixed(grad, running_mean, running_var, eps, np.float64)[1]
-        made = made if weight is None else made * weight.reshape(channels(grad)[1])
-        return memory_format.of_images(made, input)
-    if weight is not None:
-        grad = grad * xp.reshape(weight, channels(grad)[1])
-    made = scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
-    return made
-
-
-def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Any:
-    grad, input = (widened(xp, x, dtype) for x in (grad, input))
-    mean, rstd = _fixed(input, running_mean, running_var, eps, np.float64 if xp is numeric else None)
-    if xp is numeric and in_order(input, dtypes.of(input.dtype), in_rows(input) and in_rows(grad)):
-        return added_products(input - mean, grad) * rstd[0]
-    normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
-    return xp.sum(grad * normal, channels(input)[0])
-
-
-BATCH_NORM_FIXED = Op(
-    "NativeBatchNormBackward0",
-    _batch_norm_fixed,
-    "input weight bias",
-    "running_mean running_var eps dtype",
-    saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
-    computed=dict.fromkeys(("result1", "result2"), lambda x, *_: np.empty(0, x.dtype)),
-    jvp="transpose",
-    input=Rule(_fixed_rule, SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
-    weight=Rule(_fixed_weight_rule, DIM + SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()"),
-    bias=BIAS,
 )
 
 

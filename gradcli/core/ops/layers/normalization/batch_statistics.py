@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph.namespaces import in_single, numeric
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, summation
 from gradcli.core.kernels.elementary import fused
@@ -21,8 +21,7 @@ from gradcli.errors import runtime_error
 
 def channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes over which a channel is normalised, and the shape in which one value for each channel broadcasts."""
-    rank = len(x.shape)
-    return (0, *range(2, rank)), tuple(x.shape[1] if i == 1 else 1 for i in range(rank))
+    return (0, *range(2, len(x.shape))), _spread(x.shape)
 
 
 def in_rows(x: Array) -> bool:
@@ -106,7 +105,7 @@ def _sums(grad: Array, x: Array, eps: float, dtype: DType, rows: bool) -> tuple[
     return centred, rstd, grad.sum(axes, wide, keepdims=True), (centred * grad).sum(axes, wide, keepdims=True)
 
 
-def _input_gradient(grad: Array, x: Array, weight: Array | None, eps: float, dtype: DType) -> Array:
+def _input_gradient(grad: Array, x: Array, weight: Array | None, _: Any, __: Any, eps: float, dtype: DType) -> Array:
     check_memory(grad, x, weight)
     rows = in_rows(x)
     # the kernel for rows rounds once; the other one keeps what it computes in half precision
@@ -127,7 +126,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array | None, eps: float, dty
     return memory_format.of_images(np.asarray(in_single(run)(grad, x, weight)), x)
 
 
-def _weight_gradient(grad: Array, x: Array, eps: float, dtype: DType) -> Array:
+def _weight_gradient(grad: Array, x: Array, weight: Any, _: Any, __: Any, eps: float, dtype: DType) -> Array:
     rows = in_rows(x)
 
     def run(grad: Array, x: Array) -> Array:
@@ -189,25 +188,61 @@ DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
 SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
 
 
-def _bias_rule(xp: Any, grad: Any, dtype: DType) -> Any:
-    grad = widened(xp, grad, dtype)
-    if xp is numeric and in_order(grad, dtypes.of(grad.dtype), in_rows(grad)):
-        return added(grad)[0]
-    return xp.sum(grad, channels(grad)[0])
+#: the name of PyTorch's one node for the gradients of input, weight and bias, and its inputs, of which the kept statistics are None
+GRADIENT_NAME = "NativeBatchNormBackwardBackward0"
+GRADIENT_OF = "grad_output input weight save_mean save_invstd"
+#: of an input that another gradient of the same node depends on, or none
+NOTHING = Rule(lambda grad: None, "None")
 
 
-BIAS = Rule(_bias_rule, "grad.sum([k for k in range(grad.dim()) if k != 1])")
+def _bias_gradient(grad: Array, *_: Any) -> Array:
+    if in_order(grad, dtypes.of(grad.dtype), in_rows(grad)):
+        return np.asarray(added(grad)[0])
+    return np.asarray(in_single(lambda x: summation.total(x, channels(x)[0]))(grad))
+
+
+_BIAS_GRADIENT = Op(
+    GRADIENT_NAME,
+    _bias_gradient,
+    GRADIENT_OF,
+    "eps train",
+    saved="grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? weight eps train",
+    grad_output=Rule(
+        lambda xp, grad, grad_output_shape: xp.broadcast_to(xp.reshape(grad, _spread(grad_output_shape)), grad_output_shape),
+        "grad.reshape([-1 if k == 1 else 1 for k in range(grad_output.dim())]).expand(grad_output.shape)",
+    ),
+    input=NOTHING,
+    weight=NOTHING,
+    save_mean=NOTHING,
+    save_invstd=NOTHING,
+)
+
+
+def _spread(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which one value for each channel broadcasts to `shape`."""
+    return tuple(n if i == 1 else 1 for i, n in enumerate(shape))
+
+
+def bias_rule(train: bool) -> Rule:
+    """The derivative by the bias."""
+
+    def rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float, dtype: DType) -> Any:
+        return xp.call(_BIAS_GRADIENT, widened(xp, grad, dtype), input, weight, None, None, eps, train)
+
+    return Rule(rule, "grad.sum([k for k in range(grad.dim()) if k != 1])")
+
+
 _STANDARDISED = DIM + SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL
 _ALONG = DIM + CENTRED + "({} * c / std).sum(dim)"
-_SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? {} eps train=True"
+_SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? weight eps train=True"
 INPUT_GRADIENT: Op = Op(
-    "NativeBatchNormBackwardBackward0",
+    GRADIENT_NAME,
     _input_gradient,
-    "grad_output input weight",
+    GRADIENT_OF,
     "eps dtype",
-    saved=_SAVED.format("weight"),
+    saved=_SAVED,
     grad_output=Rule(
-        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
+        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),
         _STANDARDISED,
     ),
     input=Rule(
@@ -220,22 +255,27 @@ INPUT_GRADIENT: Op = Op(
         _double_weight_rule,
         DIM + CENTRED + "x = c / std; g = grad_output; (grad * (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std).sum(dim)",
     ),
+    save_mean=NOTHING,
+    save_invstd=NOTHING,
 )
 _ROWS = (DIM + SHAPE).replace("grad.", "grad_output.")  # here grad has a number for each channel
 WEIGHT_GRADIENT = Op(
-    "NativeBatchNormBackwardBackward0",
+    GRADIENT_NAME,
     _weight_gradient,
-    "grad_output input",
+    GRADIENT_OF,
     "eps dtype",
-    saved=_SAVED.format("weight=?"),
+    saved=_SAVED,
     grad_output=Rule(
         _double_scale_rule,
         _ROWS + CENTRED + "grad.reshape(shape) * c / std",
     ),
     input=Rule(
-        lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, eps, dtype),
+        lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, None, None, eps, dtype),
         _ROWS + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
     ),
+    weight=NOTHING,
+    save_mean=NOTHING,
+    save_invstd=NOTHING,
 )
 BATCH_NORM = Op(
     "NativeBatchNormBackward0",
@@ -245,12 +285,14 @@ BATCH_NORM = Op(
     saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
     computed={"result1": _kept(0), "result2": _kept(1)},
     input=Rule(
-        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
+        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),
         _STANDARDISED,
     ),
     weight=Rule(
-        lambda xp, grad, input, eps, dtype: xp.call(WEIGHT_GRADIENT, *(widened(xp, x, dtype) for x in (grad, input)), eps, dtype),
+        lambda xp, grad, input, weight, eps, dtype: xp.call(
+            WEIGHT_GRADIENT, *(widened(xp, x, dtype) for x in (grad, input)), weight, None, None, eps, dtype
+        ),
         _ALONG.format("grad"),
     ),
-    bias=BIAS,
+    bias=bias_rule(True),
 )

@@ -11,8 +11,9 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.checks import size, with_method
-from gradcli.core.ops.layers.normalization.batch_norm import BATCH_NORM_FIXED, native_batch_norm
+from gradcli.core.ops.layers.normalization.batch_norm import native_batch_norm
 from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM
+from gradcli.core.ops.layers.normalization.fixed_statistics import BATCH_NORM_FIXED
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.casting import contiguous

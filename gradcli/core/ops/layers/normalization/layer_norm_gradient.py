@@ -95,8 +95,8 @@ def _gradient(forward: Callable[..., Array], in_half: Callable[..., Array], attr
         in_half=lambda dtype, grad, input, mean, rstd, weight, bias, *how: in_half(dtype, grad, input, mean, rstd, weight, *how),
         jvp="transpose",
         saved="grad_out input mean rstd weight normalized_shape",
-        mean=None,
-        rstd=None,
+        mean=_NOTHING,
+        rstd=_NOTHING,
         bias=_NOTHING,
         **rules,
     )
