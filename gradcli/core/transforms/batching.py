@@ -107,7 +107,7 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         given = [sample(value, level, 0) for value in inputs]
         made = op(given, *sample(attrs, level, 0)) if op.variadic else op(*given, *sample(attrs, level, 0))
         return made if isinstance(made, tuple) else (made,), None
-    if isinstance(op, Pointwise) or op.jvp == "elementwise" or op.grad_fn in _OF_ELEMENTS:
+    if isinstance(op, Pointwise) or op.jvp in ("elementwise", "backward") or op.grad_fn in _OF_ELEMENTS:
         return _elementwise(op, inputs, attrs, level)
     if plain and op.view and is_of(inputs[0], level) and level.size:
         array: Any = inputs[0].array
