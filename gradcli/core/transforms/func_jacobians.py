@@ -46,11 +46,11 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
         _check_outputs(outputs, caller, before)
         leaves, in_spec = flatten(points)
         rows = []
-        if backward and any(level.matters_outside(o) for o in outputs):
+        if backward and level.is_recorded(*outputs):
             rows = [rebuild(in_spec, map(level.leave, row)) for row in _batched_rows(level, outputs, leaves)]
             outputs = []
         for o in outputs:
-            outside = level.matters_outside(o)
+            outside = level.is_recorded(o)
             if backward:
                 others = [other for other in outputs if other is not o]
                 whole = jacobians.jacobian(o, leaves, create_graph=outside, others=others)
