@@ -173,10 +173,12 @@ _OF_ELEMENTS = frozenset({"CloneBackward0", "ConjBackward0", "ToCopyBackward0", 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
     tensors = [value for value in inputs if type(value) is Tensor]
     data = [tensor_of(attr) if type(attr) is BatchedArray else attr for attr in attrs]
-    if not varies(attrs, level) and (len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in _OF_ELEMENTS)):
+    shaped = [value.array for value in (*tensors, *data) if type(value) is Tensor]
+    shaped += [value for value in data if isinstance(value, np.ndarray)]
+    if len(shaped) == 1 and (len(inputs) == 1 or op.grad_fn in _OF_ELEMENTS):
         array: Any = tensors[0].array
         return (op(*[array.value if value is tensors[0] else value for value in inputs], *attrs),), array.dim
-    rank = max(value.array.ndim for value in (*tensors, *data) if type(value) is Tensor)
+    rank = max(array.ndim for array in shaped)
     aligned = [front(value, rank) if is_of(value, level) else value for value in inputs]
     data = [front(value, rank).array if is_of(value, level) else attr for value, attr in zip(data, attrs, strict=True)]
     wanted = dtypes.result_type(tuple(inputs))
