@@ -18,6 +18,7 @@ from gradcli.core.graph import in_place, namespaces
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.blocks import Deferred
 from gradcli.core.ops import operators
 from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.index.indexing import INDEX_BACK
@@ -174,7 +175,7 @@ def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: L
     tensors = [value for value in inputs if type(value) is Tensor]
     data = [tensor_of(attr) if type(attr) is BatchedArray else attr for attr in attrs]
     shaped = [value.array for value in (*tensors, *data) if type(value) is Tensor]
-    shaped += [value for value in data if isinstance(value, np.ndarray)]
+    shaped += [value for value in data if isinstance(value, (np.ndarray, Deferred))]
     if len(shaped) == 1 and (len(inputs) == 1 or op.grad_fn in _OF_ELEMENTS):
         array: Any = tensors[0].array
         return (op(*[array.value if value is tensors[0] else value for value in inputs], *attrs),), array.dim
