@@ -174,7 +174,7 @@ _OF_ELEMENTS = frozenset({"CloneBackward0", "ConjBackward0", "ToCopyBackward0", 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
     tensors = [value for value in inputs if type(value) is Tensor]
     data = [tensor_of(attr) if type(attr) is BatchedArray else attr for attr in attrs]
-    shaped = [value.array for value in (*tensors, *data) if type(value) is Tensor]
+    shaped: list[Any] = [value.array for value in (*tensors, *data) if type(value) is Tensor]
     shaped += [value for value in data if isinstance(value, (np.ndarray, Deferred))]
     if len(shaped) == 1 and (len(inputs) == 1 or op.grad_fn in _OF_ELEMENTS):
         array: Any = tensors[0].array
