@@ -69,10 +69,11 @@ NONDIFF = None
 #: (None for zero) and the output; the tangents of the outputs from all outputs, where there are several.
 JvpRule = Callable[[Any, Sequence[Any], tuple[Any, ...], Sequence[Tensor | None], Any], Tensor | tuple[Tensor, ...] | None]
 #: How forward mode finds tangents without a `JvpRule`. "elementwise": an element of the output depends on one element of each input,
-#: so that the rule of an input is applied to its tangent. "linear": the operation is applied to the tangents, if the rules that are
+#: so that the rule of an input is applied to its tangent. "backward": the same, of a derivative whose first input is the gradient:
+#: where that has no tangent, it has the tangent 0. "linear": the operation is applied to the tangents, if the rules that are
 #: needed show that it is linear. "transpose": the derivative of the rules with respect to `grad` is applied to the tangents; used
 #: where "linear" does not hold, too.
-Jvp = JvpRule | Literal["elementwise", "linear", "transpose"]
+Jvp = JvpRule | Literal["elementwise", "backward", "linear", "transpose"]
 
 
 #: What a record does with complex tensors. None: it refuses them. A function computes in place of `forward`, and `True` stands for

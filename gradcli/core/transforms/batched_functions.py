@@ -158,7 +158,7 @@ def _pull(of: Callable[..., Any], tensors: Sequence[Tensor], grads: Sequence[Ten
     with level:
         points = [level.stand_in(tensor) for tensor in tensors]
         outputs = of(*points)
-        graph = any(level.matters_outside(out) for out in (*outputs, *grads) if out is not None)
+        graph = level.is_recorded(*[out for out in (*outputs, *grads) if out is not None])
         pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if grad is not None]
         found = level.gradients([out for out, _ in pairs], points, [grad for _, grad in pairs], keep=graph, graph=graph)
         return [level.leave(gradient) for gradient in found]

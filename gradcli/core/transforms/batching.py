@@ -18,6 +18,7 @@ from gradcli.core.graph import in_place, namespaces
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.blocks import Deferred
 from gradcli.core.ops import operators
 from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.index.indexing import INDEX_BACK
@@ -107,7 +108,7 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         given = [sample(value, level, 0) for value in inputs]
         made = op(given, *sample(attrs, level, 0)) if op.variadic else op(*given, *sample(attrs, level, 0))
         return made if isinstance(made, tuple) else (made,), None
-    if isinstance(op, Pointwise) or op.jvp == "elementwise" or op.grad_fn in _OF_ELEMENTS:
+    if isinstance(op, Pointwise) or op.jvp in ("elementwise", "backward") or op.grad_fn in _OF_ELEMENTS:
         return _elementwise(op, inputs, attrs, level)
     if plain and op.view and is_of(inputs[0], level) and level.size:
         array: Any = inputs[0].array
@@ -173,10 +174,12 @@ _OF_ELEMENTS = frozenset({"CloneBackward0", "ConjBackward0", "ToCopyBackward0", 
 def _elementwise(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level) -> tuple[Sequence[Tensor], int | None]:
     tensors = [value for value in inputs if type(value) is Tensor]
     data = [tensor_of(attr) if type(attr) is BatchedArray else attr for attr in attrs]
-    if not varies(attrs, level) and (len(inputs) == 1 or (len(tensors) == 1 and op.grad_fn in _OF_ELEMENTS)):
+    shaped: list[Any] = [value.array for value in (*tensors, *data) if type(value) is Tensor]
+    shaped += [value for value in data if isinstance(value, (np.ndarray, Deferred))]
+    if len(shaped) == 1 and (len(inputs) == 1 or op.grad_fn in _OF_ELEMENTS):
         array: Any = tensors[0].array
         return (op(*[array.value if value is tensors[0] else value for value in inputs], *attrs),), array.dim
-    rank = max(value.array.ndim for value in (*tensors, *data) if type(value) is Tensor)
+    rank = max(array.ndim for array in shaped)
     aligned = [front(value, rank) if is_of(value, level) else value for value in inputs]
     data = [front(value, rank).array if is_of(value, level) else attr for value, attr in zip(data, attrs, strict=True)]
     wanted = dtypes.result_type(tuple(inputs))

@@ -32,13 +32,15 @@ class DualArray(np.ndarray[Any, Any]):
 class ForwardADLevel:
     """A level of forward AD. A tensor keeps its tangent with the level, so that tangents are gone when the level closes."""
 
-    __slots__ = ("functional", "paused")
+    __slots__ = ("functional", "mapped", "paused")
 
     def __init__(self, functional: bool = False) -> None:
         #: whether `torch.func.jvp` has opened the level, whose operations take a number for a tensor in double precision
         self.functional = functional
         #: whether tangents are being computed: operations hand nothing on meanwhile
         self.paused = False
+        #: the calls of vmap that the level is inside of: a tangent may be another one for each of their samples
+        self.mapped = state.mapped
 
     def tangent_of(self, value: Any) -> Tensor | None:
         """The tangent of a tensor at this level, None for a tensor without tangent and for other values."""
@@ -52,8 +54,12 @@ class ForwardADLevel:
         where = strided.own_geometry(tensor.array)
         varies = bool(state.mapped) and not set(state.mapped[-1].levels(tensor)) <= set(state.mapped[-1].levels(tangent))
         if varies or (tangent.array.size > 1 and strided.own_geometry(tangent.array) != where):
-            laid, _ = strided.blank_tensors(where, where, tangent.dtype)
             with Paused(self):
+                inside, state.mapped = state.mapped, self.mapped
+                try:
+                    laid, _ = strided.blank_tensors(where, where, tangent.dtype)
+                finally:
+                    state.mapped = inside
                 tangent = in_place.copy_(laid, tangent)
         tensor.set_property("tangent", (self, tangent))
         if type(tensor.array) is np.ndarray:

@@ -57,7 +57,9 @@ def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangen
             if error.code is not Code.NEEDS_SAMPLES:
                 raise
             return _results(state.mapped[-1].by_samples(op.jvp, args, error))
-    if op.jvp == "elementwise":
+    if op.jvp == "backward" and given[0] is None:  # its product is added: a derivative -0 becomes 0
+        given, moving = [traced.zeros_like(inputs[0]), *given[1:]], [0, *moving]
+    if op.jvp in ("elementwise", "backward"):
         return [_elementwise(op, inputs, attrs, given, moving, outs)]
     if op.variadic:
         return [op([_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs)]

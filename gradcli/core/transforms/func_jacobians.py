@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -45,8 +46,11 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
         _check_outputs(outputs, caller, before)
         leaves, in_spec = flatten(points)
         rows = []
+        if backward and level.is_recorded(*outputs):
+            rows = [rebuild(in_spec, map(level.leave, row)) for row in _batched_rows(level, outputs, leaves)]
+            outputs = []
         for o in outputs:
-            outside = level.matters_outside(o)
+            outside = level.is_recorded(o)
             if backward:
                 others = [other for other in outputs if other is not o]
                 whole = jacobians.jacobian(o, leaves, create_graph=outside, others=others)
@@ -56,6 +60,20 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
         extra = level.leave(aux) if has_aux else None
     result = rebuild(out_spec, rows)
     return (result, extra) if has_aux else result
+
+
+def _batched_rows(level: Level, outputs: list[Tensor], leaves: list[Tensor]) -> Iterator[list[Tensor]]:
+    """For each output its derivatives by each input: v^T J of a batch of vectors, one for each element of the outputs."""
+
+    def pull(*vectors: Tensor) -> Any:
+        return level.gradients(outputs, leaves, vectors, keep=True, graph=True)
+
+    sizes = [output.array.size for output in outputs]
+    columns = vmap(pull)(*jacobians.basis(outputs))
+    parts = [catalog.function("split")(column, sizes, 0) for column in columns]
+    for number, output in enumerate(outputs):
+        shapes = [(*output.array.shape, *leaf.array.shape) for leaf in leaves]
+        yield [catalog.method("view").method(part[number], (shape,), {}) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def _check_outputs(outputs: list[Tensor], caller: str, before: Any = None) -> None:

@@ -119,6 +119,14 @@ class Level:
         """Whether a gradient of `tensor` would reach anything but this level's own leaves."""
         return tensor.requires_grad and self.before and reaches_outside(tensor, self.own, self.start)
 
+    def is_recorded(self, *tensors: Tensor) -> bool:
+        """Whether derivatives of the tensors are to be recorded, for transforms outside or for what has no transform around it.
+
+        The values of a batched tensor may have a history that its own graph shows nothing of.
+        """
+        batched = state.mapped[-1].is_recorded_outside if state.mapped else None
+        return any(self.matters_outside(t) or (batched is not None and self.before and batched(t)) for t in tensors)
+
     def leave(self, value: Any) -> Any:
         """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached.
 
@@ -229,7 +237,7 @@ def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]
                 f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
         leaves, spec = flatten(points)
-        outside = level.matters_outside(output)
+        outside = level.is_recorded(output)
         found = level.gradients((output,), leaves, None, keep=outside, graph=outside)
         gradients = level.leave(rebuild(spec, found))
         return gradients, level.leave(output), level.leave(aux) if has_aux else None
@@ -267,7 +275,7 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
         outputs, out_spec = tensor_leaves(output, VJP_TEXT)
         check_differentiable(outputs)
         leaves, in_spec = flatten(points)
-        outside = any(level.matters_outside(o) for o in outputs)
+        outside = level.is_recorded(*outputs)
         results = level.leave(output)
         extra = level.leave(aux) if has_aux else None
 
@@ -280,7 +288,7 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
             )
         wanted = state.enabled if create_graph is None else create_graph
         with level:
-            graph = bool(wanted and (outside or any(g.requires_grad for g in given)))
+            graph = bool(wanted and (outside or any(g.requires_grad for g in given) or level.is_recorded(*given)))
             found = level.gradients(outputs, leaves, given, keep=bool(retain_graph), graph=graph)
             return rebuild(in_spec, [level.leave(g) for g in found])
 
@@ -367,7 +375,7 @@ def _backward_products(func: Any, spec: Any, given: list[Tensor], directions: li
         leaves = [level.stand_in(p) for p in given]
         output, aux = split_aux(call(func, rebuild(spec, leaves)), has_aux, JVP_TEXT)
         outputs, out_spec = tensor_leaves(output, JVP_TEXT)
-        outside = any(level.matters_outside(o) for o in outputs) or any(level.matters_outside(t) for t in directions)
+        outside = level.is_recorded(*outputs, *directions)
         moved = [pushed(level, o, leaves, directions, outside) for o in outputs]
         products = [None if m is None else level.leave(m) for m in moved]
         return level.leave(output), out_spec, products, level.leave(aux) if has_aux else None
@@ -394,7 +402,7 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
     with level:
         leaves = [level.stand_in(p) for p in given]
         outputs, out_spec = tensor_leaves(call(func, rebuild(spec, leaves)), JVP_TEXT)
-        outside = any(level.matters_outside(o) for o in outputs)
+        outside = level.is_recorded(*outputs)
     warnings.emit(_FOLDED, inside="const_fold")
 
     def jvp_fn(*tangents: Any) -> Any:

@@ -96,6 +96,7 @@ ELU_RESULT_BACKWARD: Op = Op(
     "grad_output result",
     "alpha scale input_scale",
     layout="iterated",
+    jvp="backward",
     saved="grad_output self_or_result=result alpha input_scale is_result=True scale",
     grad_output=Rule(
         lambda xp, grad, result, alpha, scale, input_scale: xp.call(ELU_RESULT_BACKWARD, grad, result, alpha, scale, input_scale),

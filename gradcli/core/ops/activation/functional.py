@@ -59,6 +59,7 @@ def activation(
         saved=saved[1],
         layout=gradient_layout,
         in_half=in_half[1],
+        jvp="backward",
         grad_output=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula),
         input=second,
     )

@@ -37,6 +37,7 @@ THRESHOLD_BACKWARD: Op = Op(
     "grad_output input",
     "threshold",
     layout="reversed",
+    jvp="backward",
     grad_output=Rule(lambda xp, grad, input, threshold: xp.call(THRESHOLD_BACKWARD, grad, input, threshold), _BELOW),
     input=ZERO,
 )

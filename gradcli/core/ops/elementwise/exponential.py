@@ -105,6 +105,7 @@ SIGMOID_BACKWARD: Op = Op(
     _logistic_gradient,
     "grad_output output",
     layout="iterated",
+    jvp="backward",
     grad_output=Rule(lambda xp, grad, output: xp.call(SIGMOID_BACKWARD, grad, output), "grad * output * (1 - output)"),
     output=Rule(
         lambda xp, grad, grad_output, output: grad * grad_output * scalars.plus(xp, scalars.times(xp, output, -2), 1),

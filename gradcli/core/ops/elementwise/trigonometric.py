@@ -129,6 +129,7 @@ TANH_BACKWARD: Op = Op(
     in_single(_tanh_gradient),
     "grad_output output",
     layout="iterated",
+    jvp="backward",
     grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),
     output=Rule(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"

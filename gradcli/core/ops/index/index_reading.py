@@ -34,6 +34,20 @@ def is_number(value: Any) -> bool:
     )
 
 
+def _is_batched(item: Any) -> bool:
+    """Whether vmap has another item for each sample. PyTorch asks for its number where a gradient within vmap has wrapped it."""
+    if type(item) is not Tensor or item.batch is None or not state.mapped or not state.mapped[-1].levels(item):
+        return False
+    if not item.array.ndim and not state.mapped[-1].hides(item):
+        state.mapped[-1].number_of(item)  # which raises the error
+    return True
+
+
+def is_position(item: Any) -> bool:
+    """Whether an item selects one position, the same for all samples of vmap: others are tensors of positions."""
+    return is_number(item) and not _is_batched(item)
+
+
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, (list, tuple, range))
 
@@ -163,7 +177,7 @@ def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
     dim = 0
     found: list[Array | None] = []
     for place, item in enumerate(items):
-        if is_number(item):
+        if is_position(item):
             result = select_at(result, dim, int(item.item()) if type(item) is Tensor else item, place)
         elif isinstance(item, slice):
             result = slice_at(result, dim, item, False)
@@ -187,6 +201,8 @@ def spanned(indices: Sequence[Array | None]) -> int:
 
 def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
     """The tensor and the array for an item that IndexBackward0 handles; a single bool indexes a new dimension of size 1."""
+    if _is_batched(item):
+        return tensor, index_array(item)
     if item is True or item is False or (type(item) is Tensor and item.array.ndim == 0 and item.dtype in (dtypes.bool_, dtypes.uint8)):
         truth = item if type(item) is bool else bool(item.item())
         return UNSQUEEZE(tensor, dim), np.zeros(1 if truth else 0, np.int64)

@@ -32,7 +32,7 @@ from gradcli.core.ops.index.index_reading import (
     check_ranges,
     check_together,
     index_array,
-    is_number,
+    is_position,
     select_at,
     slice_at,
     spanned,
@@ -277,7 +277,7 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not indices:
         _copy_to(target, value)
         return
-    given = [i for i in items if not (i is None or i is Ellipsis or isinstance(i, slice) or is_number(i))]
+    given = [i for i in items if not (i is None or i is Ellipsis or isinstance(i, slice) or is_position(i))]
     if not any(type(i) is Tensor and not i.array.ndim for i in given):  # a single truth value is a position, no mask
         _check_mask(tensor, given, value, False)
     shape = value.array.shape
