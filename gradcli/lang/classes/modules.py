@@ -82,7 +82,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
         return self.attribute(name, MISSING) if found is MISSING and not name.startswith("__") else found
 
     def write(self, name: str, value: Value) -> None:
-        setter = self.MADE.SCRIPT_SETTERS.get(name)
+        setter = self.MADE.SCRIPT_SETTERS.get(name) if name != "forward" else None
         if setter is None:
             self.assign(name, value)
         else:

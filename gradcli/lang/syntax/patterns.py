@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradcli.errors import LanguageError
-from gradcli.lang.syntax.nodes import AsPattern, Attribute, Binary, Call, Constant, DictExpr, Expr, ListExpr, Name, Node, Starred, TupleExpr, Unary
+from gradcli.lang.syntax.nodes import (
+    AsPattern,
+    Attribute,
+    Binary,
+    Call,
+    Constant,
+    DictExpr,
+    Expr,
+    ListExpr,
+    Name,
+    Node,
+    Starred,
+    TupleExpr,
+    Unary,
+)
 
 #: the pattern that matches anything and binds nothing
 WILDCARD = "_"
