@@ -54,7 +54,9 @@ def array_str(value: Value) -> str:
 
 
 def array_format(value: Value, spec: str) -> str:
-    """`format(array, spec)`: only the empty spec is known."""
+    """`format(array, spec)`: that of the number in an array without dimensions; for others only the empty spec is known."""
+    if not value.array.ndim:
+        return formatting.format_value(OPS, value.array.item(), spec)
     if spec:
         raise type_error(f"unsupported format string passed to {type_name(value)}.__format__")
     return array_str(value)
