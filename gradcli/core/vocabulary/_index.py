@@ -398,6 +398,7 @@ DECLARED: dict[str, str] = {
     "optim.lr_scheduler.ReduceLROnPlateau": "optim.plateau_schedule",
     "optim.lr_scheduler.SequentialLR": "optim.combined_schedules",
     "optim.lr_scheduler.StepLR": "optim.epoch_schedules",
+    "optim.lr_scheduler._LRScheduler": "optim.lr_scheduler",
     "optim.swa_utils.AveragedModel": "nn.utils.averaging",
     "optim.swa_utils.SWALR": "nn.utils.averaging",
     "optim.swa_utils.get_ema_avg_fn": "nn.utils.averaging",

@@ -253,8 +253,7 @@ PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, m
 MODULES += ("distributions.kl",)
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
-_SECOND_NAMES = {"optim.lr_scheduler._LRScheduler": "optim.lr_scheduler.LRScheduler"}
-_SECOND_NAMES |= {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
+_SECOND_NAMES = {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
 for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
     _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
     _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name
