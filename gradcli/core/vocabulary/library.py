@@ -32,7 +32,6 @@ MODULES: tuple[str, ...] = (
     "cuda",
     "cuda.amp",
     "distributions",
-    "distributions.constraints",
     "fft",
     "func",
     "linalg",

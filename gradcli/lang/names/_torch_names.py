@@ -101,11 +101,11 @@ NAMES: dict[str, str] = {
     "cuda.amp": ("amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "),
     "distributions": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
-        "biject_to constraint_registry identity_transform register_kl transform_to utils "
+        "constraint_registry identity_transform register_kl utils "
     ),
     "distributions.constraints": (
-        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
-        "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch "
+        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property is_dependent positive_semidefinite stack "
+        "torch "
     ),
     "fft": ("Tensor common_args factory_common_args torch "),
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
