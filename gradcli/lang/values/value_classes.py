@@ -169,9 +169,6 @@ class Plain:
 
     SCRIPT_NAME = "object"
 
-    def __repr__(self) -> str:
-        return "<object object>"
-
 
 class ExceptionType:
     """A type of program errors; `make(name, args)` makes an error of this type."""
