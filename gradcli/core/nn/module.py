@@ -277,7 +277,7 @@ class Module(SavedModule, ConvertedModule):
 
 
 @cache
-def _with_own_forward(kind: type[Module]) -> type[Module]:
+def _with_own_forward(kind: Any) -> Any:
     """The class of modules that were of class `kind` before a program assigned a `forward` to them: it is no method any more."""
     if kind.OWN_FORWARD:
         return kind
@@ -285,6 +285,7 @@ def _with_own_forward(kind: type[Module]) -> type[Module]:
         "OWN_FORWARD": True,
         "PURE": False,
         "forward": lambda self, *args, **kwargs: self.fields["forward"](*args, **kwargs),
+        "another": lambda self, content: kind(content),
         "SCRIPT_ATTRIBUTES": kind.SCRIPT_ATTRIBUTES | {"forward": lambda self: self.fields["forward"]},
         "SCRIPT_METHODS": {name: method for name, method in kind.SCRIPT_METHODS.items() if name != "forward"},
     }

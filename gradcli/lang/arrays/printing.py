@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.script_types import Scripted
 from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import session
@@ -76,6 +77,28 @@ def set_options(*args: Value, **kwargs: Value) -> None:
     checked = _checked(given, "set_printoptions")
     kept = session.current()
     kept.options = {**kept.options, **checked}
+
+
+class PrintOptions(Scripted):
+    """`np.printoptions(...)`: a block with print options of its own."""
+
+    __slots__ = ("__weakref__", "before", "given")
+
+    SCRIPT_NAME = "contextlib._GeneratorContextManager"
+
+    def __init__(self, *args: Value, **kwargs: Value) -> None:
+        self.given = args, kwargs
+        self.before: dict[str, Any] = {}
+
+    def enter(self) -> Value:
+        """Set the options; all that are in force."""
+        self.before = session.current().options
+        set_options(*self.given[0], **self.given[1])
+        return get_options()
+
+    def exit(self) -> None:
+        """Set the options that were in force."""
+        session.current().options = self.before
 
 
 def _checked(given: dict[str, Value], function: str) -> dict[str, Any]:

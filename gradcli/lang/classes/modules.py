@@ -121,6 +121,10 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
         own = self.cls.find("right_inverse")
         return None if own is MISSING else lambda *args: run(bind(own, self, self.cls), args)
 
+    def another(self, content: Value) -> Value:
+        """A container of the program's class, made of `content`."""
+        return run(self.cls, (content,))
+
     def extra_repr(self) -> str:
         own = self.cls.find("extra_repr")
         return self.MADE.extra_repr(self) if own is MISSING else text_from(run(own, (self,)), "extra_repr")
