@@ -229,11 +229,10 @@ PLACES: dict[str, tuple[str, str]] = {
     "finfo": (_TORCH_TYPES, "FINFO"),
     "iinfo": (_TORCH_TYPES, "IINFO"),
     "Tensor": (_TORCH_TYPES, "TENSOR"),
-    "FloatTensor": (_TORCH_TYPES, "FLOAT_TENSOR"),
-    "DoubleTensor": (_TORCH_TYPES, "DOUBLE_TENSOR"),
-    "LongTensor": (_TORCH_TYPES, "LONG_TENSOR"),
-    "IntTensor": (_TORCH_TYPES, "INT_TENSOR"),
-    "BoolTensor": (_TORCH_TYPES, "BOOL_TENSOR"),
+    **{
+        f"{kind}Tensor": (_TORCH_TYPES, f"{kind.upper()}_TENSOR")
+        for kind in ("Float", "Double", "Long", "Int", "Short", "Char", "Byte", "Half", "BFloat16", "Bool")
+    },
     "Size": (_TORCH_TYPES, "SIZE"),
     "dtype": (_TORCH_TYPES, "DTYPE"),
     "strided": (_TORCH_TYPES, "STRIDED"),
