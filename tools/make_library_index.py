@@ -26,6 +26,8 @@ WINGS = ("data", "distributions", "nn", "optim")
 FUNCTIONS = {
     "data.datasets": "utils.data",
     "data.loading": "utils.data",
+    "distributions.constraint_registry": "distributions",
+    "distributions.constraints": "distributions.constraints",
     "distributions.divergence": "distributions",
     "nn.functional_call": "func",
     "nn.init": "nn.init",

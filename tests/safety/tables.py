@@ -31,6 +31,8 @@ def declaring() -> list[type]:
         new = set(type.__subclasses__(kind)) - found
         found |= new
         waiting += new
+    # the class of modules that have a `forward` of their own reads and calls what theirs does
+    found = {kind for kind in found if not getattr(kind, "OWN_FORWARD", False)}
     # a named tuple declares its fields only, and is made when first used
     found = {kind for kind in found if not issubclass(kind, NamedResult)} | {NamedResult}
     ours = [kind for kind in found if str(kind.__module__).startswith("gradcli.")]

@@ -33,6 +33,8 @@ class Constraint(Scripted):
         self.valid = valid
         self.event_dim = event_dim
         self.is_discrete = is_discrete
+        #: the set that has each element of an event, where that is all there is to say
+        self.base: Constraint | None = None
 
     def check(self, value: Any) -> Tensor:
         """Whether each event of a tensor is in the set."""
@@ -73,31 +75,37 @@ def _ordered(name: str, discrete: bool = False, **bounds: Any) -> Constraint:
     return Constraint(name, valid, 0, discrete, **bounds)
 
 
+@Routine
 def greater_than(lower_bound: Any) -> Constraint:
     """Numbers above a bound."""
     return _ordered("GreaterThan", lower_bound=lower_bound)
 
 
+@Routine
 def greater_than_eq(lower_bound: Any) -> Constraint:
     """Numbers from a bound on."""
     return _ordered("GreaterThanEq", lower_bound=lower_bound)
 
 
+@Routine
 def less_than(upper_bound: Any) -> Constraint:
     """Numbers below a bound."""
     return _ordered("LessThan", upper_bound=upper_bound)
 
 
+@Routine
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Numbers from one bound to another."""
     return _ordered("Interval", lower_bound=lower_bound, upper_bound=upper_bound)
 
 
+@Routine
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Numbers from one bound up to, without, another."""
     return _ordered("HalfOpenInterval", lower_bound=lower_bound, upper_bound=upper_bound)
 
 
+@Routine
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Whole numbers from one bound to another."""
     return _ordered("IntegerInterval", True, lower_bound=lower_bound, upper_bound=upper_bound)
@@ -129,12 +137,14 @@ def _one_hot(x: Array) -> Any:
     return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
 
 
+@Routine
 def multinomial(upper_bound: Any) -> Constraint:
     """Counts that sum to `upper_bound` at most."""
     most = _bound(upper_bound)
     return Constraint("Multinomial()", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= most), 1, True)
 
 
+@Routine
 def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     """Events of more dimensions, each element of which is in the base set."""
     count = reinterpreted_batch_ndims
@@ -145,7 +155,9 @@ def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
             raise ProgramError("ValueError", f"Expected value.dim() >= {base.event_dim + count} but got {x.ndim}")
         return found.reshape(*found.shape[: found.ndim - count], -1).all(-1) if count else found
 
-    return Constraint(f"IndependentConstraint({base!r}, {count})", valid, base.event_dim + count, base.is_discrete)
+    made = Constraint(f"IndependentConstraint({base!r}, {count})", valid, base.event_dim + count, base.is_discrete)
+    made.base = base
+    return made
 
 
 real = Constraint("Real()", lambda x: x == x)

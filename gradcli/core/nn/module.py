@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -62,6 +63,8 @@ class Module(SavedModule, ConvertedModule):
     FORWARD_NAME = ""
     #: whether `forward` only computes: from its arguments, parameters, settings and submodules, whatever mode the module is in
     PURE = False
+    #: whether it is the class of modules to which a program has assigned a `forward`
+    OWN_FORWARD = False
     #: the steps that a call counts, besides those of submodules
     STEPS = 0
     #: `forward` with Python's errors for wrong calls, by class
@@ -102,6 +105,19 @@ class Module(SavedModule, ConvertedModule):
     def forward(self, *input: Any) -> Any:
         """Compute the output of the module."""
         raise ProgramError("NotImplementedError", f'Module [{self.SCRIPT_NAME}] is missing the required "forward" function')
+
+    def assign_forward(self, value: Any) -> None:
+        """`module.forward = value`: calls of this module call `value` from now on."""
+        self.assign("forward", value)
+        kind: Any = type(self)
+        if "forward" in self.fields:
+            self.__class__ = _with_own_forward(kind)
+
+    def forget(self, name: str) -> bool:
+        found = super().forget(name)
+        if name == "forward" and type(self).OWN_FORWARD:
+            self.__class__ = type(self).__bases__[0]
+        return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         kind = type(self)
@@ -243,6 +259,7 @@ class Module(SavedModule, ConvertedModule):
         self.backward_hooks = self.backward_hooks or BackwardHooks()
         return self.backward_hooks.before.add(hook, prepend)
 
+    SCRIPT_SETTERS = {"forward": assign_forward}
     SCRIPT_METHODS = (
         {**SavedModule.SCRIPT_METHODS, **ConvertedModule.SCRIPT_METHODS}
         | {
@@ -254,8 +271,25 @@ class Module(SavedModule, ConvertedModule):
         }
         | {
             "__call__": Routine(lambda self, *args, **kwargs: self(*args, **kwargs), "Module.__call__"),
+            "__delattr__": Routine(forget, "Module.__delattr__"),
         }
     )
+
+
+@cache
+def _with_own_forward(kind: Any) -> Any:
+    """The class of modules that were of class `kind` before a program assigned a `forward` to them: it is no method any more."""
+    if kind.OWN_FORWARD:
+        return kind
+    members = {
+        "OWN_FORWARD": True,
+        "PURE": False,
+        "forward": lambda self, *args, **kwargs: self.fields["forward"](*args, **kwargs),
+        "another": lambda self, content: kind(content),
+        "SCRIPT_ATTRIBUTES": kind.SCRIPT_ATTRIBUTES | {"forward": lambda self: self.fields["forward"]},
+        "SCRIPT_METHODS": {name: method for name, method in kind.SCRIPT_METHODS.items() if name != "forward"},
+    }
+    return type(kind.__name__, (kind,), members)
 
 
 class _Shown(dict[str, Any]):

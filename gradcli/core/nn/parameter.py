@@ -99,11 +99,11 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
     size = tuple(map(language.plain, size))
     for position, n in enumerate(size, 1):
         if type(n) is not int:
-            raise shape_error(
-                f"empty(): argument 'size' failed to unpack the object at pos {position} with error "
-                f'"type must be tuple of ints,but got {language.type_name(n)}"',
-                "TypeError",
-            )
+            kind = language.type_name(n)
+            wrong = f"(position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+            if position > 1:  # the parser of arguments has looked at the first alone
+                wrong = f'failed to unpack the object at pos {position} with error "type must be tuple of ints,but got {kind}"'
+            raise shape_error(f"empty(): argument 'size' {wrong}", "TypeError")
     for n in size:
         if n < 0:
             raise shape_error(f"Trying to create tensor with negative dimension {n}: {list(size)}")

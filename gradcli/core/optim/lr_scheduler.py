@@ -233,3 +233,7 @@ def _declare(made: type[LRScheduler]) -> None:
 
 
 _declare(LRScheduler)
+
+
+class _LRScheduler(LRScheduler):
+    """The base of schedules under the name of earlier versions, which PyTorch's own do not derive from."""

@@ -32,7 +32,6 @@ MODULES: tuple[str, ...] = (
     "cuda",
     "cuda.amp",
     "distributions",
-    "distributions.constraints",
     "fft",
     "func",
     "linalg",
@@ -230,11 +229,10 @@ PLACES: dict[str, tuple[str, str]] = {
     "finfo": (_TORCH_TYPES, "FINFO"),
     "iinfo": (_TORCH_TYPES, "IINFO"),
     "Tensor": (_TORCH_TYPES, "TENSOR"),
-    "FloatTensor": (_TORCH_TYPES, "FLOAT_TENSOR"),
-    "DoubleTensor": (_TORCH_TYPES, "DOUBLE_TENSOR"),
-    "LongTensor": (_TORCH_TYPES, "LONG_TENSOR"),
-    "IntTensor": (_TORCH_TYPES, "INT_TENSOR"),
-    "BoolTensor": (_TORCH_TYPES, "BOOL_TENSOR"),
+    **{
+        f"{kind}Tensor": (_TORCH_TYPES, f"{kind.upper()}_TENSOR")
+        for kind in ("Float", "Double", "Long", "Int", "Short", "Char", "Byte", "Half", "BFloat16", "Bool")
+    },
     "Size": (_TORCH_TYPES, "SIZE"),
     "dtype": (_TORCH_TYPES, "DTYPE"),
     "strided": (_TORCH_TYPES, "STRIDED"),
@@ -253,8 +251,7 @@ PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, m
 MODULES += ("distributions.kl",)
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
-_SECOND_NAMES = {"optim.lr_scheduler._LRScheduler": "optim.lr_scheduler.LRScheduler"}
-_SECOND_NAMES |= {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
+_SECOND_NAMES = {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
 for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
     _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
     _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name

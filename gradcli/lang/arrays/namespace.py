@@ -29,6 +29,7 @@ _TEXTS: dict[str, Callable[..., Value]] = {
     "get_printoptions": printing.get_options,
     "iinfo": dtypes.integer_info,
     "issubdtype": dtypes.is_sub_dtype,
+    "printoptions": printing.PrintOptions,
     "result_type": dtypes.result_type,
     "set_printoptions": printing.set_options,
 }

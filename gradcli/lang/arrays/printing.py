@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.script_types import Scripted
 from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import session
@@ -54,7 +55,9 @@ def array_str(value: Value) -> str:
 
 
 def array_format(value: Value, spec: str) -> str:
-    """`format(array, spec)`: only the empty spec is known."""
+    """`format(array, spec)`: that of the number in an array without dimensions; for others only the empty spec is known."""
+    if not value.array.ndim:
+        return formatting.format_value(OPS, value.array.item(), spec)
     if spec:
         raise type_error(f"unsupported format string passed to {type_name(value)}.__format__")
     return array_str(value)
@@ -74,6 +77,28 @@ def set_options(*args: Value, **kwargs: Value) -> None:
     checked = _checked(given, "set_printoptions")
     kept = session.current()
     kept.options = {**kept.options, **checked}
+
+
+class PrintOptions(Scripted):
+    """`np.printoptions(...)`: a block with print options of its own."""
+
+    __slots__ = ("__weakref__", "before", "given")
+
+    SCRIPT_NAME = "contextlib._GeneratorContextManager"
+
+    def __init__(self, *args: Value, **kwargs: Value) -> None:
+        self.given = args, kwargs
+        self.before: dict[str, Any] = {}
+
+    def enter(self) -> Value:
+        """Set the options; all that are in force."""
+        self.before = session.current().options
+        set_options(*self.given[0], **self.given[1])
+        return get_options()
+
+    def exit(self) -> None:
+        """Set the options that were in force."""
+        session.current().options = self.before
 
 
 def _checked(given: dict[str, Value], function: str) -> dict[str, Any]:

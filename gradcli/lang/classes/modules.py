@@ -82,7 +82,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
         return self.attribute(name, MISSING) if found is MISSING and not name.startswith("__") else found
 
     def write(self, name: str, value: Value) -> None:
-        setter = self.MADE.SCRIPT_SETTERS.get(name)
+        setter = self.MADE.SCRIPT_SETTERS.get(name) if name != "forward" else None
         if setter is None:
             self.assign(name, value)
         else:
@@ -120,6 +120,10 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
         """The method that parametrizations have to compute what they are computed from; None if the class has none."""
         own = self.cls.find("right_inverse")
         return None if own is MISSING else lambda *args: run(bind(own, self, self.cls), args)
+
+    def another(self, content: Value) -> Value:
+        """A container of the program's class, made of `content`."""
+        return run(self.cls, (content,))
 
     def extra_repr(self) -> str:
         own = self.cls.find("extra_repr")

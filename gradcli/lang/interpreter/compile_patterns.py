@@ -14,7 +14,7 @@ from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.names import attributes
-from gradcli.lang.syntax.nodes import Case, Constant, DictExpr, Expr, ListExpr, Match, Name, Starred, TupleExpr
+from gradcli.lang.syntax.nodes import AsPattern, Case, Constant, DictExpr, Expr, ListExpr, Match, Name, Starred, TupleExpr
 from gradcli.lang.syntax.patterns import WILDCARD, alternatives, is_value
 from gradcli.lang.values import types
 from gradcli.lang.values.object_operations import OPS
@@ -43,6 +43,9 @@ def pattern_test(pattern: Expr, context: Context) -> Test:
         return _value(pattern, context)
     if isinstance(pattern, Name):
         return _name(pattern.id, context)
+    if isinstance(pattern, AsPattern):
+        held, named = pattern_test(pattern.pattern, context), pattern_test(pattern.name, context)
+        return lambda frame, value, found: held(frame, value, found) and named(frame, value, found)
     if isinstance(pattern, TupleExpr | ListExpr):
         return _sequence(pattern.items, context)
     if isinstance(pattern, DictExpr):

@@ -2,18 +2,18 @@
 
 NAMES: dict[str, str] = {
     "": (
-        "AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage BFloat16Tensor "
-        "BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType BufferDict ByteStorage ByteTensor CallStack Capsule "
-        "CharStorage CharTensor ClassType Code CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType "
+        "AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage "
+        "BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType BufferDict ByteStorage CallStack Capsule "
+        "CharStorage ClassType Code CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType "
         "ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType "
         "DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage EnumType ErrorReport Event "
         "ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType Gradient "
-        "Graph GraphExecutorState HalfStorage HalfTensor IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType "
+        "Graph GraphExecutorState HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType "
         "LiteScriptModule LockingLogger LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType "
         "OutOfMemoryError PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter QInt32Storage QInt8Storage "
         "QUInt2x4Storage QUInt4x2Storage QUInt8Storage RRefType SUM ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
         "ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject "
-        "ScriptObjectProperty SerializationStorageContext ShortStorage ShortTensor StaticModule Storage StorageBase Stream StreamObjType "
+        "ScriptObjectProperty SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType "
         "StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState "
         "TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value "
         "affine_grid_generator alpha_dropout_ ao autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt "
@@ -101,11 +101,11 @@ NAMES: dict[str, str] = {
     "cuda.amp": ("amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "),
     "distributions": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
-        "biject_to constraint_registry identity_transform register_kl transform_to utils "
+        "constraint_registry identity_transform register_kl utils "
     ),
     "distributions.constraints": (
-        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
-        "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch "
+        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property is_dependent positive_semidefinite stack "
+        "torch "
     ),
     "fft": ("Tensor common_args factory_common_args torch "),
     "func": ("debug_unwrap replace_all_batch_norm_modules_ "),

@@ -31,9 +31,10 @@ def _length(tensor: Tensor) -> int:
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
+    "__getitem__": (subscripts.getitem, (list, dict, str, tuple, range)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
-    "__len__": (_length, (Tensor,)),
+    "__len__": (lambda value: _length(value) if isinstance(value, Tensor) else len(value), (Tensor, list, dict, str, tuple, range, set)),
     "__bool__": (special_methods.truth, (Tensor,)),
     "__int__": (types.INT, (Tensor,)),
     "__float__": (types.FLOAT, (Tensor,)),

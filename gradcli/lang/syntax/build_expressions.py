@@ -10,6 +10,7 @@ from gradcli.lang.syntax.build_parameters import ParameterBuilder
 from gradcli.lang.syntax.lex_strings import Lexeme
 from gradcli.lang.syntax.literals import number
 from gradcli.lang.syntax.nodes import (
+    AsPattern,
     Attribute,
     Binary,
     BoolOp,
@@ -271,6 +272,11 @@ class ExpressionBuilder(ParameterBuilder):
     def dict_(self, c: Children) -> DictExpr:
         """`{k: v}`."""
         return DictExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
+
+    def as_pattern(self, c: Children) -> AsPattern:
+        """`pattern as name` inside the brackets of a pattern."""
+        name = Name(self.source, c[2].start, c[2].end, c[2].text)
+        return AsPattern(self.source, self.first(c[0]), c[2].end, c[0], name)
 
     def dict_pair(self, c: Children) -> tuple[Expr, Expr]:
         """`k: v`."""

@@ -183,7 +183,7 @@ def table(parser: Lark) -> Any:
 
 def accepted(error: UnexpectedToken) -> set[str]:
     """The terminals of the text that may follow where the parser is stuck."""
-    return set(error.accepts) - {"KNOWN_LINE"}
+    return set(error.accepts) - {"KNOWN_LINE", "PATTERN_AS"}
 
 
 def values(error: UnexpectedToken) -> list[Any]:

@@ -143,6 +143,7 @@ class Lexer(StringReader):
         pos = 1 if text.startswith("\ufeff") else 0
         pos = (yield from self._line_start(pos)) if self.lines else _skip_blank_lines(text, pos)
         first = pos  # where the current logical line begins
+        case = -1  # where the last line of a `case` began
         while True:
             found = match(text, pos)
             if found is None:
@@ -162,6 +163,9 @@ class Lexer(StringReader):
                     continue
                 if terminal == "SOFT":
                     terminal = self._soft(word, start == first, pos)
+                    case = first if terminal == "CASE" else case
+                elif terminal == "AS" and brackets and case == first:
+                    terminal = "PATTERN_AS"
                 if not terminal:
                     raise self.error(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
                 yield Lexeme(terminal, word, start, pos)

@@ -137,6 +137,13 @@ class Name(Expr):
     id: str
 
 
+class AsPattern(Expr):
+    """`pattern as name` inside the brackets of a pattern."""
+
+    pattern: Expr
+    name: Name
+
+
 class JoinedStr(Expr):
     """An f-string: pieces of text and fields in order."""
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradcli.errors import LanguageError
-from gradcli.lang.syntax.nodes import Attribute, Binary, Call, Constant, DictExpr, Expr, ListExpr, Name, Node, Starred, TupleExpr, Unary
+from gradcli.lang.syntax.nodes import (
+    AsPattern,
+    Attribute,
+    Binary,
+    Call,
+    Constant,
+    DictExpr,
+    Expr,
+    ListExpr,
+    Name,
+    Node,
+    Starred,
+    TupleExpr,
+    Unary,
+)
 
 #: the pattern that matches anything and binds nothing
 WILDCARD = "_"
@@ -36,6 +50,8 @@ def inside(pattern: Expr) -> tuple[list[Expr], list[Node]]:
         return [], []
     if isinstance(pattern, Starred):
         return [pattern.value], []
+    if isinstance(pattern, AsPattern):
+        return [pattern.pattern, pattern.name], []
     if isinstance(pattern, TupleExpr | ListExpr):
         return list(pattern.items), []
     if isinstance(pattern, DictExpr) and all(isinstance(value, Name) if key is None else is_value(key) for key, value in pattern.items):

@@ -40,6 +40,7 @@ from gradcli.lang.values.value_classes import (
     IteratorValue,
     Namespace,
     NumpyValue,
+    Plain,
     TypeValue,
 )
 
@@ -225,7 +226,7 @@ def _has_plain_repr(kind: type) -> bool:
 
 
 # the text of a value that core puts into a message by an f-string is the one that the program sees
-for _kind in (*_OWN, Node, Scripted, UserObject, Instance, Generator, DictView, ClassMethod, StaticMethod, NativeMethod, Decorating):
+for _kind in (*_OWN, Node, Plain, Scripted, UserObject, Instance, Generator, DictView, ClassMethod, StaticMethod, NativeMethod, Decorating):
     if _has_plain_repr(_kind):
         setattr(_kind, "__repr__", repr_text)  # noqa: B010
 

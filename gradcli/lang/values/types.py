@@ -24,7 +24,7 @@ from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
 from gradcli.lang.values.type_names import OF_C, path_of, type_name
 from gradcli.lang.values.user_classes import ClassMethod, Native, Property, StaticMethod, UserClass
-from gradcli.lang.values.value_classes import ExceptionType, NumpyValue, TypeValue
+from gradcli.lang.values.value_classes import ExceptionType, NumpyValue, Plain, TypeValue
 
 # --- what calling a type makes ----------------------------------------------------------------------
 
@@ -156,6 +156,12 @@ def dict_from_keys(iterable: Value, value: Value = None, /) -> dict[Value, Value
     return made
 
 
+def _make_object(*args: Value, **kwargs: Value) -> Value:
+    if args or kwargs:
+        raise ProgramError("TypeError", "object() takes no arguments")
+    return Plain()
+
+
 def _make_range(*args: Value, **kwargs: Value) -> range:
     """`range(stop)`, `range(start, stop, step)`."""
     if kwargs:
@@ -222,7 +228,7 @@ FROZENSET = _host(_make_frozenset, frozenset)
 RANGE = _host(_make_range, range)
 SLICE = _host(_make_slice, slice)
 TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType, UserClass), _make_type)
-OBJECT = TypeValue("object", lambda value: True)
+OBJECT = TypeValue("object", lambda value: True, _make_object)
 PROPERTY = _host(Property, Property)
 STATICMETHOD = _host(StaticMethod, StaticMethod)
 CLASSMETHOD = _host(ClassMethod, ClassMethod)
@@ -240,6 +246,7 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     frozenset: FROZENSET,
     range: RANGE,
     slice: SLICE,
+    Plain: OBJECT,
     TypeValue: TYPE,
     ExceptionType: TYPE,
     UserClass: TYPE,

@@ -162,6 +162,14 @@ class TypeValue:
         return self.make(*args, **kwargs)
 
 
+class Plain:
+    """What `object()` makes: a value that is equal to itself alone."""
+
+    __slots__ = ("__weakref__",)
+
+    SCRIPT_NAME = "object"
+
+
 class ExceptionType:
     """A type of program errors; `make(name, args)` makes an error of this type."""
 
@@ -291,6 +299,7 @@ _CLASSES: set[type] = {
     ProgramError,
     Builtin,
     BoundMethod,
+    Plain,
     TypeValue,
     ExceptionType,
     Namespace,

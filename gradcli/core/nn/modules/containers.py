@@ -67,17 +67,20 @@ class ModuleSequence(OperandModule):
             index = index.array.item()
         return list(self.children_by_name)[checked_position(index, len(self))]
 
-    def chosen(self, part: slice) -> ModuleSequence:
+    def chosen(self, part: slice) -> Any:
         """A container of the same class that holds a slice of the modules."""
-        made = type(self)()
-        made.renumber(list(self)[part])
-        return made
+        return self.another(list(self)[part])
+
+    def another(self, content: Any) -> Any:
+        """What a call of the container's class with `content` makes."""
+        make: Any = type(self)
+        return make(content)
 
     def renumber(self, modules: list[Module]) -> None:
         """Hold these modules under the names 0, 1, 2 ..."""
         self.children_by_name = {str(i): module for i, module in enumerate(modules)}
 
-    def __getitem__(self, index: Any) -> Module:
+    def __getitem__(self, index: Any) -> Any:
         return self.chosen(index) if isinstance(index, slice) else self.children_by_name[self.position(index)]
 
     def __setitem__(self, index: Any, module: Any) -> None:
@@ -98,10 +101,10 @@ class ModuleSequence(OperandModule):
     def __iadd__(self, other: Any) -> ModuleSequence:
         return self.extend(other)
 
-    def pop(self, key: Any) -> Module:
+    def pop(self, key: Any) -> Any:
         """Remove the module, or the modules of a slice, and return it."""
         found = self[key]
-        for module in reversed(list(found)) if isinstance(key, slice) else ():  # type: ignore[call-overload]
+        for module in reversed(list(found)) if isinstance(key, slice) else ():
             del self[list(self).index(module)]
         if not isinstance(key, slice):
             del self[key]
@@ -173,11 +176,9 @@ class Sequential(ModuleSequence, place="container"):
             input = module(input)
         return input
 
-    def chosen(self, part: slice) -> Sequential:
-        """A Sequential that holds a slice of the modules under their old names."""
-        made = Sequential()
-        made.children_by_name = dict(list(self.children_by_name.items())[part])
-        return made
+    def chosen(self, part: slice) -> Any:
+        """A Sequential of the same class that holds a slice of the modules under their old names."""
+        return self.another(OrderedDict(dict(list(self.children_by_name.items())[part])))
 
     def __add__(self, other: Any) -> Sequential:
         _check_sequential(other)
