@@ -28,8 +28,11 @@ def fits(a: Array) -> bool:
 
 
 def pivot_row(column: Array) -> int:
-    """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first."""
-    size = np.abs(column)
+    """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first.
+
+    Of complex elements the sizes of both parts are added up.
+    """
+    size = np.abs(column) if column.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)
     best = int(size.argmax())
     if size[best] == size[best]:
         return best

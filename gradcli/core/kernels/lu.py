@@ -82,7 +82,7 @@ def _substituted(a: Array, x: Array, lower: bool, unit: bool) -> None:
 
 
 def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
-    """x of A @ x = right, or of A.mT @ x = right, from the factors of A."""
+    """x of A @ x = right, or of A.mH @ x = right, from the factors of A."""
     n = packed.shape[-1]
     batch = np.broadcast_shapes(packed.shape[:-2], right.shape[:-2])
     factors = _apart(np.broadcast_to(packed, (*batch, n, n)), 2)
@@ -95,8 +95,8 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
             substitute = elimination.substituted_transposed if adjoint else elimination.substituted
             out[i] = substitute(a, (rows - 1).tolist(), x, 0.0)
         elif adjoint:
-            _substituted(a.T, x, True, False)
-            _substituted(a.T, x, False, True)
+            _substituted(a.T.conj(), x, True, False)
+            _substituted(a.T.conj(), x, False, True)
             out[i][places] = x
         else:
             held = x[places]
