@@ -34,6 +34,17 @@ def product(reflectors: Array, tau: Array) -> Array:
     return made
 
 
+def applied(reflectors: Array, tau: Array, other: Array, transposed: bool) -> Array:
+    """Q @ other, where Q is the product of all reflections, or, if `transposed`, Q.mH @ other."""
+    made = np.array(other)
+    for i in range(tau.shape[-1])[:: 1 if transposed else -1]:
+        v, t = reflectors[..., i:, i : i + 1].copy(), tau[..., i, None, None]
+        v[..., 0, :] = 1
+        rest = made[..., i:, :]
+        rest -= v * ((t.conj() if transposed else t) * in_order(v.conj() * rest, -2)[..., None, :])
+    return made
+
+
 def symmetric_factors(a: Array) -> tuple[Array, Array, Array]:
     """The lower factor with the blocks of D on its diagonal, the pivots, and the number of the first zero block (0 for none).
 

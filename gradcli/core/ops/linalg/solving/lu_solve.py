@@ -49,10 +49,11 @@ def _unpack_rule(xp: Any, grads: Any, LU_data_shape: Any) -> Any:
         found, dim, rest = (xp.call(TRIL, gl, -1), -1, n - k) if gu is None else (xp.call(TRIU, gu, 0), -2, m - k)
         return joined(xp, found, zeros_along(xp, found, dim, rest), dim) if rest else found
     square = xp.call(TRIL, part(xp, gl, -2, 0, k), -1) + xp.call(TRIU, part(xp, gu, -1, 0, k), 0)
-    if m == n:
+    long = max(m, n)
+    if not long - k:
         return square
     beyond, dim = (gl, -2) if m > n else (gu, -1)
-    return joined(xp, square, part(xp, beyond, dim, k, max(m, n)), dim)
+    return joined(xp, square, part(xp, beyond, dim, k, long), dim)
 
 
 def _unpacked_parts(packed: Array, wanted: bool) -> tuple[Array, Array]:
