@@ -27,12 +27,14 @@ def fits(a: Array) -> bool:
     return a.dtype.char in "fd" and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
-def pivot_row(column: Array) -> int:
-    """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first.
+def sizes(a: Array) -> Array:
+    """The absolute values of elements; of complex ones those of both parts, added up, by which the library compares pivots."""
+    return np.asarray(np.abs(a) if a.dtype.kind != "c" else np.abs(a.real) + np.abs(a.imag))
 
-    Of complex elements the sizes of both parts are added up.
-    """
-    size = np.abs(column) if column.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)
+
+def pivot_row(column: Array) -> int:
+    """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first."""
+    size = sizes(column)
     best = int(size.argmax())
     if size[best] == size[best]:
         return best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint, conjugated
-from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.graph.sharing import SharingOp, once
 from gradcli.core.kernels import Array, memory_format, reflections
 from gradcli.core.ops.checks import not_implemented, size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -85,37 +84,6 @@ def _written(made: Any, i: int, column: Any) -> Any:
         return SELECT_SCATTER(made, column, made.array.ndim - 1, i)
     in_place.copy_(SELECT(made, made.array.ndim - 1, i), column)
     return made
-
-
-#: what the rules of the node that is called share: None before the first of them, and nothing while no node is called
-_shared: list[Any] = []
-
-
-class _SharingNode(OpNode):
-    """A node whose rules share one pass over the reflections, so that the graph of second order has each step once."""
-
-    __slots__ = ()
-
-    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
-        _shared.append(None)
-        try:
-            return super().gradients(grads, traced, wanted)
-        finally:
-            _shared.clear()
-
-
-class _Product(Op):
-    __slots__ = ()
-    node_type = _SharingNode
-
-
-def _both(xp: Any, *args: Any) -> tuple[Any, Any]:
-    """What `_through` returns, once for both rules of a namespace: where strides are in question, a node calls its rules in two."""
-    if not _shared:
-        return _through(xp, *args)
-    if _shared[0] is None or _shared[0][0] is not xp:
-        _shared[0] = (xp, _through(xp, *args))
-    return _shared[0][1]  # type: ignore[no-any-return]
 
 
 def _unpacked(xp: Any, input: Any, tau: Any) -> tuple[Any, Any]:
@@ -190,13 +158,13 @@ def _lower(xp: Any, made: Any) -> Any:
 def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    return _lower(xp, _both(xp, grad, input, tau, out)[0])
+    return _lower(xp, once(xp, _through, grad, input, tau, out)[0])
 
 
 def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    return _both(xp, grad, input, tau, out)[1]
+    return once(xp, _through, grad, input, tau, out)[1]
 
 
 def _each(gradient: str, columns: str) -> str:
@@ -216,7 +184,7 @@ _OF_REFLECTORS = (
 )
 _OF_TAU = "torch.stack([-V[:, i].conj() @ D[i] @ V[:, i] for i in range(k)])"
 _EACH = _each("grad", "n")
-PRODUCT = _Product(
+PRODUCT = SharingOp(
     "LinalgHouseholderProductBackward0",
     reflections.product,
     "input tau",
@@ -265,7 +233,7 @@ def _both_of_applied(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: b
         values = (grad, out) if left else (adjoint(xp, grad), adjoint(xp, out))
     else:
         values = (out, grad) if left else (adjoint(xp, out), adjoint(xp, grad))
-    return _both(xp, values[0], input, tau, values[1], left == transpose)
+    return once(xp, _through, values[0], input, tau, values[1], left == transpose)
 
 
 def _applied_reflectors_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
@@ -287,7 +255,7 @@ _EACH_APPLIED = (
     "a = other if left == transpose else grad; b = grad if left == transpose else other; "
     f"G = a @ b.mH if left else a.mH @ b; {_each('G', 'm')}"
 )
-APPLIED: Op = _Product(
+APPLIED: Op = SharingOp(
     "OrmqrBackward0",
     _applied,
     "input tau other",

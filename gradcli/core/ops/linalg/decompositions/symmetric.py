@@ -1,4 +1,4 @@
-"""The factorisation A = L @ D @ L.mT of symmetric matrices, and solutions from its factors."""
+"""The factorisation A = L @ D @ L.mT of symmetric matrices, or A = L @ D @ L.mH of Hermitian ones, and solutions from its factors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
-from gradcli.core.kernels import reflections
+from gradcli.core.kernels import symmetric_factors
 from gradcli.core.ops.checks import size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_batches, check_floats, check_squares, to_column_major
@@ -22,17 +22,17 @@ LDL_SOLVE = not_differentiable("linalg_ldl_solve", lambda x, y: y, "LD B")
 LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
 
 
-def _factors(A: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
+def _factors(A: Tensor, hermitian: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
     check_no_tangent("aten::linalg_ldl_factor_ex", A)
     check_squares(f"torch.linalg.{name}", A)
-    check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu")
-    factors, pivots, info = reflections.symmetric_factors(A.array)
-    return recorded(LDL, Tensor(factors, A.dtype), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
+    check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu", complex=True)
+    factors, pivots, info = symmetric_factors.factorized(A.array, hermitian and A.dtype.is_complex)
+    return recorded(LDL, Tensor(to_column_major(factors), A.dtype), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
 
 
 def ldl_factor_ex(A: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:
     """The factors, the pivots, and for each matrix the number of its first zero block, 0 if there is none."""
-    found = _factors(A, "ldl_factor_ex")
+    found = _factors(A, hermitian, "ldl_factor_ex")
     if check_errors:
         _check_blocks("torch.linalg.ldl_factor_ex", found[2])
     return named("linalg_ldl_factor_ex", "LD", "pivots", "info")(found)
@@ -40,7 +40,7 @@ def ldl_factor_ex(A: Tensor, hermitian: bool = False, check_errors: bool = False
 
 def ldl_factor(A: Tensor, hermitian: bool = False) -> Any:
     """The lower factor with the blocks of D on its diagonal, and the pivots. Raises RuntimeError for a zero block."""
-    found = _factors(A, "ldl_factor_ex")
+    found = _factors(A, hermitian, "ldl_factor_ex")
     _check_blocks("torch.linalg.ldl_factor", found[2])
     return named("linalg_ldl_factor", "LD", "pivots")(found[:2])
 
@@ -82,13 +82,13 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
                 f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?",
                 Code.AFTER_CHECKS,
             )
-    check_floats(name, LD, "ldl_solve_kernel_cpu")
+    check_floats(name, LD, "ldl_solve_kernel_cpu", complex=True)
     check_batches(B, LD)
     batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
     made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)
-    sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]
+    factors, places, rights = (np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2)))
     for at in np.ndindex(*batch):
-        made[at] = reflections.solved(*(source[at] for source in sources))
+        made[at] = symmetric_factors.solved(factors[at], places[at], rights[at], hermitian and LD.dtype.is_complex)
     return recorded(LDL_SOLVE, wrap(to_column_major(made)), LD, B)
 
 

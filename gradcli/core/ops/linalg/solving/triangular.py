@@ -141,6 +141,7 @@ OLD_TRIANGULAR: Op = Op(
     saved="A self solution transpose unitriangular upper",
     outputs="solution cloned_coefficient",
     differentiable=2,
+    complex=True,
     jvp="transpose",
     input=Rule(_old_right_rule, f"{_OLD_BACK}; back"),
     A=Rule(
@@ -201,7 +202,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     )
     if not input.dtype.is_complex:
         require_floating("triangular_solve_cpu", input.dtype)
-    check_floats("triangular_solve", input, "triangular_solve_cpu")
+    check_floats("triangular_solve", input, "triangular_solve_cpu", complex=True)
     found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
     moved = None if state.dual is None else state.dual.tangent_of(A)
     if moved is not None:  # PyTorch does not broadcast it
