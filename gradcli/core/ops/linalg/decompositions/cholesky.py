@@ -67,7 +67,7 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
     # PyTorch returns both triangles column by column in memory
-    made = to_column_major(lower.swapaxes(-1, -2).conj() if upper else lower)
+    made = to_column_major(np.triu(lower.swapaxes(-1, -2).conj()) if upper else lower)
     if a.dtype.kind == "c":  # the diagonal is real; PyTorch's library has code of its own for three to five rows
         along = np.einsum("...ii->...i", made)
         along.imag = 0
