@@ -221,7 +221,7 @@ TRACE: Op = Op(
 
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises RuntimeError for other shapes or dtypes."""
-    check_square_floats("linalg.det", A, "lu_cpu", complex=True)
+    check_square_floats("linalg.det", A, "lu_cpu")
     return DET(A)  # type: ignore[no-any-return]
 
 
@@ -229,7 +229,7 @@ def _slogdet(type_name: str) -> Callable[[Tensor], Any]:
     """The function under both of its names, which only the type of the result shows."""
 
     def run(A: Tensor) -> Any:
-        check_square_floats("linalg.slogdet", A, complex=True)
+        check_square_floats("linalg.slogdet", A)
         return named(type_name, "sign", "logabsdet")(SLOGDET(A))
 
     return run
@@ -237,7 +237,7 @@ def _slogdet(type_name: str) -> Callable[[Tensor], Any]:
 
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant, nan where the determinant is negative. Raises RuntimeError for other shapes or dtypes."""
-    check_square_floats("logdet", input, complex=True)
+    check_square_floats("logdet", input)
     sign, logarithm = SLOGDET(input)
     if input.dtype.is_complex:
         return LOG(sign) + logarithm  # type: ignore[no-any-return]

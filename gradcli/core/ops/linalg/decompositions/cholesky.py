@@ -140,7 +140,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
     Raises RuntimeError for other shapes or dtypes, _LinAlgError for matrices that are not positive definite.
     """
-    check_square_floats("linalg.cholesky", input, "cholesky_cpu", complex=True)
+    check_square_floats("linalg.cholesky", input, "cholesky_cpu")
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
@@ -164,7 +164,7 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     check_squares("cholesky", input)
     if not input.dtype.is_complex:
         require_floating("cholesky_cpu", input.dtype)
-    check_floats("cholesky", input, "cholesky_cpu", complex=True)
+    check_floats("cholesky", input, "cholesky_cpu")
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 

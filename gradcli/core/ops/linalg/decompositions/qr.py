@@ -136,7 +136,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
         raise runtime_error(
             f"qr received unrecognized mode '{formatted(mode)}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
-    check_floats("linalg.qr", A, "geqrf_cpu", complex=True)
+    check_floats("linalg.qr", A, "geqrf_cpu")
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
 

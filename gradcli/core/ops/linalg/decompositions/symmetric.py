@@ -25,7 +25,7 @@ LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
 def _factors(A: Tensor, hermitian: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
     check_no_tangent("aten::linalg_ldl_factor_ex", A)
     check_squares(f"torch.linalg.{name}", A)
-    check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu", complex=True)
+    check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu")
     factors, pivots, info = symmetric_factors.factorized(A.array, hermitian and A.dtype.is_complex)
     return recorded(LDL, Tensor(to_column_major(factors), A.dtype), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
 
@@ -82,7 +82,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
                 f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?",
                 Code.AFTER_CHECKS,
             )
-    check_floats(name, LD, "ldl_solve_kernel_cpu", complex=True)
+    check_floats(name, LD, "ldl_solve_kernel_cpu")
     check_batches(B, LD)
     batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
     made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)

@@ -182,7 +182,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
 
 
 def _check_same_floats(x: Tensor, y: Tensor) -> None:
-    check_floats("linalg.vecdot", x, low=True, complex=True)
+    check_floats("linalg.vecdot", x, low=True)
     if x.dtype is not y.dtype:
         raise runtime_error(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "

@@ -174,7 +174,7 @@ def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool,
         check_squares(name, input)
         if not input.dtype.is_complex:
             require_floating("linalg_eigh_cpu", input.dtype)
-    check_floats(name, input, f"{name.replace('.', '_')}_cpu", complex=True)
+    check_floats(name, input, f"{name.replace('.', '_')}_cpu")
     tolerances = _tolerances(input, atol, rtol)
     # PyTorch's library takes infinite numbers too, though not nan, so that shapes that do not broadcast are the error
     if not np.isnan(input.array).any():
@@ -332,7 +332,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     _batch(input.array, b.array, vector)
     if rcond is not None and not input.dtype.is_floating_point and not input.dtype.is_complex:
         raise not_implemented("linalg_lstsq_cpu", input.dtype)
-    check_floats(name, input, "linalg_lstsq_cpu", complex=True)
+    check_floats(name, input, "linalg_lstsq_cpu")
     # gels takes the matrix to have full rank, and gelsd no bound of 1 or more
     if rcond is None or (method == "gelsd" and rcond >= 1):
         rcond = _usual(input.array)

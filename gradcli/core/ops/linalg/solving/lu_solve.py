@@ -214,7 +214,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     """
     name = "linalg.lu_solve"
     check_no_gradient("linalg_lu_solve", pivots=pivots)
-    check_floats(f"torch.{name}", LU, low=True, complex=True)
+    check_floats(f"torch.{name}", LU, low=True)
     if LU.dtype is not B.dtype:
         raise runtime_error(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.torch_name} and B of type "

@@ -101,7 +101,7 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
         raise shape_error(text)
     if not A.dtype.is_complex:
         require_floating("triangular_solve_cpu", A.dtype)
-    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu", complex=True)
+    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
     check_batches(B, A)
     limits.check_work(20.0 * a[-1] * B.array.size)
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
@@ -202,7 +202,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     )
     if not input.dtype.is_complex:
         require_floating("triangular_solve_cpu", input.dtype)
-    check_floats("triangular_solve", input, "triangular_solve_cpu", complex=True)
+    check_floats("triangular_solve", input, "triangular_solve_cpu")
     found = OLD_TRIANGULAR(input, A, upper, transpose, unitriangular)
     moved = None if state.dual is None else state.dual.tangent_of(A)
     if moved is not None:  # PyTorch does not broadcast it
