@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.rounding.complex_arithmetic import by_steps
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.kernels.summation import in_order
 
 #: beyond this size, or for more elements in all, the order no longer shows in printed digits

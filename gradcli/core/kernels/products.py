@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.rounding.complex_arithmetic import by_steps
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.kernels.summation import in_order
 
 _LANES = 4

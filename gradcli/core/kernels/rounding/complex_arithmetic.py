@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import memory_format
-from gradcli.core.kernels.elementary import LARGEST, expm1_one_by_one, fused
+from gradcli.core.kernels.elementary import LARGEST, by_steps, expm1_one_by_one, fused
 
 _SINGLE = np.dtype(np.complex64)
 #: bytes that vector code takes at a time
@@ -100,15 +100,6 @@ def _rounded(rule: Callable[[int, list[int], bool], Any], dtype: Any, shape: tup
 def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     """The operands as arrays; a number has the dtype of the array beside it."""
     return np.asarray(x, getattr(y, "dtype", None)), np.asarray(y, getattr(x, "dtype", None))
-
-
-def by_steps(x: Any, y: Any) -> Any:
-    """The product of complex arrays, each step of which is rounded, where numpy fuses some."""
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    real = a * c - b * d
-    made = np.empty(real.shape, np.result_type(x, y))
-    made.real, made.imag = real, a * d + b * c
-    return made
 
 
 def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operands: tuple[Any, ...]) -> Any:

@@ -16,7 +16,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap, check_unread
 from gradcli.core.kernels import Array, elementary, memory_format
-from gradcli.core.kernels.rounding.complex_arithmetic import by_steps
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
