@@ -97,6 +97,7 @@ FAMILIES = (
     "linalg.solving.least_squares",
     "linalg.decompositions.qr",
     "linalg.decompositions.householder",
+    "linalg.decompositions.symmetric",
     "linalg.decompositions.lu",
     "linalg.solving.lu_solve",
     "linalg.distances",

@@ -160,6 +160,8 @@ class Numeric:
     def call(op: Op, *args: Any) -> Any:
         """Run an operation record on arrays."""
         arrays = [a.array if type(a) is Tensor else a for a in args]
+        if op.view and not arrays[0].size:
+            return op.forward(memory_format.spelled_out(arrays[0]), *arrays[1:])
         if not op.elementwise or type(arrays[0]) is not np.ndarray:
             return op.forward(*arrays)
         result = (in_single(op.forward) if arrays[0].dtype == np.float16 else op.forward)(*arrays)

@@ -36,10 +36,10 @@ class Plan:
     __slots__ = ("keep", "keep_out", "kept_outputs", "keeps", "frees", "data", "calls", "fast_rules")
 
     def __init__(self, op: Op, mask: int) -> None:
-        #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
+        #: the inputs that need gradients, the rule of each, and where the rule's arguments come from; in the order of the rules
         self.calls: list[tuple[int, Callable[..., Any], tuple[tuple[int, int], ...]]] = []
-        for i, tensor in enumerate(op.tensors):
-            rule = op.rules[tensor]
+        for tensor, rule in op.rules.items():
+            i = op.tensors.index(tensor)
             if mask >> i & 1 and rule is not None:
                 self.calls.append((i, rule.function, tuple(_place(op, name) for name in rule.parameters)))
         needs = {need for _, _, sources in self.calls for need in sources}

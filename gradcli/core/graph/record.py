@@ -103,8 +103,8 @@ class Op:
 
     `tensors` and `attrs` name the arguments: tensors first, then plain ones. `forward` takes them in that order with
     arrays for tensors and returns an array, or a tuple of arrays if `outputs` names several. A variadic operation has
-    one name in `tensors`, for the list that is its first argument. `layout` is the memory format of the outputs; without it
-    they are as `forward` makes them.
+    one name in `tensors`, for the list that is its first argument. A node calls the rules in the order in which
+    they are given. `layout` is the memory format of the outputs; without it they are as `forward` makes them.
 
     Of a record with a complex output the rules get the conjugates of the values that they read. A rule of a holomorphic function so
     multiplies `grad` by the conjugate of the derivative, which is PyTorch's convention, without a word about it. `wirtinger` records

@@ -1,4 +1,4 @@
-"""Gaussian elimination of small real matrices in the order of the library that PyTorch calls, so that the last digit agrees.
+"""Gaussian elimination of small matrices in the order of the library that PyTorch calls, so that the last digit agrees.
 
 Rows are exchanged for the largest pivot, columns below a pivot are multiplied by its reciprocal (the last one of up to
 four is divided), and substitution takes sums of products away: ascending below the diagonal, descending above it.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.kernels.summation import in_order
 
 #: beyond this size, or for more elements in all, the order no longer shows in printed digits
@@ -27,9 +28,14 @@ def fits(a: Array) -> bool:
     return a.dtype.char in "fd" and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
+def sizes(a: Array) -> Array:
+    """The absolute values of elements; of complex ones those of both parts, added up, by which the library compares pivots."""
+    return np.asarray(np.abs(a) if a.dtype.kind != "c" else np.abs(a.real) + np.abs(a.imag))
+
+
 def pivot_row(column: Array) -> int:
     """The row of the largest element; a nan is larger than none, and none is larger than a nan that comes first."""
-    size = np.abs(column)
+    size = sizes(column)
     best = int(size.argmax())
     if size[best] == size[best]:
         return best
@@ -40,7 +46,7 @@ def factors(matrix: Array) -> tuple[Array, list[int]]:
     """Both triangular factors in one matrix of any shape, and the row that each row was exchanged with; a zero pivot stays."""
     a = np.array(matrix)
     n, columns = a.shape
-    one = a.dtype.type(1)
+    complex = a.dtype.kind == "c"
     rows = []
     for k in range(min(n, columns)):
         best = k + pivot_row(a[k:, k])
@@ -49,12 +55,18 @@ def factors(matrix: Array) -> tuple[Array, list[int]]:
             a[[k, best]] = a[[best, k]]
         if k + 1 < n:
             below = a[k + 1 :, k]
-            if a[k, k] != 0 and columns == n <= _DIVIDED and k == n - 2:
+            if a[k, k] != 0 and columns == n <= _DIVIDED and k == n - 2 and not complex:
                 below /= a[k, k]
             elif a[k, k] != 0:
-                below *= one / a[k, k]
-            a[k + 1 :, k + 1 :] -= below[:, None] * a[k, k + 1 :]
+                below[...] = by_steps(below, _reciprocal(a[k, k])) if complex else below * _reciprocal(a[k, k])
+            a[k + 1 :, k + 1 :] -= (by_steps if complex else np.multiply)(below[:, None], a[k, k + 1 :])
     return a, rows
+
+
+def _reciprocal(pivot: Any) -> Any:
+    """1 over a number of numpy's, which for complex ones is rounded once."""
+    kind = type(pivot)
+    return kind(1) / pivot if not issubclass(kind, np.complexfloating) else kind(1 / np.clongdouble(pivot))
 
 
 def _pivots(a: Array, singular: float | None) -> list[Any]:

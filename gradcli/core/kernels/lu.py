@@ -1,6 +1,6 @@
 """Gaussian elimination with row exchanges of batches of matrices of any shape, and substitution with the factors.
 
-Real matrices go as in `elimination`; a zero pivot stays, and what is divided by it becomes infinite.
+A zero pivot stays, and what is divided by it becomes infinite.
 """
 
 from __future__ import annotations
@@ -13,23 +13,6 @@ import numpy as np
 from gradcli.core.kernels import Array, elimination, memory_format
 
 
-def _factors(matrix: Array) -> tuple[Array, list[int]]:
-    """Both triangular factors in one matrix, and the row that each row was exchanged with."""
-    if matrix.dtype.kind == "f":
-        return elimination.factors(matrix)
-    a = np.array(matrix)
-    rows = []
-    for k in range(min(a.shape)):
-        best = k + elimination.pivot_row(a[k:, k])
-        rows.append(best)
-        if best != k:
-            a[[k, best]] = a[[best, k]]
-        if a[k, k] != 0:
-            a[k + 1 :, k] /= a[k, k]
-            a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[k, k + 1 :]
-    return a, rows
-
-
 def factorized(a: Array) -> tuple[Array, Array, Array]:
     """The factors, the exchanged rows counted from 1, and for each matrix the first zero on U's diagonal counted from 1, or 0."""
     *batch, m, n = a.shape
@@ -37,7 +20,7 @@ def factorized(a: Array) -> tuple[Array, Array, Array]:
     pivots = np.empty((len(packed), min(m, n)), np.int32)
     info = np.zeros(len(packed), np.int32)
     for i, matrix in enumerate(_apart(a, 2)):
-        packed[i], rows = _factors(matrix)
+        packed[i], rows = elimination.factors(matrix)
         pivots[i] = np.array(rows, np.int32) + 1
         zeros = np.flatnonzero(np.diagonal(packed[i]) == 0)
         info[i] = zeros[0] + 1 if zeros.size else 0
@@ -82,7 +65,7 @@ def _substituted(a: Array, x: Array, lower: bool, unit: bool) -> None:
 
 
 def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
-    """x of A @ x = right, or of A.mT @ x = right, from the factors of A."""
+    """x of A @ x = right, or of A.mH @ x = right, from the factors of A."""
     n = packed.shape[-1]
     batch = np.broadcast_shapes(packed.shape[:-2], right.shape[:-2])
     factors = _apart(np.broadcast_to(packed, (*batch, n, n)), 2)
@@ -95,8 +78,8 @@ def solved(packed: Array, pivots: Array, right: Array, adjoint: bool) -> Array:
             substitute = elimination.substituted_transposed if adjoint else elimination.substituted
             out[i] = substitute(a, (rows - 1).tolist(), x, 0.0)
         elif adjoint:
-            _substituted(a.T, x, True, False)
-            _substituted(a.T, x, False, True)
+            _substituted(a.T.conj(), x, True, False)
+            _substituted(a.T.conj(), x, False, True)
             out[i][places] = x
         else:
             held = x[places]

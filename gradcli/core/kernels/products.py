@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.kernels.summation import in_order
 
 _LANES = 4
@@ -57,18 +58,10 @@ def matmul(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a, b))
 
 
-def _complex_products(a: Array, b: Array) -> Array:
-    """The elements' products, rounded after each step, where numpy fuses some."""
-    made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
-    made.real = a.real * b.real - a.imag * b.imag
-    made.imag = a.real * b.imag + a.imag * b.real
-    return made
-
-
 def _complex_few(a: Array, b: Array) -> Array:
     """The product of complex matrices of few terms; that of a matrix and a column adds up products of parts apart."""
     if b.shape[1] > 1 or len(a) == 1:
-        return np.asarray(in_order(_complex_products(a.T[:, :, None], b[:, None, :])))
+        return np.asarray(in_order(by_steps(a.T[:, :, None], b[:, None, :])))
     parts = [in_order(np.multiply(x.T, y, order="C")) for x in (a.real, a.imag) for y in (b.real, b.imag)]
     made = np.empty((len(a), 1), a.dtype)
     made.real[:, 0], made.imag[:, 0] = parts[0] - parts[3], parts[1] + parts[2]
@@ -89,7 +82,7 @@ def _complex_terms(a: Array, b: Array) -> Array:
     one = a.dtype.type(1)
     if a.ndim == b.ndim == 2:
         a, b = (a, b * one) if b.shape[1] == 1 else (a * one, b)
-    terms = _complex_products(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :])
+    terms = by_steps(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :])
     return np.asarray(in_order(terms) if len(terms) else np.matmul(a, b))
 
 

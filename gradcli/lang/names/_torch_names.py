@@ -36,7 +36,7 @@ NAMES: dict[str, str] = {
         "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
         "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
-        "native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
+        "native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops package parse_ir "
         "parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
         "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
         "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
@@ -368,7 +368,7 @@ NAMES: dict[str, str] = {
     ),
     "Tensor": (
         "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index "
-        "indices int_repr ipu is_coalesced is_ipu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
+        "indices int_repr ipu is_coalesced is_ipu module_load mtia new pin_memory q_per_channel_axis q_per_channel_scales "
         "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices "
         "set_ share_memory_ slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
         "to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "

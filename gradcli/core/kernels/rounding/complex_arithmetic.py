@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import memory_format
-from gradcli.core.kernels.elementary import LARGEST, expm1_one_by_one, fused
+from gradcli.core.kernels.elementary import LARGEST, by_steps, expm1_one_by_one, fused
 
 _SINGLE = np.dtype(np.complex64)
 #: bytes that vector code takes at a time
@@ -102,15 +102,6 @@ def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     return np.asarray(x, getattr(y, "dtype", None)), np.asarray(y, getattr(x, "dtype", None))
 
 
-def _by_steps(x: Any, y: Any) -> Any:
-    """The product, each step of which is rounded."""
-    a, b, c, d = x.real, x.imag, y.real, y.imag
-    real = a * c - b * d
-    made = np.empty(real.shape, np.result_type(x, y))
-    made.real, made.imag = real, a * d + b * c
-    return made
-
-
 def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operands: tuple[Any, ...]) -> Any:
     """The product, with roundings by the rule for a row of these operands."""
     made = np.asarray(x * y)
@@ -118,7 +109,7 @@ def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operan
         return made
     rounded = _rounded(rule, made.dtype, made.shape, operands)
     if rounded.any():
-        np.copyto(made, _by_steps(x, y), where=rounded)
+        np.copyto(made, by_steps(x, y), where=rounded)
     return made
 
 
@@ -204,10 +195,10 @@ def product_along(factors: Any, neighbours: bool) -> Any:
         lanes = rows[:first].reshape(-1, 4, group // 4, rows.shape[1])
         whole = lanes[0]
         for more in lanes[1:]:
-            whole = _by_steps(whole, more)
-        whole = _by_steps(_by_steps(whole[0], whole[1]), _by_steps(whole[2], whole[3]))
+            whole = by_steps(whole, more)
+        whole = by_steps(by_steps(whole[0], whole[1]), by_steps(whole[2], whole[3]))
         for at, lane in enumerate(whole):
-            made = _by_steps(made, lane) if at == 3 else made * lane
+            made = by_steps(made, lane) if at == 3 else made * lane
     for factor in rows[first:]:
         made = made * factor
     return made.reshape(factors.shape[1:])
@@ -236,7 +227,7 @@ def _c_product(x: Any, y: Any) -> Any:
     """The product of complex numbers as C has it: where both parts would be nan, an infinite operand or product makes them infinite."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     terms = a * c, b * d, a * d, b * c
-    made = _by_steps(x, y)
+    made = by_steps(x, y)
     lost = np.isnan(made.real) & np.isnan(made.imag)
     if not lost.any():
         return made

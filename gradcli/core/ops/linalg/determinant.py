@@ -11,21 +11,26 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, elimination, lu, memory_format
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import MUL
+from gradcli.core.ops.elementwise.complex_signs import REAL
+from gradcli.core.ops.elementwise.exponential import LOG
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
 from gradcli.core.ops.index.indexing import INDEX, index_put
 from gradcli.core.ops.linalg.decompositions.svd import SVD
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares, of_any_dtype
+from gradcli.core.ops.linalg.matrices import check_square_floats, of_any_dtype
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solving.solve import SOLVE
 from gradcli.core.ops.reduce.product import others_traced
+from gradcli.core.ops.rules import zeros_as
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, diagonal
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -41,7 +46,7 @@ def _singular_gradient(grad: Tensor, A: Tensor) -> Any:
 
 
 def _regular_gradient(grad: Tensor, out: Tensor, A: Tensor) -> Any:
-    return _times_inverse(traced, grad * out, A)
+    return _times_inverse(traced, grad * out, traced.mT(A))
 
 
 def _traced_gradient(grad: Tensor, A: Tensor, out: Tensor) -> Any:
@@ -64,24 +69,26 @@ def _on_diagonal(values: Any, a: Array) -> Array:
     return made
 
 
-def _times_inverse(xp: Any, factors: Any, A: Any) -> Any:
-    """The inverse of A.mT times one factor for each matrix, as the solution of a system."""
-    wide = xp.broadcast_to(xp.expand_dims(factors, -1), (*factors.shape, A.shape[-1]))
-    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)), True)
+def _times_inverse(xp: Any, factors: Any, matrices: Any) -> Any:
+    """The inverse of matrices times one factor for each, as the solution of a system."""
+    wide = xp.broadcast_to(xp.expand_dims(factors, -1), (*factors.shape, matrices.shape[-1]))
+    return xp.call(SOLVE, matrices, xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)), True)
 
 
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
+    if not xp.plain(A).size:
+        return zeros_as(xp, A)
+    if A.shape[-1] == 1:
+        return xp.broadcast_to(xp.expand_dims(xp.expand_dims(grad, -1), -1), A.shape)
     if type(A) is not Tensor and elimination.fits(A):
         # PyTorch replaces a zero pivot by eps, and grad * out is 0 then: the gradient of a singular matrix is 0
         return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
-    if A.shape[-1] == 1:
-        return xp.expand_dims(xp.expand_dims(grad, -1), -1)
     if type(A) is Tensor and not A.dtype.is_complex:
         return _traced_gradient(grad, A, out)
     singular = xp.plain(out) == 0
     if singular.any():
         A = np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A)
-    return _times_inverse(xp, grad * out, A)
+    return _times_inverse(xp, grad * out, xp.mT(A))
 
 
 def _det_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
@@ -135,18 +142,24 @@ def _sign_and_logarithm(a: Array) -> tuple[Array, Array]:
         # the sign of nan is 0, as in PyTorch
         return np.prod(np.nan_to_num(np.sign(pivots)), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
     sign, logarithm = np.linalg.slogdet(a)
-    return _signed_zeros(a, np.asarray(sign, a.dtype)), np.asarray(logarithm, a.dtype)
+    return _signed_zeros(a, np.asarray(sign, a.dtype)), np.asarray(logarithm, a.real.dtype)
 
 
-def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
-    grad = grads[1]
-    if grad is None:
+def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any, A_dtype: Any) -> Any:
+    turned, grad = grads[:2]
+    if A_dtype.is_complex and turned is not None:
+        moved = xp.call(MUL, conjugated(xp, turned), sign)
+        around = scalars.times(xp, moved - conjugated(xp, moved), 0.5)
+        grad = -around if grad is None else grad - around
+    elif grad is None:
         return None
+    elif A_dtype.is_complex:
+        grad = xp.cast(grad, A_dtype)
     if type(A) is not Tensor and elimination.fits(A):
         return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
     if type(A) is not Tensor and (xp.plain(sign) == 0).any():
         return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
-    return _times_inverse(xp, grad, A)
+    return _times_inverse(xp, grad, adjoint(xp, A))
 
 
 def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tuple[Any, Any]:
@@ -154,13 +167,17 @@ def _slogdet_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> tupl
     A, sign = inputs[0], outs[0]
     singular = xp.plain(sign) == 0
     if A.shape[-1] == 1:
-        return xp.zeros_like(sign), xp.sum(diagonal(tangents[0] / A, 0, -2, -1), -1)
-    if singular.any() and elimination.fits(A.array):
+        solved = tangents[0] / A
+    elif singular.any() and elimination.fits(A.array):
         solved = wrap(elimination.solve(A.array.swapaxes(-1, -2), tangents[0].array, True, 0.0))
-        return xp.zeros_like(sign), xp.sum(diagonal(solved, 0, -2, -1), -1)
-    if singular.any():
-        A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
-    return xp.zeros_like(sign), xp.sum(diagonal(SOLVE(A, tangents[0], True), 0, -2, -1), -1)
+    else:
+        if singular.any():
+            A = wrap(np.where(singular[..., None, None], xp.plain(A).dtype.type(np.nan), xp.plain(A)))
+        solved = SOLVE(A, tangents[0], True)
+    found = xp.sum(diagonal(solved, 0, -2, -1), -1)
+    if not sign.dtype.is_complex:
+        return xp.zeros_like(sign), found
+    return scalars.times(xp, found - conjugated(xp, found), 0.5) * sign, REAL(found)
 
 
 SLOGDET: Op = Op(
@@ -172,7 +189,12 @@ SLOGDET: Op = Op(
     computed=lu.KEPT_BY_DET,
     outputs="sign logabsdet",
     differentiable=2,
-    A=Rule(_slogdet_rule, "grads[1][..., None, None] * torch.linalg.inv(A).mT"),
+    complex=True,
+    wirtinger=True,
+    A=Rule(
+        _slogdet_rule,
+        "g = grads[0].conj() * sign; (grads[1] - (g - g.conj()) / 2)[..., None, None] * torch.linalg.inv(A).mH",
+    ),
 )
 
 
@@ -199,7 +221,7 @@ TRACE: Op = Op(
 
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises RuntimeError for other shapes or dtypes."""
-    check_square_floats("linalg.det", A, "lu_cpu", complex=True)
+    check_square_floats("linalg.det", A, "lu_cpu")
     return DET(A)  # type: ignore[no-any-return]
 
 
@@ -215,9 +237,10 @@ def _slogdet(type_name: str) -> Callable[[Tensor], Any]:
 
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant, nan where the determinant is negative. Raises RuntimeError for other shapes or dtypes."""
-    check_squares("logdet", input)
-    check_floats("logdet", input)
+    check_square_floats("logdet", input)
     sign, logarithm = SLOGDET(input)
+    if input.dtype.is_complex:
+        return LOG(sign) + logarithm  # type: ignore[no-any-return]
     return where(wrap(sign.array == -1), math.nan, logarithm)
 
 

@@ -21,15 +21,13 @@ _Forward = TypeVar("_Forward", bound=Callable[..., Any])
 NOT_CALLED = ("lu_cpu", "cholesky_cpu", "linalg_eigh_cpu", "linalg_svd_cpu", "ldl_factor_kernel_cpu", "ldl_solve_kernel_cpu")
 
 
-def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False, complex: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype, or, with `complex`, a complex one.
+def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False) -> None:
+    """Raise RuntimeError unless the dtype is float32, float64 or complex, or, with `low`, any floating dtype.
 
     For half precision it is NotImplementedError where PyTorch's kernel raises it, which tensors without elements
     may never reach (NOT_CALLED).
     """
     if A.dtype.is_complex:
-        if not complex:
-            raise runtime_error(f"{name} of complex tensors is not part of gradcli")
         return
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
@@ -78,10 +76,10 @@ def check_batches(B: Tensor, A: Tensor) -> None:
         check_size((*batch, *t.array.shape[-2:]), t.array.itemsize)
 
 
-def check_square_floats(name: str, A: Tensor, kernel: str = "", complex: bool = False) -> None:
-    """Raise RuntimeError unless the matrices are square and of dtype float32 or float64; as `check_floats` for half precision."""
+def check_square_floats(name: str, A: Tensor, kernel: str = "") -> None:
+    """Raise RuntimeError unless the matrices are square and of dtype float32, float64 or complex; as `check_floats` for half precision."""
     check_squares(name, A)
-    check_floats(name, A, kernel, complex=complex)
+    check_floats(name, A, kernel)
 
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

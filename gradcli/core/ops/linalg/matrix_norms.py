@@ -53,7 +53,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
         raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     check_matrices(name, A)
     by_values = ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2)
-    check_floats(name, A, low=not by_values, complex=True)
+    check_floats(name, A, low=not by_values)
     first, second = _two_dims(name, A, dim)
     check_dtype(name, A.dtype, dtype)
     if ord == "fro":

@@ -53,7 +53,7 @@ def _partial(matrix: Array) -> tuple[Array, int]:
 
 def _cholesky(a: Array, upper: bool, name: str) -> Array:
     if not a.size:
-        return np.empty_like(a)
+        return np.empty_like(a) if name == "cholesky" else to_column_major(a)
     half = a.swapaxes(-1, -2).conj() if upper else a  # numpy reads the lower triangle only
     try:
         if not np.isfinite(np.tril(half)).all():
@@ -67,7 +67,12 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
     # PyTorch returns both triangles column by column in memory
-    return to_column_major(lower.swapaxes(-1, -2).conj()) if upper else to_column_major(lower)
+    made = to_column_major(np.triu(lower.swapaxes(-1, -2).conj()) if upper else lower)
+    if a.dtype.kind == "c":  # the diagonal is real; PyTorch's library has code of its own for three to five rows
+        along = np.einsum("...ii->...i", made)
+        along.imag = 0
+        along[..., 1:2].imag = -0.0 if 3 <= a.shape[-1] <= 5 else 0.0
+    return made
 
 
 def _finite_cholesky(matrix: Array) -> None:
@@ -135,7 +140,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
     Raises RuntimeError for other shapes or dtypes, _LinAlgError for matrices that are not positive definite.
     """
-    check_square_floats("linalg.cholesky", input, "cholesky_cpu", complex=True)
+    check_square_floats("linalg.cholesky", input, "cholesky_cpu")
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
@@ -159,7 +164,7 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     check_squares("cholesky", input)
     if not input.dtype.is_complex:
         require_floating("cholesky_cpu", input.dtype)
-    check_floats("cholesky", input, "cholesky_cpu", complex=True)
+    check_floats("cholesky", input, "cholesky_cpu")
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 

@@ -116,7 +116,7 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     if not A.dtype.is_differentiable and A.array.size:
         raise not_implemented("linalg_eigh_cpu", A.dtype)
     if A.dtype.is_differentiable:
-        check_floats("linalg.eigh", A, "linalg_eigh_cpu", complex=True)
+        check_floats("linalg.eigh", A, "linalg_eigh_cpu")
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
 
@@ -199,7 +199,7 @@ def _check_finite(A: Tensor) -> None:
 def _checked_eig(A: Tensor) -> tuple[Tensor, Tensor]:
     _check_complex(A)
     _check_finite(A)
-    check_square_floats("linalg.eig", A, "linalg_eig_out_cpu", complex=True)
+    check_square_floats("linalg.eig", A, "linalg_eig_out_cpu")
     return EIG(A)  # type: ignore[no-any-return]
 
 
@@ -221,7 +221,7 @@ def eigvals(A: Tensor) -> Tensor:
     if (A.requires_grad and state.enabled) or state.dual is not None:
         return _checked_eig(A)[0]
     _check_complex(A)
-    check_square_floats("linalg.eigvals", A, "linalg_eig_out_cpu", complex=True)
+    check_square_floats("linalg.eigvals", A, "linalg_eig_out_cpu")
     _check_finite(A)
     return EIG(A)[0]  # type: ignore[no-any-return]
 

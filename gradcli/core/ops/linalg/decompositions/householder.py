@@ -1,31 +1,33 @@
-"""Householder's reflections, `geqrf` and their product, and the factorisation A = L @ D @ L.mT of symmetric matrices."""
+"""Householder's reflections: `geqrf`, their product, and its products with matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import CASTABLE, EXACT, Out
+from gradcli.core.functions.out import CASTABLE, Out
+from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint, conjugated
-from gradcli.core.graph.op_node import OpNode
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.graph.sharing import SharingOp, once
 from gradcli.core.kernels import Array, memory_format, reflections
 from gradcli.core.ops.checks import not_implemented, size
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
-from gradcli.core.ops.linalg.samples import TALL
-from gradcli.core.ops.rules import check_no_tangent, not_differentiable, recorded, refused
+from gradcli.core.ops.linalg.matrices import as_data, check_matrices, to_column_major
+from gradcli.core.ops.linalg.samples import TALL, WIDE
+from gradcli.core.ops.rules import check_no_tangent, refused, zeros_as
 from gradcli.core.ops.shape.diagonal import TRIL
-from gradcli.core.ops.shape.joining import CAT
-from gradcli.core.ops.shape.slicing import SLICE
+from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
+from gradcli.core.ops.shape.view_scatter import SELECT_SCATTER
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+from gradcli.core.tensor.batched import innermost
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _raw(a: Array) -> tuple[Array, Array]:
@@ -34,18 +36,14 @@ def _raw(a: Array) -> tuple[Array, Array]:
 
 
 _MISSING = ProgramError("NotImplementedError", "the derivative for 'geqrf' is not implemented.")
-GEQRF = Op("GeqrfBackward0", _raw, "input", outputs="a tau", differentiable=2, input=refused(lambda: _MISSING))
-LDL_SOLVE = not_differentiable("linalg_ldl_solve", lambda x, y: y, "LD B")
-LDL = not_differentiable("linalg_ldl_factor_ex", lambda x: x, "A")
+GEQRF = Op("GeqrfBackward0", _raw, "input", outputs="a tau", differentiable=2, complex=True, input=refused(lambda: _MISSING))
 
 
-def _check_reflectors(name: str, A: Tensor, kernel: str, complex: bool = False) -> None:
+def _check_reflectors(name: str, A: Tensor, kernel: str) -> None:
     if A.array.ndim < 2:
         raise shape_error(f"{name}: input must have at least 2 dimensions.")
     check_matrices(name, A)
-    if A.dtype not in (dtypes.float32, dtypes.float64) and not (complex and A.dtype.is_complex):
-        if A.dtype.is_complex:
-            check_floats(name, A)
+    if A.dtype not in (dtypes.float32, dtypes.float64) and not A.dtype.is_complex:
         raise not_implemented(kernel, A.dtype)
 
 
@@ -67,42 +65,25 @@ def _rows(xp: Any, x: Any, start: int) -> Any:
     return xp.call(SLICE, x, -2, start, x.shape[-2], 1)
 
 
-def _reflected(xp: Any, v: Any, sigma: Any, i: int, x: Any) -> Any:
-    """(1 - sigma_i * v @ v.mH) @ x."""
-    scale = _columns(xp, sigma, i, i + 1)
-    inner = xp.matmul(adjoint(xp, v), x)
-    return x - xp.expand_dims(scale, -1) * v * inner
+def _reflected(xp: Any, vectors: Any, factors: Any, i: int, x: Any, left: bool = True) -> Any:
+    """(1 - t_i * v_i @ v_i.mH) @ x, or unless `left` x @ (1 - t_i * v_i @ v_i.mH), where t_i is a factor."""
+    v, scale = _columns(xp, vectors, i, i + 1), xp.expand_dims(_columns(xp, factors, i, i + 1), -1)
+    across = adjoint(xp, v)
+    if left:
+        inner = xp.matmul(across, x)
+        return x - scale * v * inner
+    return x - xp.matmul(x, scale * v) * across
 
 
-#: what the rules of the node that is called share: None before the first of them, and nothing while no node is called
-_shared: list[Any] = []
-
-
-class _SharingNode(OpNode):
-    """A node whose rules share one pass over the reflections, so that the graph of second order has each step once."""
-
-    __slots__ = ()
-
-    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
-        _shared.append(None)
-        try:
-            return super().gradients(grads, traced, wanted)
-        finally:
-            _shared.clear()
-
-
-class _Product(Op):
-    __slots__ = ()
-    node_type = _SharingNode
-
-
-def _both(xp: Any, *args: Any) -> tuple[list[Any], list[Any]]:
-    """What `_through` returns, once for both rules of a namespace: where strides are in question, a node calls its rules in two."""
-    if not _shared:
-        return _through(xp, *args)
-    if _shared[0] is None or _shared[0][0] is not xp:
-        _shared[0] = (xp, _through(xp, *args))
-    return _shared[0][1]  # type: ignore[no-any-return]
+def _written(made: Any, i: int, column: Any) -> Any:
+    """`made` with column i, or element i of each vector, written into it; of batched tensors, with which that is not possible, a copy."""
+    if type(made) is not Tensor:
+        made[..., i] = column
+        return made
+    if innermost((column,)) is not None:
+        return SELECT_SCATTER(made, column, made.array.ndim - 1, i)
+    in_place.copy_(SELECT(made, made.array.ndim - 1, i), column)
+    return made
 
 
 def _unpacked(xp: Any, input: Any, tau: Any) -> tuple[Any, Any]:
@@ -112,30 +93,33 @@ def _unpacked(xp: Any, input: Any, tau: Any) -> tuple[Any, Any]:
     return vectors, tau / (tau * xp.sum(used * conjugated(xp, used), -2) - 1)
 
 
-def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> tuple[list[Any], list[Any]]:
+def _through(xp: Any, grad: Any, input: Any, tau: Any, out: Any, flipped: bool = False) -> tuple[Any, Any]:
     """The gradients of the reflectors and of tau, by PyTorch's steps: the product times the gradient, without reflections already seen.
 
-    They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1). Operations stand
-    in PyTorch's order, in which gradients of second order are added up.
+    They leave the product by their inverses, which are nan where a reflection is a projection (tau * norm(v)**2 is 1). With `flipped`
+    the last reflection comes first, and what was applied from the left is from the right. Operations stand in PyTorch's order, in
+    which gradients of second order are added up.
     """
     m, k = input.shape[-2], tau.shape[-1]
     vectors, sigma = _unpacked(xp, input, tau)
-    inner = _reflected(xp, _columns(xp, vectors, 0, 1), sigma, 0, xp.matmul(out, adjoint(xp, grad)))
-    of_vectors, of_tau = [], []
-    for i in range(k):
+    places = range(k)[:: -1 if flipped else 1]
+    inner = _reflected(xp, vectors, sigma, places[0], xp.matmul(out, adjoint(xp, grad)), not flipped)
+    of_input, of_tau = zeros_as(xp, input), zeros_as(xp, tau)
+    for i, following in zip(places, [*places[1:], None], strict=True):
         v, t = _columns(xp, vectors, i, i + 1), _columns(xp, tau, i, i + 1)
         low = _rows(xp, v, i)
         left = xp.matmul(adjoint(xp, low), _rows(xp, inner, i))
         right = xp.matmul(_columns(xp, inner, i, m), low)
         scale = xp.expand_dims(t, -1)
         right = xp.call(SQUEEZE_DIM, scale * right, -1)
-        of_vectors.append(xp.expand_dims(xp.call(SQUEEZE_DIM, conjugated(xp, -scale * left), -2) - right, -1))
-        of_tau.append(xp.call(SQUEEZE_DIM, -conjugated(xp, xp.matmul(_columns(xp, left, i, m), low)), -1))
-        if i + 1 < k:
-            inner = _reflected(xp, _columns(xp, vectors, i + 1, i + 2), sigma, i + 1, inner)
-            across = adjoint(xp, v)
-            inner = inner - xp.matmul(inner, xp.expand_dims(t, -1) * v) * across
-    return of_vectors, of_tau
+        column = xp.expand_dims(xp.call(SQUEEZE_DIM, conjugated(xp, -scale * left), -2) - right, -1)
+        number = xp.call(SQUEEZE_DIM, -conjugated(xp, xp.matmul(_columns(xp, left, i, m), low)), -1)
+        of_input = _written(of_input, i, xp.call(SQUEEZE_DIM, column, -1))
+        of_tau = _written(of_tau, i, xp.call(SQUEEZE_DIM, number, -1))
+        if following is not None:
+            inner = _reflected(xp, vectors, sigma, following, inner, not flipped)
+            inner = _reflected(xp, vectors, tau, i, inner, flipped)
+    return of_input, of_tau
 
 
 def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
@@ -150,7 +134,7 @@ def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
     after, total = out, xp.zeros_like(out)
     for i in range(tau.shape[-1]):
         v, t = (_columns(xp, x, i, i + 1) for x in (vectors, xp.expand_dims(tau, -2)))
-        after = _reflected(xp, v, sigma, i, after)
+        after = _reflected(xp, vectors, sigma, i, after)
         terms = []
         if tangents[1] is not None:
             terms.append((_columns(xp, xp.expand_dims(tangents[1], -2), i, i + 1), v, v))
@@ -159,33 +143,48 @@ def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
             terms += [(t, dv, v), (t, v, dv)]
         for scale, left, right in terms:
             total = total - xp.matmul(before, scale * left * xp.matmul(adjoint(xp, right), after))
-        before = before - xp.matmul(before, t * v) * adjoint(xp, v)
+        before = _reflected(xp, vectors, tau, i, before, left=False)
     return total
 
 
+def _lower(xp: Any, made: Any) -> Any:
+    """The part below the diagonal, in place."""
+    if type(made) is Tensor:
+        return in_place.apply(made, lambda x: TRIL(x, -1))
+    made[...] = np.tril(made, -1)
+    return made
+
+
 def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
-    n, k = input.shape[-1], tau.shape[-1]
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    found, _ = _both(xp, grad, input, tau, out)
-    if n > k:
-        found.append(xp.zeros_like(_columns(xp, input, k, n)))
-    return xp.call(TRIL, xp.call(CAT, found, -1, tuple(one.shape[-1] for one in found)), -1)
+    return _lower(xp, once(xp, _through, grad, input, tau, out)[0])
 
 
 def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    _, found = _both(xp, grad, input, tau, out)
-    return xp.call(CAT, found, -1, (1,) * len(found))
+    return once(xp, _through, grad, input, tau, out)[1]
 
 
-_EACH = (
-    "m, n = input.shape; k = len(tau); V = input.tril(-1) + eye(m, n, dtype=grad.dtype); I = eye(m, dtype=grad.dtype); "
-    "H = [I - tau[i] * outer(V[:, i], V[:, i].conj()) for i in range(k)]; "
-    "D = [torch.linalg.multi_dot([I, *H[:i], I]).mH @ grad @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :n]]).mH for i in range(k)]; "
+def _each(gradient: str, columns: str) -> str:
+    """The formula of V, whose columns are the reflections, and of D, their gradients, from that of these columns of their product."""
+    return (
+        "m, n = input.shape; k = len(tau); V = input.tril(-1) + eye(m, n, dtype=grad.dtype); I = eye(m, dtype=grad.dtype); "
+        "H = [I - tau[i] * outer(V[:, i], V[:, i].conj()) for i in range(k)]; "
+        f"D = [torch.linalg.multi_dot([I, *H[:i], I]).mH @ {gradient} @ torch.linalg.multi_dot([I, *H[i + 1:], I[:, :{columns}]]).mH "
+        "for i in range(k)]; "
+    )
+
+
+#: the formulas of the gradients of the reflectors and of tau, from V and D
+_OF_REFLECTORS = (
+    "c = [-(tau[i].conj() * D[i] + tau[i] * D[i].mH) @ V[:, i] for i in range(k)]; "
+    "torch.cat([torch.stack(c, 1), zeros(m, n - k)], 1).tril(-1)"
 )
-PRODUCT = _Product(
+_OF_TAU = "torch.stack([-V[:, i].conj() @ D[i] @ V[:, i] for i in range(k)])"
+_EACH = _each("grad", "n")
+PRODUCT = SharingOp(
     "LinalgHouseholderProductBackward0",
     reflections.product,
     "input tau",
@@ -194,12 +193,8 @@ PRODUCT = _Product(
     wirtinger=True,
     jvp=_product_jvp,
     layout="columns",
-    input=Rule(
-        _reflector_rule,
-        f"{_EACH}c = [-(tau[i].conj() * D[i] + tau[i] * D[i].mH) @ V[:, i] for i in range(k)]; "
-        "torch.cat([torch.stack(c, 1), zeros(m, n - k)], 1).tril(-1)",
-    ),
-    tau=Rule(_tau_rule, f"{_EACH}torch.stack([-V[:, i].conj() @ D[i] @ V[:, i] for i in range(k)])"),
+    input=Rule(_reflector_rule, _EACH + _OF_REFLECTORS),
+    tau=Rule(_tau_rule, _EACH + _OF_TAU),
 )
 
 
@@ -223,86 +218,98 @@ def householder_product(input: Tensor, tau: Tensor) -> Any:
         raise shape_error(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {batch}")
     if tau.dtype is not input.dtype:
         raise runtime_error(f"{name}: tau dtype {tau.dtype.torch_name} does not match input dtype {input.dtype.torch_name}")
-    _check_reflectors(name, input, "orgqr_cpu", complex=True)
+    _check_reflectors(name, input, "orgqr_cpu")
     return PRODUCT(input, tau)
 
 
-# --- symmetric matrices ---
+# --- products with matrices ---
 
 
-def _factors(A: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
-    check_no_tangent("aten::linalg_ldl_factor_ex", A)
-    check_squares(f"torch.linalg.{name}", A)
-    check_floats(f"torch.linalg.{name}", A, "ldl_factor_kernel_cpu")
-    factors, pivots, info = reflections.symmetric_factors(A.array)
-    return recorded(LDL, Tensor(factors, A.dtype), A), Tensor(pivots, dtypes.int32), Tensor(info, dtypes.int32)
+def _both_of_applied(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
+    """The gradients of the reflectors and of tau, as those of the product that the other matrix is part of."""
+    if not (xp.plain(input).size and xp.plain(tau).size):
+        return None, None
+    if left != transpose:
+        values = (grad, out) if left else (adjoint(xp, grad), adjoint(xp, out))
+    else:
+        values = (out, grad) if left else (adjoint(xp, out), adjoint(xp, grad))
+    return once(xp, _through, values[0], input, tau, values[1], left == transpose)
 
 
-def ldl_factor_ex(A: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:
-    """The factors, the pivots, and for each matrix the number of its first zero block, 0 if there is none."""
-    found = _factors(A, "ldl_factor_ex")
-    if check_errors:
-        _check_blocks("torch.linalg.ldl_factor_ex", found[2])
-    return named("linalg_ldl_factor_ex", "LD", "pivots", "info")(found)
+def _applied_reflectors_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
+    found = _both_of_applied(xp, grad, input, tau, out, left, transpose)[0]
+    return None if found is None else _lower(xp, found)
 
 
-def ldl_factor(A: Tensor, hermitian: bool = False) -> Any:
-    """The lower factor with the blocks of D on its diagonal, and the pivots. Raises RuntimeError for a zero block."""
-    found = _factors(A, "ldl_factor_ex")
-    _check_blocks("torch.linalg.ldl_factor", found[2])
-    return named("linalg_ldl_factor", "LD", "pivots")(found[:2])
+def _applied_tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
+    return _both_of_applied(xp, grad, input, tau, out, left, transpose)[1]
 
 
-def _check_blocks(name: str, info: Tensor) -> None:
-    wrong = info.array[info.array != 0]
-    if wrong.size:
-        place = '"/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp":1642'
-        raise runtime_error(
-            f"false INTERNAL ASSERT FAILED at {place}, please report a bug to PyTorch. {name}: Unknown error code: {wrong.flat[0]}.",
-            Code.SINGULAR,
-        )
+def _applied(reflectors: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    if left:
+        return to_column_major(reflections.applied(reflectors, tau, other, transpose))
+    return to_column_major(reflections.applied(reflectors, tau, other.swapaxes(-1, -2).conj(), not transpose).swapaxes(-1, -2).conj())
 
 
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) -> Tensor:
-    """The solution X of A @ X = B, from the factors of A."""
-    name = "torch.linalg.ldl_solve"
-    check_no_tangent("aten::linalg_ldl_solve", LD, B)
-    check_squares(name, LD)
-    if not LD.dtype.is_differentiable:
-        check_floats(name, LD)
-    if B.dtype is not LD.dtype:
-        found = f"b of type {B.dtype.torch_name} and A of type {LD.dtype.torch_name}"
-        raise runtime_error(f"Expected b and A to have the same dtype, but found {found} instead.")
-    n, rows = LD.array.shape[-1], size(B, -2)
-    if n != rows:
-        raise shape_error(
-            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {B.array.shape[-1]}"
-        )
-    if LD.array.shape[:-1] != pivots.array.shape:
-        have = f"pivots with shape {list(pivots.array.shape)} instead"
-        raise shape_error(f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got {have}")
-    if pivots.array.dtype.kind not in "iu":
-        raise runtime_error(f"{name}: Expected pivots to be integers. Got {pivots.dtype.torch_name}")
-    exchanged = np.abs(pivots.array)
-    for wrong, bound in ((exchanged < 1, ">= 1"), (exchanged > n, "<= LD.size(-2)")):
-        if wrong.any():
-            raise runtime_error(
-                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?",
-                Code.AFTER_CHECKS,
-            )
-    check_floats(name, LD, "ldl_solve_kernel_cpu")
-    check_batches(B, LD)
-    batch = np.broadcast_shapes(LD.array.shape[:-2], B.array.shape[:-2])
-    made = np.empty((*batch, n, B.array.shape[-1]), B.array.dtype)
-    sources = [np.broadcast_to(t.array, (*batch, *t.array.shape[-r:])) for t, r in ((LD, 2), (pivots, 1), (B, 2))]
-    for at in np.ndindex(*batch):
-        made[at] = reflections.solved(*(source[at] for source in sources))
-    return recorded(LDL_SOLVE, wrap(to_column_major(made)), LD, B)
+_EACH_APPLIED = (
+    "a = other if left == transpose else grad; b = grad if left == transpose else other; "
+    f"G = a @ b.mH if left else a.mH @ b; {_each('G', 'm')}"
+)
+APPLIED: Op = SharingOp(
+    "OrmqrBackward0",
+    _applied,
+    "input tau other",
+    "left transpose",
+    saved="result self=input input2=tau input3=other left transpose",
+    complex=True,
+    wirtinger=True,
+    jvp=without_jvp("ormqr"),
+    other=Rule(
+        lambda xp, grad, input, tau, left, transpose: xp.call(APPLIED, input, tau, grad, left, not transpose),
+        "torch.ormqr(input, tau, grad, left, not transpose)",
+    ),
+    input=Rule(_applied_reflectors_rule, _EACH_APPLIED + _OF_REFLECTORS),
+    tau=Rule(_applied_tau_rule, _EACH_APPLIED + _OF_TAU),
+)
+
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product Q of all reflections times `other`, or unless `left` `other` times Q; with `transpose` Q.mH in place of Q.
+
+    Raises RuntimeError for other shapes or dtypes.
+    """
+    name = "torch.ormqr"
+    for matrix, symbol in ((input, "input"), (other, "other")):
+        if matrix.array.ndim < 2:
+            raise shape_error(f"{name}: {symbol} must have at least 2 dimensions.")
+    dim = -2 if left else -1
+    rows, columns = input.array.shape[-2:]
+    count, length = size(tau, -1), other.array.shape[dim]
+    if length != rows:
+        raise shape_error(f"{name}: other.shape[{dim}] must be equal to input.shape[-2]")
+    if count != min(length, columns):
+        raise shape_error(f"{name}: tau.shape[-1] must be equal to min(other.shape[{dim}], input.shape[-1])")
+    rank, batch = input.array.ndim, input.array.shape[:-2]
+    if tau.array.ndim != rank - 1:
+        have = f"tau.ndim equal to {tau.array.ndim} and input.ndim is equal to {rank}"
+        raise shape_error(f"{name}: Expected tau to have one dimension less than input, but got {have}")
+    if other.array.ndim != rank:
+        have = f"other.ndim equal to {other.array.ndim} and input.ndim is equal to {rank}"
+        raise shape_error(f"{name}: Expected other to have the same number of dimensions as input, but got {have}")
+    for symbol, found in (("tau", tau.array.shape[:-1]), ("other", other.array.shape[:-2])):
+        if found != batch:
+            raise shape_error(f"{name}: Expected batch dimensions of {symbol} to be equal to input.shape[:-2], but got {list(found)}")
+    for symbol, operand in (("tau", tau), ("other", other)):
+        if operand.dtype is not input.dtype:
+            have = f"input has dtype{input.dtype.torch_name} and {symbol} has dtype {operand.dtype.torch_name}"
+            raise runtime_error(f"{name}: Expected input and {symbol} to have the same dtype, but {have}")
+    _check_reflectors(name, input, "ormqr_cpu")
+    limits.check_work(4.0 * other.array.size * count)
+    return APPLIED(input, tau, other, left, transpose)  # type: ignore[no-any-return]
 
 
 _CASTABLE = f"torch.{CASTABLE}"
 _OUT = Out(lower=_CASTABLE, row_major="unfit")
-_LDL = Out(EXACT, operator="linalg_ldl_factor_ex", autograd="fallback")
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
@@ -328,25 +335,18 @@ FUNCTIONS: tuple[Function, ...] = (
         samples=(Sample("torch.orgqr(x, t)", None, x=TALL, t=[0.5, 1.25]),),
         out=Out(lower=_CASTABLE.replace("{name}", "linalg.householder_product"), operator="linalg_householder_product", row_major="unfit"),
     ),
-    LinalgFunction(
-        "ldl_factor",
-        ("Tensor input, *, bool hermitian=False |2 outs", ldl_factor),
-        doc="The factors L and D of a symmetric matrix, packed, and the pivots.",
-        samples=(Sample("torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]]))", None),),
-        out=_LDL,
-    ),
-    LinalgFunction(
-        "ldl_factor_ex",
-        ("Tensor input, *, bool hermitian=False, bool check_errors=False |3 outs", ldl_factor_ex),
-        doc="As ldl_factor, with a number that tells a zero block in place of an error.",
-        samples=(Sample("torch.linalg.ldl_factor_ex(tensor([[1., 2.], [2., -1.]])).info", None),),
-        out=_LDL,
-    ),
-    LinalgFunction(
-        "ldl_solve",
-        ("Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False |out", ldl_solve),
-        doc="The solution of a symmetric system from the factors of ldl_factor.",
-        samples=(Sample("torch.linalg.ldl_solve(*torch.linalg.ldl_factor(tensor([[1., 2.], [2., -1.]])), tensor([[5.], [0.]]))", None),),
-        out=Out(EXACT, autograd="fallback"),
+    Function(
+        "ormqr",
+        ("Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False |out", ormqr),
+        doc="A product of Householder's reflections, or its transpose, times a matrix.",
+        ops=(APPLIED,),
+        samples=(
+            Sample("torch.ormqr(x, t, y)", None, x=TALL, t=[0.5, 1.25], y=TALL),
+            Sample("torch.ormqr(x, t, y, left=False, transpose=True)", None, x=TALL, t=[0.5, 1.25], y=WIDE),
+        ),
+        out=Out(
+            "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has dtype {out}",
+            row_major="unfit",
+        ),
     ),
 )

@@ -20,7 +20,7 @@ from gradcli.core.graph.write_checks import check_memory
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, refuse_half
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, to_column_major
+from gradcli.core.ops.linalg.matrices import as_data, to_column_major
 from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
@@ -33,7 +33,7 @@ from gradcli.errors import Code, runtime_error, shape_error
 # --- parts of matrices, as arrays or tensors ---
 
 
-def _part(xp: Any, x: Any, dim: int, start: int, end: int) -> Any:
+def part(xp: Any, x: Any, dim: int, start: int, end: int) -> Any:
     """The slice from start to end along a dimension."""
     return x if start == 0 and end == x.shape[dim] else xp.call(SLICE, x, dim, start, end, 1)
 
@@ -55,43 +55,52 @@ def unpacked(xp: Any, LU: Any) -> tuple[Any, Any]:
     m, n = LU.shape[-2:]
     k = min(m, n)
     eye = np.eye(m, k, dtype=xp.plain(LU).dtype)
-    lower = xp.call(TRIL, _part(xp, LU, -1, 0, k), -1) + as_data(LU, eye)
-    return lower, xp.call(TRIU, _part(xp, LU, -2, 0, k), 0)
+    lower = xp.call(TRIL, part(xp, LU, -1, 0, k), -1) + as_data(LU, eye)
+    return lower, xp.call(TRIU, part(xp, LU, -2, 0, k), 0)
 
 
 # --- the factorisation ---
 
 
+def _less(total: Any, value: Any) -> Any:
+    return -value if total is None else total - value
+
+
 def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
-    """The gradient of P.mT @ A from the gradients of L and U, of which one may be None.
+    """The gradient of P.mT @ A from the gradients of L and U, of which one may be None, in PyTorch's steps.
 
     The differentials of L and U stay within their triangles; rows or columns beyond the square part follow by substitution.
     """
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
-    corner_l, corner_u = _part(xp, L, -2, 0, k), _part(xp, U, -1, 0, k)
-    low: Any = None
-    high: Any = None
-    if gl is not None:
-        low = xp.matmul(xp.mT(corner_l), _part(xp, gl, -2, 0, k))
+    lt, ut = xp.mT(L), xp.mT(U)
+    core: Any = None
+    if not m - n:
+        if gl is not None:
+            core = xp.call(TRIL, xp.matmul(lt, gl), -1)
+        if gu is not None:
+            high = xp.call(TRIU, xp.matmul(gu, ut), 0)
+            core = high if core is None else core + high
+        return xp.call(TRIANGULAR, lt, xp.call(TRIANGULAR, ut, core, False, False, False), True, True, True)
+    if m < n:
+        if gl is not None:
+            core = xp.matmul(lt, gl)
+        if gu is not None:
+            core = _less(core, xp.matmul(xp.call(TRIU, gu, 0), ut))
+        core = xp.call(TRIANGULAR, xp.mT(part(xp, U, -1, 0, k)), xp.call(TRIL, core, -1), False, False, False)
+        if gu is not None:
+            core = joined(xp, core + xp.call(TRIU, part(xp, gu, -1, 0, k), 0), part(xp, gu, -1, k, n), -1)
+        core = xp.call(TRIANGULAR, lt, core, True, True, True)
+        return core if gu is not None else joined(xp, core, zeros_along(xp, core, -1, n - k), -1)
     if gu is not None:
-        high = xp.matmul(_part(xp, gu, -1, 0, k), xp.mT(corner_u))
-    if n > k and gu is not None:
-        rest = xp.matmul(_part(xp, gu, -1, k, n), xp.mT(_part(xp, U, -1, k, n)))
-        low = -rest if low is None else low - rest
-    if m > k and gl is not None:
-        rest = xp.matmul(xp.mT(_part(xp, L, -2, k, m)), _part(xp, gl, -2, k, m))
-        high = -rest if high is None else high - rest
-    parts = [xp.call(op, value, at) for op, value, at in ((TRIL, low, -1), (TRIU, high, 0)) if value is not None]
-    core = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-    if m <= n:
-        core = xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
-        if n > k:
-            core = joined(xp, core, _part(xp, gu, -1, k, n) if gu is not None else zeros_along(xp, core, -1, n - k), -1)
-        return xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
-    core = xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
-    core = joined(xp, core, _part(xp, gl, -2, k, m) if gl is not None else zeros_along(xp, core, -2, m - k), -2)
-    return xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
+        core = xp.matmul(gu, ut)
+    if gl is not None:
+        core = _less(core, xp.matmul(lt, xp.call(TRIL, gl, -1)))
+    core = xp.call(TRIANGULAR, xp.mT(part(xp, L, -2, 0, k)), xp.call(TRIU, core, 0), True, True, True)
+    if gl is not None:
+        core = joined(xp, core + xp.call(TRIL, part(xp, gl, -2, 0, k), -1), part(xp, gl, -2, k, m), -2)
+    core = xp.call(TRIANGULAR, ut, core, False, False, False)
+    return core if gl is not None else joined(xp, core, zeros_along(xp, core, -2, m - k), -2)
 
 
 def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any, pivot: bool, A_dtype: DType) -> Any:
@@ -105,18 +114,25 @@ def _moved_factors(xp: Any, moved: Any, L: Any, U: Any) -> tuple[Any, Any]:
     """The tangents of L and U from that of P.mT @ A."""
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
-    corner_l, corner_u = _part(xp, L, -2, 0, k), _part(xp, U, -1, 0, k)
-    square = _part(xp, _part(xp, moved, -2, 0, k), -1, 0, k)
+    corner_l, corner_u = part(xp, L, -2, 0, k), part(xp, U, -1, 0, k)
+    square = part(xp, part(xp, moved, -2, 0, k), -1, 0, k)
     inner = xp.call(TRIANGULAR, corner_l, square, False, True, True)
     inner = xp.call(TRIANGULAR, corner_u, inner, True, False, False)
-    moved_l, moved_u = xp.matmul(corner_l, xp.call(TRIL, inner, -1)), xp.matmul(xp.call(TRIU, inner, 0), corner_u)
+    low, high = xp.call(TRIL, inner, -1), xp.call(TRIU, inner, 0)
+    moved_l, moved_u = xp.matmul(corner_l, low), xp.matmul(high, corner_u)
     if m > k:
-        rest = _part(xp, moved, -2, k, m) - xp.matmul(_part(xp, L, -2, k, m), moved_u)
-        moved_l = joined(xp, moved_l, xp.call(TRIANGULAR, corner_u, rest, True, False, False), -2)
+        rest = xp.call(TRIANGULAR, corner_u, part(xp, moved, -2, k, m), True, False, False)
+        moved_l = joined(xp, moved_l, rest - xp.matmul(part(xp, L, -2, k, m), high), -2)
     if n > k:
-        rest = _part(xp, moved, -1, k, n) - xp.matmul(moved_l, _part(xp, U, -1, k, n))
-        moved_u = joined(xp, moved_u, xp.call(TRIANGULAR, corner_l, rest, False, True, True), -1)
+        rest = xp.call(TRIANGULAR, corner_l, part(xp, moved, -1, k, n), False, True, True)
+        moved_u = joined(xp, moved_u, rest - xp.matmul(low, part(xp, U, -1, k, n)), -1)
     return moved_l, moved_u
+
+
+def _lu_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> Any:
+    L, U, P = outs
+    moved = xp.matmul(xp.mT(as_data(L, P.array)), tangents[0]) if attrs[0] else tangents[0]
+    return *_moved_factors(xp, moved, L, U), None
 
 
 def _factor_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, outs: Any) -> Any:
@@ -136,9 +152,7 @@ def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any, pivot: bool, A_dtype:
     refuse_half("triangular_solve_cpu", A_dtype)
     L, U = unpacked(xp, LU)
     k = min(LU.shape[-2:])
-    gl = _part(xp, grad, -1, 0, k)
-    gu = _part(xp, grad, -2, 0, k)
-    back = _back(xp, L, U, xp.call(TRIL, gl, -1), xp.call(TRIU, gu, 0))
+    back = _back(xp, L, U, part(xp, grad, -1, 0, k), part(xp, grad, -2, 0, k))
     if not pivot:
         return back
     return xp.matmul(as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype)), back)
@@ -180,9 +194,11 @@ LU = Op(
     _lu,
     "A",
     "pivot",
+    jvp=_lu_jvp,
     saved="L P U pivot",
     outputs="L U P",
     differentiable=2,
+    complex=True,
     A=Rule(_lu_rule, f"parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
 )
 LU_FACTOR = Op(
@@ -193,6 +209,7 @@ LU_FACTOR = Op(
     jvp=_factor_jvp,
     saved="LU pivots pivot",
     outputs="LU pivots info",
+    complex=True,
     A=Rule(
         _factor_rule,
         "parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; k = L.shape[-1]; gl = grad[..., :k].tril(-1); "
@@ -208,9 +225,7 @@ def _check(name: str, A: Tensor, pivot: bool) -> None:
     """Raise RuntimeError for other ranks and without row exchanges, NotImplementedError for other dtypes."""
     if A.array.ndim < 2:
         raise shape_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
-    if A.dtype.is_complex:
-        check_floats(name, A)
-    if A.array.size and A.dtype not in (dtypes.float32, dtypes.float64):
+    if A.array.size and not A.dtype.is_complex and A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
     if A.array.size and not pivot:
         raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU", Code.AFTER_CHECKS)

@@ -11,14 +11,16 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.decompositions.svd import square_bytes
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
-from gradcli.core.ops.shape.diagonal import DIAG_EMBED, DIAGONAL, TRIL, TRIU
+from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR, in_rows
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor
@@ -36,19 +38,24 @@ def _qr(a: Array, mode: str) -> tuple[Array, Array]:
     return to_column_major(q), to_column_major(r)
 
 
+def _halved(xp: Any, x: Any) -> Any:
+    """Matrices with half their diagonals."""
+    return scalars.times_data(xp, x, (1 - np.eye(*x.shape[-2:]) / 2).astype(xp.plain(x).real.dtype))
+
+
 def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
     """The gradient of Q @ R for square R, from the gradients of Q and R, of which one may be None."""
     core: Any = None
     if gr is not None:
-        core = xp.matmul(gr, xp.mT(R))
+        core = xp.matmul(gr, adjoint(xp, R))
     if gq is not None:
-        inner = xp.matmul(xp.mT(Q), gq)
+        inner = xp.matmul(adjoint(xp, Q), gq)
         core = -inner if core is None else core - inner
     upper = xp.call(TRIU, core, 0)
-    total = xp.matmul(Q, upper + xp.mT(xp.call(TRIU, upper, 1)))
+    total = xp.matmul(Q, _halved(xp, upper + adjoint(xp, upper)))
     if gq is not None:
         total = total + gq
-    return xp.call(TRIANGULAR, xp.mT(R), total, False, False, False)
+    return in_rows(xp, xp.call(TRIANGULAR, adjoint(xp, R), total, False, False, False), R)
 
 
 def _check_differentiable(mode: str, Q: Any, R: Any) -> None:
@@ -71,12 +78,14 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> An
     left = xp.call(SLICE, R, -1, 0, m, 1)
     core: Any = None
     if gq is not None:
-        core = xp.matmul(xp.mT(Q), gq)
+        core = xp.matmul(adjoint(xp, Q), gq)
     if gr is not None:
-        through = xp.matmul(gr, xp.mT(R))
+        through = xp.matmul(gr, adjoint(xp, R))
         core = -through if core is None else core - through
-    core = xp.call(TRIL, core - xp.mT(core), 0)
-    square = xp.matmul(Q, xp.call(TRIANGULAR, xp.mT(left), core, False, False, False))
+    core = xp.call(TRIL, core - adjoint(xp, core), 0)
+    if A_dtype.is_complex:  # the diagonal is imaginary; of real matrices it is 0
+        core = _halved(xp, core)
+    square = xp.matmul(Q, xp.call(TRIANGULAR, adjoint(xp, left), core, False, False, False))
     total = xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
     return total if gr is None else total + xp.matmul(Q, gr)
 
@@ -86,17 +95,16 @@ def _qr_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, outs: A
     (Q, R), moved, mode = outs, tangents[0], attrs[0]
     m, n = inputs[0].shape[-2:]
     _check_differentiable(mode, Q, R)
-    k = min(m, n)
-    square = R if n == k else xp.call(SLICE, R, -1, 0, k, 1)
-    turned = xp.call(TRIANGULAR, square, moved if n == k else xp.call(SLICE, moved, -1, 0, k, 1), True, False, False)
-    inner = xp.matmul(xp.mT(Q), turned)
     if m < n:
-        low = xp.call(TRIL, inner, -1)
-        dq = xp.matmul(Q, low - xp.mT(low))
-        return dq, xp.matmul(xp.mT(Q), moved - xp.matmul(dq, R))
-    both = inner + xp.mT(inner)
-    upper = xp.call(TRIU, both, 0) - xp.call(DIAG_EMBED, xp.call(DIAGONAL, both, 0, -2, -1) * 0.5, 0, -2, -1)
-    return turned - xp.matmul(Q, upper), xp.matmul(upper, R)
+        whole = xp.matmul(adjoint(xp, Q), moved)
+        left, known = (xp.call(SLICE, x, -1, 0, m, 1) for x in (R, whole))
+        low = xp.call(TRIL, xp.call(TRIANGULAR, left, known, True, False, False), 0 if Q.dtype.is_complex else -1)
+        turned = _halved(xp, low - adjoint(xp, low))
+        return xp.matmul(Q, turned), whole - xp.matmul(turned, R)
+    scaled = xp.call(TRIANGULAR, R, moved, True, False, False)
+    inner = xp.matmul(adjoint(xp, Q), scaled)
+    upper = _halved(xp, xp.call(TRIU, inner + adjoint(xp, inner), 0))
+    return scaled - xp.matmul(Q, upper), xp.matmul(upper, R)
 
 
 QR: Op = Op(
@@ -108,11 +116,13 @@ QR: Op = Op(
     layout="columns",
     outputs="Q R",
     differentiable=2,
+    complex=True,
+    wirtinger=True,
     A=Rule(
         _qr_rule,
-        "k = Q.shape[-1]; r = R[..., :k]; h = grads[1][..., k:]; g = grads[0] + Q @ R[..., k:] @ h.mT; "
-        "t = (grads[1][..., :k] @ r.mT - Q.mT @ g).triu(); "
-        "torch.cat([(g + Q @ (t + t.triu(1).mT)) @ torch.linalg.inv(r).mT, Q @ h], -1)",
+        "k = Q.shape[-1]; r = R[..., :k]; h = grads[1][..., k:]; g = grads[0] + Q @ R[..., k:] @ h.mH; "
+        "t = (grads[1][..., :k] @ r.mH - Q.mH @ g).triu(); d = torch.diag_embed(t.diagonal(0, -2, -1)); "
+        "torch.cat([(g + Q @ (t + t.mH - (d + d.mH) / 2)) @ torch.linalg.inv(r).mH, Q @ h], -1)",
     ),
 )
 

@@ -152,7 +152,7 @@ def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tupl
     if driver is not None and A.array.size:
         text = "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         raise runtime_error(text, Code.AFTER_CHECKS)
-    check_floats("linalg.svd", A, "linalg_svd_cpu", complex=True)
+    check_floats("linalg.svd", A, "linalg_svd_cpu")
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
 

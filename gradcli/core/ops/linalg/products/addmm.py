@@ -101,11 +101,17 @@ def product_onto(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     return products.matmul_onto(a if beta == 1 else a * a.dtype.type(beta), x, y)
 
 
+def _in_half(dtype: DType, a: Array, x: Array, y: Array, beta: Any, alpha: Any, *_: bool) -> Array:
+    """`product_onto`; where there are no products, beta has the dtype of the tensor, as in PyTorch."""
+    return product_onto(a, x, y, beta if x.shape[1] else dtypes.stored(np.asarray(beta, np.float32), dtype), alpha)
+
+
 ADDMM: Op = Op(
     "AddmmBackward0",
     lambda a, x, y, beta, alpha, left_columns, right_columns: product_onto(a, x, y, beta, alpha),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
+    in_half=_in_half,
     saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides mat2_sym_sizes mat2_sym_strides",
     jvp=sum_tangent(lambda xp, a, b: xp.matmul(a, b)),
     input=_INPUT,

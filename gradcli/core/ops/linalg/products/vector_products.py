@@ -16,6 +16,7 @@ from gradcli.core.graph.conjugate import conj
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import check_overlap, check_unread
 from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.kernels.elementary import by_steps
 from gradcli.core.ops.checks import not_implemented, scalar_type_error, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -104,7 +105,10 @@ def _kron_into(input: Tensor, other: Tensor, out: Tensor) -> Tensor:
 
 def _cross(a: Array, b: Array, dim: int) -> Array:
     x, y = np.moveaxis(a, dim, -1), np.moveaxis(b, dim, -1)
-    parts = [elementary.fused(x[..., i - 2], y[..., i - 1], -(x[..., i - 1] * y[..., i - 2])) for i in range(3)]
+    if a.dtype.kind == "c":
+        parts = [by_steps(x[..., i - 2], y[..., i - 1]) - by_steps(x[..., i - 1], y[..., i - 2]) for i in range(3)]
+    else:
+        parts = [elementary.fused(x[..., i - 2], y[..., i - 1], -(x[..., i - 1] * y[..., i - 2])) for i in range(3)]
     return memory_format.contiguous(np.moveaxis(np.stack(parts, -1), -1, dim))
 
 
@@ -178,7 +182,7 @@ def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
 
 
 def _check_same_floats(x: Tensor, y: Tensor) -> None:
-    check_floats("linalg.vecdot", x, low=True, complex=True)
+    check_floats("linalg.vecdot", x, low=True)
     if x.dtype is not y.dtype:
         raise runtime_error(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "

@@ -44,13 +44,13 @@ INV: Op = Op(
 
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises RuntimeError for other shapes or dtypes, _LinAlgError for singular matrices."""
-    check_square_floats("linalg.inv_ex" if is_sample(A) and A.array.ndim < 2 else "linalg.inv", A, complex=True)
+    check_square_floats("linalg.inv_ex" if is_sample(A) and A.array.ndim < 2 else "linalg.inv", A)
     return INV(A)  # type: ignore[no-any-return]
 
 
 def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
     """The inverse, and for each matrix the first pivot that is 0, counted from 1; singular matrices give infinite elements."""
-    check_square_floats("linalg.inv", A, complex=True)
+    check_square_floats("linalg.inv", A)
 
     def infinite() -> tuple[Array, Array]:
         packed, pivots, info = lu.factorized(A.array)

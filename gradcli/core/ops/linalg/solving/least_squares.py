@@ -13,6 +13,7 @@ from gradcli.core.functions.out import CASTABLE, Out, check_castable
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import adjoint
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.sharing import SharingOp, once
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_broadcast, common_shape, not_implemented, require_floating, size
 from gradcli.core.ops.linalg.decompositions.eigen import EIGH
@@ -173,7 +174,7 @@ def _rank_into(input: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool,
         check_squares(name, input)
         if not input.dtype.is_complex:
             require_floating("linalg_eigh_cpu", input.dtype)
-    check_floats(name, input, f"{name.replace('.', '_')}_cpu", complex=True)
+    check_floats(name, input, f"{name.replace('.', '_')}_cpu")
     tolerances = _tolerances(input, atol, rtol)
     # PyTorch's library takes infinite numbers too, though not nan, so that shapes that do not broadcast are the error
     if not np.isnan(input.array).any():
@@ -218,9 +219,10 @@ def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tupl
     columns = np.zeros((*found.shape[:-2], found.shape[-1], max(m, n)), a.dtype)
     columns[..., :n] = found.swapaxes(-1, -2)
     solution = columns[..., :n].swapaxes(-1, -2)
-    residuals = np.zeros(0, a.dtype)
+    residuals = np.zeros(0, a.real.dtype)
     if m > n and driver != "gelsy" and bool((_rank(a, rcond, driver)[0] == n).all() or driver == "gels"):
-        residuals = np.square(np.matmul(a, solution) - right).sum(-2)
+        rest = np.matmul(a, solution) - right
+        residuals = (rest * rest.conj()).real.sum(-2)
     return (solution[..., 0] if vector else solution), residuals
 
 
@@ -245,7 +247,7 @@ def _usual(a: Array) -> float:
 def _rank(a: Array, rcond: float, driver: str) -> tuple[Array, Array]:
     """The rank of each matrix, and its singular values."""
     if not a.size:
-        return np.zeros(a.shape[:-2], np.int64), np.zeros((*a.shape[:-2], 0), a.dtype)
+        return np.zeros(a.shape[:-2], np.int64), np.zeros((*a.shape[:-2], 0), a.real.dtype)
     values = SVD.forward(a, False)[1]
     if driver == "gelsy" and rcond > _usual(a):
         if values.shape[-1] > 1 and ((values[..., 0] * rcond > values[..., -1]) & (values[..., 0] != 0)).any():
@@ -265,14 +267,18 @@ def _left(xp: Any, grad: Any, b: Any, A: Any, solution: Any, vector: bool) -> An
     return xp.expand_dims(grad, -2) * (_columns(xp, b, vector) - xp.matmul(A, _columns(xp, solution, vector))) * 2.0
 
 
+def _inverse(xp: Any, A: Any) -> Any:
+    return xp.call(PINV, A, 0.0, _usual(xp.plain(A)), False)
+
+
 def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: bool) -> Any:
     total: Any = None
     if grads[0] is not None:
-        inverse = xp.call(PINV, A, 0.0, _usual(xp.plain(A)), False)
-        total = _pinv_rule(xp, xp.matmul(_columns(xp, grads[0], vector), xp.mT(_columns(xp, b, vector))), inverse, A)
+        inverse = once(xp, _inverse, A)
+        total = _pinv_rule(xp, xp.matmul(_columns(xp, grads[0], vector), adjoint(xp, _columns(xp, b, vector))), inverse, A)
     left = _left(xp, grads[1], b, A, solution, vector)
     if left is not None:
-        part = -xp.matmul(left, xp.mT(_columns(xp, solution, vector)))
+        part = -xp.matmul(left, adjoint(xp, _columns(xp, solution, vector)))
         total = part if total is None else total + part
     return total
 
@@ -280,32 +286,34 @@ def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: boo
 def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, vector: bool) -> Any:
     total: Any = None
     if grads[0] is not None:
-        total = xp.matmul(xp.mT(xp.call(PINV, A, 0.0, _usual(xp.plain(A)), False)), _columns(xp, grads[0], vector))
+        total = xp.matmul(adjoint(xp, once(xp, _inverse, A)), _columns(xp, grads[0], vector))
     left = _left(xp, grads[1], b, A, solution, vector)
     if left is not None:
         total = left if total is None else total + left
     return xp.call(SQUEEZE_DIM, total, -1) if vector and total is not None else total
 
 
-LSTSQ: Op = Op(
+LSTSQ: Op = SharingOp(
     "LinalgLstsqBackward0",
     _solved,
     "A b",
     "driver rcond vector",
     outputs="solution residuals",
     differentiable=2,
+    complex=True,
+    wirtinger=True,
     jvp="transpose",
     saved="b self=A solution",
     A=Rule(
         _matrix_rule,
         "x = solution[..., None] if vector else solution; y = b[..., None] if vector else b; "
-        "g = grads[0][..., None] if vector else grads[0]; p = torch.linalg.pinv(A); q = (g @ y.mT).mT; "
+        "g = grads[0][..., None] if vector else grads[0]; p = torch.linalg.pinv(A); q = (g @ y.mH).mH; "
         "r = 2 * (y - A @ x) * grads[1][..., None, :] if grads[1].numel() else 0 * y; "
-        "-p.mT @ q.mT @ p.mT + (q - A @ p @ q) @ p @ p.mT + p.mT @ p @ (q - q @ p @ A) - r @ x.mT",
+        "-p.mH @ q.mH @ p.mH + (q - A @ p @ q) @ p @ p.mH + p.mH @ p @ (q - q @ p @ A) - r @ x.mH",
     ),
     b=Rule(
         _right_rule,
-        "r = 2 * grads[1][..., None, :] * (b - A @ solution) if grads[1].numel() else 0; torch.linalg.pinv(A).mT @ grads[0] + r",
+        "r = 2 * grads[1][..., None, :] * (b - A @ solution) if grads[1].numel() else 0; torch.linalg.pinv(A).mH @ grads[0] + r",
     ),
 )
 
@@ -345,9 +353,9 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     solution, residuals = LSTSQ(input, b, method, rcond, vector)
     if method == "gels":
         rank = np.zeros(0, np.int64)
-    sizes = values if method in ("gelsd", "gelss") else np.zeros(0, input.dtype.np)
+    sizes = values if method in ("gelsd", "gelss") else np.zeros(0, values.dtype)
     result = named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
-    return result((solution, residuals, wrap(np.asarray(rank)), Tensor(sizes, input.dtype)))
+    return result((solution, residuals, wrap(np.asarray(rank)), wrap(sizes)))
 
 
 def _deficient(values: Array) -> Array:

@@ -14,11 +14,21 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, PythonMethod, Sample
 from gradcli.core.functions.out import EXACT, Out
-from gradcli.core.graph import in_place
+from gradcli.core.graph import conjugate, in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented, size, wrap_dim
-from gradcli.core.ops.linalg.decompositions.lu import SQUARE, WIDE, check_permutations, factored, joined, split, unpacked, zeros_along
+from gradcli.core.ops.linalg.decompositions.lu import (
+    SQUARE,
+    WIDE,
+    check_permutations,
+    factored,
+    joined,
+    part,
+    split,
+    unpacked,
+    zeros_along,
+)
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_batches, check_floats, check_matrices, check_squares, to_column_major
 from gradcli.core.ops.linalg.solving.triangular import TRIANGULAR
@@ -35,15 +45,15 @@ def _unpack_rule(xp: Any, grads: Any, LU_data_shape: Any) -> Any:
     gl, gu = grads[0], grads[1]
     m, n = LU_data_shape[-2:]
     k = min(m, n)
-    total: Any = None
-    if gl is not None:
-        low = xp.call(TRIL, gl, -1)
-        total = joined(xp, low, zeros_along(xp, low, -1, n - k), -1) if n > k else low
-    if gu is not None:
-        high = xp.call(TRIU, gu, 0)
-        high = joined(xp, high, zeros_along(xp, high, -2, m - k), -2) if m > k else high
-        total = high if total is None else total + high
-    return total
+    if gl is None or gu is None:
+        found, dim, rest = (xp.call(TRIL, gl, -1), -1, n - k) if gu is None else (xp.call(TRIU, gu, 0), -2, m - k)
+        return joined(xp, found, zeros_along(xp, found, dim, rest), dim) if rest else found
+    square = xp.call(TRIL, part(xp, gl, -2, 0, k), -1) + xp.call(TRIU, part(xp, gu, -1, 0, k), 0)
+    long = max(m, n)
+    if not long - k:
+        return square
+    beyond, dim = (gl, -2) if m > n else (gu, -1)
+    return joined(xp, square, part(xp, beyond, dim, k, long), dim)
 
 
 def _unpacked_parts(packed: Array, wanted: bool) -> tuple[Array, Array]:
@@ -68,6 +78,7 @@ UNPACK = Op(
     saved="LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
     outputs="L U",
     differentiable=2,
+    complex=True,
     jvp="transpose",
     LU_data=Rule(
         _unpack_wanted_rule,
@@ -78,9 +89,10 @@ UNPACK = Op(
 
 
 def _solved(packed: Array, right: Array, pivots: Array, left: bool, adjoint: bool) -> Array:
-    """x of A @ x = right, or of x @ A = right unless `left`; with `adjoint`, A.mT in place of A."""
-    x = to_column_major(lu.solved(packed, pivots, right if left else right.swapaxes(-1, -2), adjoint == left))
-    return x if left else x.swapaxes(-1, -2)
+    """x of A @ x = right, or of x @ A = right unless `left`; with `adjoint`, A.mH in place of A."""
+    if left:
+        return to_column_major(lu.solved(packed, pivots, right, adjoint))
+    return to_column_major(lu.solved(packed, pivots, right.swapaxes(-1, -2).conj(), not adjoint).conj()).swapaxes(-1, -2)
 
 
 def _solve_right(xp: Any, grad: Any, LU: Any, pivots: Array, left: bool, adjoint: bool) -> Any:
@@ -89,15 +101,16 @@ def _solve_right(xp: Any, grad: Any, LU: Any, pivots: Array, left: bool, adjoint
 
 def _solve_factors(xp: Any, grad: Any, LU: Any, out: Any, pivots: Array, left: bool, adjoint: bool) -> Any:
     L, U = unpacked(xp, LU)
-    x, g = (out, grad) if left else (xp.mT(out), xp.mT(grad))
+    xh, gh, lh, uh = (conjugate.adjoint(xp, value) for value in (out, grad, L, U))
+    x, g = (out, grad) if left else (xh, gh)
     P = as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype))
-    if adjoint == left:  # the system is A.mT @ x = b
-        whole = xp.matmul(xp.matmul(xp.matmul(-xp.mT(P), x), xp.mT(g)), P)
-        low = xp.call(TRIANGULAR, xp.mT(L), whole, True, False, True)
-        high = xp.call(TRIANGULAR, xp.mT(U), xp.matmul(xp.mT(L), low), False, False, False)
+    if adjoint == left:  # the system is A.mH @ x = b
+        whole = xp.matmul(xp.matmul(xp.matmul(-xp.mT(P), x), gh if left else grad), P)
+        low = xp.call(TRIANGULAR, lh, whole, True, False, True)
+        high = xp.call(TRIANGULAR, uh, xp.matmul(lh, low), False, False, False)
     else:
-        high = xp.call(TRIANGULAR, xp.mT(U), xp.matmul(-g, xp.mT(x)), False, True, False)
-        low = xp.call(TRIANGULAR, xp.mT(L), xp.matmul(high, xp.mT(U)), True, True, True)
+        high = xp.call(TRIANGULAR, uh, xp.matmul(-g, xh if left else out), False, True, False)
+        low = xp.call(TRIANGULAR, lh, xp.matmul(high, uh), True, True, True)
     return xp.call(TRIL, low, -1) + xp.call(TRIU, high, 0)
 
 
@@ -106,11 +119,13 @@ LU_SOLVE: Op = Op(
     _solved,
     "LU B",
     "pivots left adjoint",
+    complex=True,
+    wirtinger=True,
     LU=Rule(
         _solve_factors,
-        "parts = torch.lu_unpack(LU, pivots); P = parts[0]; L = parts[1]; U = parts[2]; x = out if left else out.mT; "
-        "g = grad if left else grad.mT; back = torch.linalg.inv(P @ L @ U if adjoint == left else (P @ L @ U).mT) @ g; "
-        "gA = -x @ back.mT if adjoint == left else -back @ x.mT; (P.mT @ gA @ U.mT).tril(-1) + (L.mT @ P.mT @ gA).triu()",
+        "parts = torch.lu_unpack(LU, pivots); P = parts[0]; L = parts[1]; U = parts[2]; x = out if left else out.mH; "
+        "g = grad if left else grad.mH; back = torch.linalg.inv(P @ L @ U if adjoint == left else (P @ L @ U).mH) @ g; "
+        "gA = -x @ back.mH if adjoint == left else -back @ x.mH; (P.mT @ gA @ U.mH).tril(-1) + (L.mH @ P.mT @ gA).triu()",
     ),
     B=Rule(_solve_right, "torch.linalg.lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)"),
 )
@@ -193,16 +208,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Any:
-    """X of A @ X = B, or of X @ A = B unless `left`, from the factors of A; with `adjoint`, of A.mT.
+    """X of A @ X = B, or of X @ A = B unless `left`, from the factors of A; with `adjoint`, of A.mH.
 
     Raises RuntimeError for shapes, dtypes or pivots that do not fit.
     """
     name = "linalg.lu_solve"
     check_no_gradient("linalg_lu_solve", pivots=pivots)
-    if LU.dtype.is_complex:
-        check_floats(name, LU)
-    if not LU.dtype.is_floating_point:
-        raise runtime_error(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
+    check_floats(f"torch.{name}", LU, low=True)
     if LU.dtype is not B.dtype:
         raise runtime_error(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.torch_name} and B of type "
@@ -227,7 +239,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
         text = "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?"
         raise runtime_error(text, Code.AFTER_CHECKS)
-    if LU.array.size and LU.dtype not in (dtypes.float32, dtypes.float64):
+    if LU.array.size and not LU.dtype.is_complex and LU.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
 

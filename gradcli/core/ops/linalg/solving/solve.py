@@ -160,7 +160,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
         if a[-1] != b[-1]:
             raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation XA = B ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
         check_batches(B, A)
-        check_floats("linalg.solve", A, "lu_cpu", complex=True)
+        check_floats("linalg.solve", A, "lu_cpu")
         return SOLVE(A, B, False)  # type: ignore[no-any-return]
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
     if not left and a[-1] != 1:
@@ -174,7 +174,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
         )
     if not vector:
         check_batches(B, A)
-    check_floats("linalg.solve", A, "lu_cpu", complex=True)
+    check_floats("linalg.solve", A, "lu_cpu")
     return SOLVE(A, B, True)  # type: ignore[no-any-return]
 
 

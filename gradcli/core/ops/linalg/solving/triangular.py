@@ -47,14 +47,22 @@ def _matrix_rule(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool, 
 
 
 def _right_rule(xp: Any, grad: Any, A: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
-    back, matrix = xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular), xp.plain(A)
-    if matrix.dtype.kind == "c" and matrix.flags.c_contiguous and matrix.shape[:-2] == grad.shape[:-2]:
-        # PyTorch need not copy the adjoint of such a matrix, and then gives the library a result in rows
-        rows = memory_format.contiguous(xp.plain(back))
-        if type(back) is not Tensor:
-            return rows
-        back.array = rows
-    return back
+    return in_rows(xp, xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular), A)
+
+
+def in_rows(xp: Any, solution: Any, A: Any) -> Any:
+    """The solution of a system with the adjoint of A, laid out as PyTorch's.
+
+    PyTorch need not copy the adjoint of a complex matrix that lies in rows, and then gives the library a result in rows.
+    """
+    matrix = xp.plain(A)
+    if matrix.dtype.kind != "c" or not matrix.flags.c_contiguous or matrix.shape[:-2] != solution.shape[:-2]:
+        return solution
+    rows = memory_format.contiguous(xp.plain(solution))
+    if type(solution) is not Tensor:
+        return rows
+    solution.array = rows
+    return solution
 
 
 def _triangle(xp: Any, gradient: Any, upper: bool, unitriangular: bool) -> Any:
@@ -93,7 +101,7 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
         raise shape_error(text)
     if not A.dtype.is_complex:
         require_floating("triangular_solve_cpu", A.dtype)
-    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu", complex=True)
+    check_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
     check_batches(B, A)
     limits.check_work(20.0 * a[-1] * B.array.size)
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
@@ -133,6 +141,7 @@ OLD_TRIANGULAR: Op = Op(
     saved="A self solution transpose unitriangular upper",
     outputs="solution cloned_coefficient",
     differentiable=2,
+    complex=True,
     jvp="transpose",
     input=Rule(_old_right_rule, f"{_OLD_BACK}; back"),
     A=Rule(
