@@ -94,7 +94,7 @@ def norm_formula(order: str) -> str:
     )
 
 
-def _along(xp: Any, slope: Any, tangent: Any) -> Any:
+def along(xp: Any, slope: Any, tangent: Any) -> Any:
     """The products of slopes and tangents; of complex ones the real part that the conjugate gives."""
     return xp.call(REAL, conjugated(xp, slope) * tangent) if slope.dtype.is_complex else slope * tangent
 
@@ -104,9 +104,9 @@ def norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: A
     order, dim, keepdim = attrs[:3]
     x, dims = inputs[0], wrap_dims(dim, inputs[0].array.ndim)
     if order == 1:
-        return xp.sum(_along(xp, _direction(xp, x), tangents[0]), dims, keepdim)
+        return xp.sum(along(xp, _direction(xp, x), tangents[0]), dims, keepdim)
     if order != 0 and not math.isinf(order):
-        powers = _along(xp, x if order >= 2 else _direction(xp, x), tangents[0])
+        powers = along(xp, x if order >= 2 else _direction(xp, x), tangents[0])
         if order != 2:
             powers = powers * (_power(xp, xp.abs(x), order - 2) if order > 2 else _power_below(xp, x, order))
         moved = xp.sum(powers, dims, keepdim)
@@ -115,7 +115,7 @@ def norm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: A
         made = xp.call(FILLED, moved / _power(xp, out, order - 1), out.array == 0, 0)
         return xp.cast(made, powers.dtype) if order == 2 and made.dtype is not powers.dtype else made
     slope = norm_gradient(xp, Tensor(np.ones_like(out.array), out.dtype), x, order, out, dim, keepdim)
-    return xp.zeros_like(out) if slope is None else xp.sum(_along(xp, slope, tangents[0]), dims, keepdim)
+    return xp.zeros_like(out) if slope is None else xp.sum(along(xp, slope, tangents[0]), dims, keepdim)
 
 
 #: the record of the norm that PyTorch computes in C++, for pairwise_distance and norm_except_dim

@@ -10,10 +10,12 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
+from gradcli.core.graph.conjugate import conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import Number, wrap_dim
-from gradcli.core.ops.reduce.norms import VECTOR_NORM, check_identity, norm_forward, norm_gradient
+from gradcli.core.ops.elementwise.complex_signs import REAL
+from gradcli.core.ops.reduce.norms import VECTOR_NORM, along, check_identity, norm_forward, norm_gradient
 from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -31,8 +33,8 @@ def _others(rank: int, dim: int) -> tuple[int, ...]:
 def _renormed(x: Array, p: float, dim: int, maxnorm: float, rounded: Any = np.asarray) -> Array:
     """The scaled slices; in half precision the factor is `rounded`, and so is the product."""
     wide = half_to_single(x)
-    kind = wide.dtype.type
     norm = norm_forward(wide, p, _others(x.ndim, dim), True)
+    kind = norm.dtype.type
     factor = np.where(norm > kind(maxnorm), kind(maxnorm) / (norm + kind(_TINY)), kind(1))
     return np.asarray(x * rounded(factor.astype(x.dtype)))
 
@@ -41,8 +43,12 @@ def _renorm_rule(xp: Any, grad: Any, input: Any, p: float, dim: int, maxnorm: fl
     dims = _others(len(input.shape), dim)
     # PyTorch computes in the dtype in which it would add up: the next wider one
     wide = dtypes.float32 if input_dtype.itemsize == 2 else dtypes.float64
-    norm = xp.call(VECTOR_NORM, xp.cast(input, wide), p, dims, True, wide)
-    slope = norm_gradient(xp, xp.sum(xp.cast(input * grad, wide), dims, True), input, p, norm, dims, True)
+    own = dtypes.complex_of(wide) if input_dtype.is_complex else wide
+    norm = xp.call(VECTOR_NORM, xp.cast(input, own), p, dims, True, own)
+    moved = conjugated(xp, input) * grad
+    if input_dtype.is_complex:
+        moved = xp.call(REAL, moved)
+    slope = norm_gradient(xp, xp.sum(xp.cast(moved, wide), dims, True), input, p, norm, dims, True)
     inverse = 1.0 / (norm + _TINY)
     scaled = xp.cast(inverse * maxnorm * (grad - inverse * slope), input_dtype)
     return xp.where(xp.plain(norm) > maxnorm, scaled, grad)
@@ -53,8 +59,8 @@ def _renorm_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: 
     p, dim, maxnorm = attrs
     x, dims = inputs[0], _others(inputs[0].array.ndim, dim)
     norm = xp.call(VECTOR_NORM, x, p, dims, True, x.dtype)
-    slope = norm_gradient(xp, Tensor(np.ones_like(norm.array), x.dtype), x, p, norm, dims, True)
-    moved = xp.sum(slope * tangents[0], dims, True)
+    slope = norm_gradient(xp, Tensor(np.ones_like(norm.array), norm.dtype), x, p, norm, dims, True)
+    moved = xp.sum(along(xp, slope, tangents[0]), dims, True)
     inverse = 1.0 / (norm + _TINY)
     scaled = (tangents[0] - x * moved * inverse) * inverse * maxnorm
     return xp.where(norm.array > maxnorm, scaled, tangents[0])
@@ -67,10 +73,12 @@ RENORM = Op(
     "p dim maxnorm",
     jvp=_renorm_jvp,
     layout="contiguous",
+    complex=True,
+    wirtinger=True,
     input=Rule(
         _renorm_rule,
         "dims = [d for d in range(input.dim()) if d != dim % input.dim()]; norm = torch.linalg.vector_norm(input, p, dims, True); "
-        "share = (input * grad).sum(dims, True) * input.sgn() * (input.abs() / norm)**(p - 1) / (norm + 1e-7); "
+        "share = (input.conj() * grad).real.sum(dims, True) * input.sgn() * (input.abs() / norm)**(p - 1) / (norm + 1e-7); "
         "where(norm > maxnorm, maxnorm / (norm + 1e-7) * (grad - share), grad)",
         "rows whose norm is maxnorm are not scaled",
     ),
