@@ -16,7 +16,17 @@ from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
-from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM, BIAS, DIM, SHAPE, channels, check_memory, in_rows, scaled
+from gradcli.core.ops.layers.normalization.batch_statistics import (
+    BATCH_NORM,
+    BIAS,
+    DIM,
+    FIGURES,
+    SHAPE,
+    channels,
+    check_memory,
+    in_rows,
+    scaled,
+)
 from gradcli.core.ops.layers.normalization.moments import added, added_products, check_mixed, in_order, widened
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE, WEIGHT
 from gradcli.core.ops.operators import is_true, ordered
@@ -56,27 +66,72 @@ def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: 
     return np.asarray(in_single(run)(x, weight, bias, mean, var))
 
 
-def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
-    check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
-    if xp is numeric:  # the kernel's order
+def _fixed_input_gradient(
+    grad: Array, x: Array, weight: Array | None, running_mean: Array, running_var: Array, eps: float, dtype: DType
+) -> Array:
+    check_memory(grad, x, weight, running_mean, running_var)
+
+    def run(grad: Array, weight: Array | None) -> Array:
         made = grad * _fixed(grad, running_mean, running_var, eps, np.float64)[1]
-        made = made if weight is None else made * weight.reshape(channels(grad)[1])
-        return memory_format.of_images(made, input)
-    if weight is not None:
-        grad = grad * xp.reshape(weight, channels(grad)[1])
-    made = scalars.times_data(xp, grad, _fixed(grad, running_mean, running_var, eps)[1])
-    return made
+        return np.asarray(made if weight is None else made * weight.reshape(channels(grad)[1]))
+
+    return memory_format.of_images(np.asarray(in_single(run)(grad, weight)), x)
 
 
-def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Any:
-    grad, input = (widened(xp, x, dtype) for x in (grad, input))
-    mean, rstd = _fixed(input, running_mean, running_var, eps, np.float64 if xp is numeric else None)
-    if xp is numeric and in_order(input, dtypes.of(input.dtype), in_rows(input) and in_rows(grad)):
-        return added_products(input - mean, grad) * rstd[0]
-    normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
-    return xp.sum(grad * normal, channels(input)[0])
+def _fixed_weight_gradient(grad: Array, x: Array, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Array:
+    mean, rstd = _fixed(x, running_mean, running_var, eps, np.float64)
+    if in_order(x, dtypes.of(x.dtype), in_rows(x) and in_rows(grad)):
+        return np.asarray(added_products(x - mean, grad) * rstd[0])
+    return np.asarray(numeric.sum(grad * ((x - mean) * rstd), channels(x)[0]))
 
 
+def _spread(xp: Any, grad: Any, like: Any) -> Any:
+    """One value for each channel, so that it broadcasts."""
+    return xp.reshape(grad, channels(like)[1])
+
+
+_FIXED_SAVED = "grad_out=grad_output input running_mean running_var save_invstd=? save_mean=? {} eps train=False"
+_FIXED_STATISTICS = "running_mean running_var eps dtype"
+_DEVIATION = SHAPE.replace("grad.", "grad_output.") + "std = (running_var + eps).sqrt().reshape(shape); "
+FIXED_INPUT_GRADIENT: Op = Op(
+    "NativeBatchNormBackwardBackward0",
+    _fixed_input_gradient,
+    "grad_output input weight",
+    _FIXED_STATISTICS,
+    saved=_FIXED_SAVED.format("weight"),
+    grad_output=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(FIXED_INPUT_GRADIENT, grad, input, weight, *attrs),
+        _DEVIATION + "grad * (1 if weight is None else weight.reshape(shape)) / std",
+    ),
+    input=Rule(lambda grad: None, "0 * input"),
+    weight=Rule(
+        lambda xp, grad, grad_output, running_mean, running_var, eps: xp.sum(
+            scalars.times_data(xp, grad * grad_output, _fixed(grad, running_mean, running_var, eps)[1]), channels(grad)[0]
+        ),
+        DIM + _DEVIATION + "(grad * grad_output / std).sum(dim)",
+    ),
+)
+FIXED_WEIGHT_GRADIENT = Op(
+    "NativeBatchNormBackwardBackward0",
+    _fixed_weight_gradient,
+    "grad_output input",
+    _FIXED_STATISTICS,
+    saved=_FIXED_SAVED.format("weight=?"),
+    grad_output=Rule(
+        lambda xp, grad, input, running_mean, running_var, eps: scalars.times_data(
+            xp,
+            _spread(xp, grad, input) * xp.call(add_multiply.SUB, input, _fixed(input, running_mean, running_var, eps)[0]),
+            _fixed(input, running_mean, running_var, eps)[1],
+        ),
+        _DEVIATION + "grad.reshape(shape) * (input - running_mean.reshape(shape)) / std",
+    ),
+    input=Rule(
+        lambda xp, grad, grad_output, running_mean, running_var, eps: scalars.times_data(
+            xp, _spread(xp, grad, grad_output) * grad_output, _fixed(grad_output, running_mean, running_var, eps)[1]
+        ),
+        _DEVIATION + "grad.reshape(shape) * grad_output / std",
+    ),
+)
 BATCH_NORM_FIXED = Op(
     "NativeBatchNormBackward0",
     _batch_norm_fixed,
@@ -85,8 +140,14 @@ BATCH_NORM_FIXED = Op(
     saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
     computed=dict.fromkeys(("result1", "result2"), lambda x, *_: np.empty(0, x.dtype)),
     jvp="transpose",
-    input=Rule(_fixed_rule, SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
-    weight=Rule(_fixed_weight_rule, DIM + SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()"),
+    input=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(FIXED_INPUT_GRADIENT, grad, input, weight, *attrs),
+        SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)",
+    ),
+    weight=Rule(
+        lambda xp, grad, input, attrs, dtype: xp.call(FIXED_WEIGHT_GRADIENT, *(widened(xp, x, dtype) for x in (grad, input)), *attrs),
+        DIM + SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()",
+    ),
     bias=BIAS,
 )
 
@@ -156,7 +217,7 @@ def _empty(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     return out
 
 
-def native_batch_norm(
+def normalised(
     input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
@@ -211,6 +272,29 @@ def native_batch_norm(
     return BATCH_NORM_FIXED(input, weight, bias, *kept, eps, dtype)
 
 
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, Tensor, Tensor]:
+    """As `torch.batch_norm`, with the mean and 1 / deviation of each channel, if they are taken from the batch. These have no gradient.
+
+    Raises what that raises, and RuntimeError for a batch without elements in training.
+    """
+    if training and not input.array.size:
+        raise shape_error(f"input tensor must have at least one element, but got input_sizes = {list(input.array.shape)}")
+    dtype = next((t.dtype for t in (weight, bias, running_mean, running_var) if t is not None), input.dtype)
+    out = normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    figures = (run(input.array, eps, dtype) for run in FIGURES) if training else (np.empty(0, dtype.np) for _ in range(2))
+    mean, rstd = (Tensor(figure.astype(dtype.np), dtype) for figure in figures)
+    return out, mean, rstd
+
+
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         batch_norm,
@@ -228,10 +312,21 @@ FUNCTIONS: tuple[Function, ...] = (
         (
             "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
             "float eps, bool cudnn_enabled",
-            lambda x, weight, bias, mean, var, *options: native_batch_norm(x, mean, var, weight, bias, *options[:-1]),
+            lambda x, weight, bias, mean, var, *options: normalised(x, mean, var, weight, bias, *options[:-1]),
         ),
         doc="Mean 0 and variance 1 for each channel.",
         samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=SQUARE),),
+        method=False,
+    ),
+    Function(
+        "native_batch_norm",
+        (
+            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+            "float eps |3 outs",
+            native_batch_norm,
+        ),
+        doc="Batch normalisation, the mean and the reciprocal deviation of each channel.",
+        samples=(Sample("torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.5)[0]", None, x=SQUARE),),
         method=False,
     ),
 )

@@ -77,6 +77,10 @@ def _kept(number: int) -> Callable[..., Array]:
     return run
 
 
+#: the mean and 1 / deviation; the last arguments are eps and the dtype in which they are kept
+FIGURES = (_kept(0), _kept(1))
+
+
 def _normalised(x: Array, weight: Array | None, bias: Array | None, mean: Any, var: Any, eps: float, dtype: DType) -> Array:
     rows = in_rows(x)
 
@@ -189,14 +193,26 @@ DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
 SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
 
 
-def _bias_rule(xp: Any, grad: Any, dtype: DType) -> Any:
-    grad = widened(xp, grad, dtype)
-    if xp is numeric and in_order(grad, dtypes.of(grad.dtype), in_rows(grad)):
-        return added(grad)[0]
-    return xp.sum(grad, channels(grad)[0])
+def _bias_gradient(grad: Array, x: Array, weight: Array | None) -> Array:
+    return added(grad)[0] if in_order(grad, dtypes.of(grad.dtype), in_rows(grad)) else np.asarray(numeric.sum(grad, channels(grad)[0]))
 
 
-BIAS = Rule(_bias_rule, "grad.sum([k for k in range(grad.dim()) if k != 1])")
+BIAS_GRADIENT = Op(
+    "NativeBatchNormBackwardBackward0",
+    _bias_gradient,
+    "grad_output input weight",
+    saved="grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? weight eps=? train=?",
+    grad_output=Rule(
+        lambda xp, grad, grad_output: xp.zeros_like(grad_output) + xp.reshape(grad, channels(grad_output)[1]),
+        "grad.reshape([-1 if k == 1 else 1 for k in range(grad_output.dim())]).expand_as(grad_output)",
+    ),
+    input=Rule(lambda grad: None, "0 * input"),
+    weight=Rule(lambda grad: None, "0 * weight"),
+)
+BIAS = Rule(
+    lambda xp, grad, input, weight, dtype: xp.call(BIAS_GRADIENT, widened(xp, grad, dtype), input, weight),
+    "grad.sum([k for k in range(grad.dim()) if k != 1])",
+)
 _STANDARDISED = DIM + SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL
 _ALONG = DIM + CENTRED + "({} * c / std).sum(dim)"
 _SAVED = "grad_out=grad_output input running_mean=? running_var=? save_invstd=? save_mean=? {} eps train=True"
@@ -243,7 +259,7 @@ BATCH_NORM = Op(
     "input weight bias",
     "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
-    computed={"result1": _kept(0), "result2": _kept(1)},
+    computed=dict(zip(("result1", "result2"), FIGURES, strict=True)),
     input=Rule(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, eps, dtype),
         _STANDARDISED,
