@@ -11,6 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, check_strides
 from gradcli.core.kernels import Array, conjugates, memory_format
 from gradcli.core.kernels.memory_format import copy_with_gaps, element_strides, owner
@@ -108,6 +109,11 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
 
 
 def _replaced_part(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    if xp is traced and tuple(input_stride) == memory_format.contiguous_strides(grad.shape):
+        made = AS_STRIDED(xp.zeros(grad.shape, grad.dtype), grad.shape, input_stride, 0, input_stride, 0)
+        view = (size, stride, offset, input_stride, offset)
+        in_place.copy_(AS_STRIDED(made, *view), AS_STRIDED(casting.contiguous(grad), *view))
+        return made
     outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
     return xp.where(outside, 0.0, grad)
 
