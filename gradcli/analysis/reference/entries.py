@@ -75,7 +75,7 @@ _FAMILIES = {
     "interpolation": "layers.interpolation layers.grid_sampling",
     "pixels and windows of images": "layers.pixel_shuffle layers.fold",
     "recurrent": "layers.recurrent layers.lstm_layer",
-    "attention": "layers.attention",
+    "attention": "layers.attention layers.multi_head_attention",
     "window functions": "create.window_functions",
 }
 _TITLES = {family: title for title, families in _FAMILIES.items() for family in families.split()}

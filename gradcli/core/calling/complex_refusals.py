@@ -57,6 +57,7 @@ KERNELS = {
     "scaled_dot_product_attention": "softmax_lastdim_kernel_impl",
     "searchsorted": "searchsorted_out_cpu",
     "selu": "elu_cpu",
+    "random_": "random_kernel_cpu",
     "smooth_l1_loss": "smooth_l1_cpu",
     "softshrink": "softshrink_check",
     "special_ndtr": "erf_vml_cpu",

@@ -136,6 +136,7 @@ FAMILIES = (
     "layers.recurrent",
     "layers.lstm_layer",
     "layers.attention",
+    "layers.multi_head_attention",
     "layers.embedding_bag",
     "layers.fold",
     "layers.grid_sampling",

@@ -42,6 +42,26 @@ def apply(x: Array, taps: Sequence[Taps]) -> Array:
     return x
 
 
+def apply_to_bytes(x: Array, taps: Sequence[Taps]) -> Array:
+    """The maps of bytes, of which dimensions that keep their size have none, with the weights as whole numbers of 16 bits, as PyTorch."""
+    x = x.astype(np.int64)
+    for axis in range(x.ndim - 1, x.ndim - len(taps) - 1, -1):
+        places, weights = taps[axis - x.ndim]
+        count, terms = places.shape
+        if count == x.shape[axis] or weights is None:
+            continue
+        limits.check_elements(math.prod(x.shape[:axis]) * count * math.prod(x.shape[axis + 1 :]), x.itemsize)
+        same = places[:, :, None] == places[:, None, :]  # weights of one element are added up before they are rounded
+        weights = np.where(np.tril(same, -1).any(2), 0, (same * weights[:, None, :]).sum(2))
+        bits = next(n for n in range(23) if n == 22 or int(0.5 + weights.max() * 2.0 ** (n + 1)) >= 1 << 15)
+        whole = np.trunc(weights * 2.0**bits + np.where(weights < 0, -0.5, 0.5)).astype(np.int64)
+        made: Any = (1 << bits) >> 1
+        for term in range(terms):
+            made = made + x.take(places[:, term], axis) * _shaped(whole[:, term], axis, x.ndim)
+        x = np.clip(made >> bits, 0, 255)
+    return x.astype(np.uint8)
+
+
 def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array:
     """The transpose of `apply`: adds the gradients of the result up where its elements came from; `sizes` are those of the input."""
     for axis, (one, size) in enumerate(zip(taps, sizes, strict=True), grad.ndim - len(taps)):

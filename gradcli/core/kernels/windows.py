@@ -117,12 +117,12 @@ def correlate(x: Array, weight: Array, stride: Sizes, dilation: Sizes, groups: i
     return out
 
 
-def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Sizes, groups: int) -> Array:
-    """The transpose of `correlate` in its input, which had the given sizes."""
+def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Sizes, groups: int, kept: Any = None) -> Array:
+    """The transpose of `correlate` in its input, which had the given sizes; products and their sums are `kept` in that dtype."""
     rank = weight.ndim - 2
     inner = weight.shape[1]
     limits.check_elements(max(grad.shape[0] * inner * groups, 1) * math.prod(sizes), grad.itemsize)
-    out = np.zeros((grad.shape[0], inner * groups, *sizes), grad.dtype)
+    out = np.zeros((grad.shape[0], inner * groups, *sizes), kept or grad.dtype)
     windows = _first(view(out, weight.shape[2:], stride, dilation, True), grad.shape[2:])
     _work(windows, weight.shape[0], groups)
     if not windows.size or not grad.size:
@@ -130,7 +130,7 @@ def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Si
     matrices = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
     for samples, tops in _blocks(windows, rank):
         part, given = windows[samples, :, tops], grad[samples, :, tops]
-        made = np.matmul(matrices, _rows(given, groups))
+        made = np.matmul(matrices, _rows(given, groups)).astype(out.dtype, copy=False)
         split = made.reshape(groups, inner, *weight.shape[2:], part.shape[0], *given.shape[2:])
         ordered = split.transpose(2 + rank, 0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 2 + rank))
         add_windows(part, ordered.reshape(part.shape), rank)
@@ -148,8 +148,14 @@ def add_windows(windows: Array, values: Array, rank: int) -> None:
         windows[(slice(None), slice(None), *index)] += values[(slice(None), slice(None), *index)]
 
 
-def weigh(grad: Array, x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, groups: int) -> Array:
-    """The transpose of `correlate` in its weight, whose kernel is given."""
+def weigh(grad: Array, x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, groups: int, kept: Any = None) -> Array:
+    """The transpose of `correlate` in its weight, whose kernel is given; the sum over samples is `kept` in that dtype."""
+    if kept is not None and len(x) > 1:
+        total: Any = 0
+        for one in range(len(x)):
+            part = weigh(grad[one : one + 1], x[one : one + 1], kernel, stride, dilation, groups)
+            total = (total + part).astype(kept).astype(x.dtype)
+        return np.asarray(total)
     rank = len(kernel)
     windows = _first(view(x, kernel, stride, dilation), grad.shape[2:])
     out_channels, inner = grad.shape[1], x.shape[1] // groups

@@ -115,12 +115,14 @@ def _product(x: Any, y: Any, rule: Callable[[int, list[int], bool], Any], operan
 
 def add_product(x: Any, y: Any, z: Any, number: complex) -> Any:
     """`x + number * y * z` of complex arrays of one dtype."""
+    x, y, z = np.broadcast_arrays(x, y, z)
     scaled = _product(np.asarray(number, y.dtype), y, _row_of_factors, (x, y, z))
     return x + _product(scaled, z, _row_of_terms, (x, y, z))
 
 
 def add_quotient(x: Any, y: Any, z: Any, number: complex) -> Any:
     """`x + number * y / z` of complex arrays of one dtype."""
+    x, y, z = np.broadcast_arrays(x, y, z)
     return x + divide(_product(np.asarray(number, y.dtype), y, _row_of_factors, (x, y, z)), z)
 
 

@@ -128,12 +128,22 @@ lgamma = _rounded(_quick_lgamma, _lgamma)
 digamma = _rounded(_quick_digamma, _digamma)
 
 
-#: below this the sum would take too many terms
+#: below this the sum would take too many terms one by one
 _LOWEST = -1000.0
 
 
+def _sums(power: int, x: Array) -> Array:
+    """The sum of (x + k)^-power, k = 0, 1, ...; that of the terms far to the left is a difference of two such sums."""
+    order, low = np.asarray(float(power)), x < _LOWEST
+    if not low.any():
+        return zeta(order, x)
+    near = np.where(low, x + np.ceil(_LOWEST - x), x)
+    far = zeta(order, np.where(low, 1 - near, 1.0)) - zeta(order, np.where(low, 1 - x, 1.0))
+    return np.asarray(zeta(order, near) + (-1.0) ** power * far)
+
+
 def polygamma(x: Array, n: int, narrowed: Callable[[Array], Array] | None = None) -> Array:
-    """The n-th derivative of digamma; inf or nan at the poles, nan far to their left, but for n 1.
+    """The n-th derivative of digamma; inf or nan at the poles.
 
     In half precision, to which `narrowed` rounds, PyTorch rounds the sum before it multiplies by a factor of single precision.
 
@@ -145,19 +155,19 @@ def polygamma(x: Array, n: int, narrowed: Callable[[Array], Array] | None = None
         return _trigamma(x.astype(np.float32)).astype(x.dtype)
     wide = _wide(x)
     pole = (wide <= 0) & (wide == np.floor(wide))
-    held = np.where(pole | (wide < _LOWEST), np.nan, wide)
+    held = np.where(pole, np.nan, wide)
     # PyTorch's n! is exp(lgamma(n + 1)) in the dtype
     logarithm = math.log(math.factorial(n))
     factor = math.exp(logarithm) if x.dtype == np.float64 else float(np.float32(math.exp(np.float32(logarithm))))
     factor *= (-1.0) ** (n + 1)
-    sums = zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held))
+    sums = _sums(n + 1, np.where(np.isnan(held), 1.0, held))
     if narrowed is not None and n > 1:
         sums = narrowed(sums)
     result = factor * np.where(np.isnan(held), np.nan, sums)
     result = np.where(pole, factor * np.inf, result)
     if n == 1:
         turned = math.pi * (math.pi / np.square(np.sin(math.pi * wide)))
-        result = np.where(pole | (wide < _LOWEST), turned, np.where(wide == np.inf, 0, result))
+        result = np.where(pole, turned, np.where(wide == np.inf, 0, result))
     return np.asarray(result).astype(x.dtype)
 
 

@@ -15,13 +15,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
-from gradcli.core.nn.modules.attention import MultiheadAttention, canonical_masks
+from gradcli.core.nn.modules.attention import MultiheadAttention
 from gradcli.core.nn.modules.containers import ModuleList
 from gradcli.core.nn.modules.dropout import Dropout
 from gradcli.core.nn.modules.function_modules import FunctionModule
 from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.nn.modules.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
+from gradcli.core.ops.layers.multi_head_attention import canonical_masks
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error

@@ -197,10 +197,15 @@ def _middle(lower: float, upper: float) -> float:
     return float(total / 2 if total.dtype.kind == "f" else dtypes.get_default().np.type(total) / 2)
 
 
+def _times(x: Any, slope: float) -> Any:
+    """The product, of half precision rounded once."""
+    return x * x.dtype.type(slope) if x.dtype.itemsize > 2 else (x.astype(np.float32) * np.float32(slope)).astype(x.dtype)
+
+
 #: in evaluation the slope is the mean of the bounds
 RRELU_MEAN_BACKWARD: Op = Op(
     "RreluWithNoiseBackwardBackward0",
-    lambda grad, x, lower, upper: blocks.where(x > 0, grad, grad * x.dtype.type((float(lower) + float(upper)) / 2)),
+    lambda grad, x, lower, upper: blocks.where(x > 0, grad, _times(grad, (float(lower) + float(upper)) / 2)),
     "grad_output input",
     "lower upper",
     layout="reversed",
@@ -213,7 +218,7 @@ RRELU_MEAN_BACKWARD: Op = Op(
 )
 RRELU_MEAN = Op(
     "RreluWithNoiseBackward0",
-    lambda x, lower, upper: blocks.where(x > 0, x, x * x.dtype.type(_middle(lower, upper))),
+    lambda x, lower, upper: blocks.where(x > 0, x, _times(x, _middle(lower, upper))),
     "input",
     "lower upper",
     layout="contiguous",

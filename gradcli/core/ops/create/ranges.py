@@ -110,15 +110,18 @@ def _number(value: Any) -> Any:
     return value.item() if type(value) is Tensor else value
 
 
-def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
-    """Evenly spaced values, from both ends toward the middle in the precision of `dtype`, as PyTorch's kernel computes them."""
+def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """Both ends as numbers. Raises RuntimeError for a tensor that has dimensions."""
     given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
     if any(value.array.ndim for value in given.values()):
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
         raise shape_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
-    start, end = _number(start), _number(end)
-    if complex in (type(start), type(end)):
-        raise runtime_error(f"{name} between complex numbers is not part of gradcli")
+    return _number(start), _number(end)
+
+
+def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
+    """Evenly spaced values, from both ends toward the middle in the precision of `dtype`, as PyTorch's kernel computes them."""
+    start, end = _ends(name, start, end)
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
     if dtype is dtypes.bool_ and steps > 1:
@@ -126,6 +129,8 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     limits.check_elements(steps, dtype.itemsize)
     if steps > 1:
         start, end = scalar_of(start, dtype), scalar_of(end, dtype)
+    if dtype.is_complex:
+        return _linear_of_parts(name, complex(start), complex(end), steps, dtype)
     work = np.float64 if name == "logspace" or dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
         return np.array([start], work)
@@ -147,20 +152,46 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     return np.asarray(np.where(lower, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last)), work)
 
 
+def _linear_of_parts(name: str, start: complex, end: complex, steps: int, dtype: DType) -> Array:
+    """Evenly spaced complex numbers: each of both parts by itself; the exponents of `logspace` without a fused product."""
+    made = np.empty(steps, dtype.np)
+    if name == "linspace" or steps < 2:
+        parts = ((start.real, end.real), (start.imag, end.imag))
+        made.real, made.imag = (linear("linspace", first, last, steps, dtype.real) for first, last in parts)
+        return made
+    first, last = made.dtype.type(start), made.dtype.type(end)
+    at = np.arange(steps, dtype=made.real.dtype)
+    step = (last - first) / at[-1]
+    return np.asarray(np.where(at < steps // 2, first + step * at, last - step * at[::-1]))
+
+
 def _one(value: Any, dtype: DType) -> Array:
     """A single number as `dtype`. Raises RuntimeError for one that does not fit."""
     return dtypes.cast(np.array([wide_scalar_of(value, dtype)]), dtype)
 
 
+def _dtype_between(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
+    """The dtype of numbers between two ends. Raises RuntimeError for a real one where an end is complex."""
+    default = dtypes.get_default()
+    if complex not in map(type, _ends(name, start, end)):
+        return dtype or default
+    inferred = dtypes.complex_of(default)
+    if dtype is not None and not dtype.is_complex:
+        raise runtime_error(f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed dtype {dtype.torch_name}")
+    return dtype or inferred
+
+
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
-    wanted = dtype or dtypes.get_default()
+    wanted = _dtype_between("linspace", start, end, dtype)
     values = linear("linspace", start, end, steps, wanted)
     return _one(_number(start), wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
-    wanted = dtype or dtypes.get_default()
+    wanted = _dtype_between("logspace", start, end, dtype)
     exponents = linear("logspace", start, end, steps, wanted)
+    if wanted.is_complex:
+        return elementary.complex_power(np.asarray(base, wanted.np), exponents), wanted
     if steps == 1:  # a single number is not rounded before
         exponents = np.asarray([_number(start)], np.float64)
     number = np.float64(base)

@@ -55,9 +55,9 @@ def frexp(input: Tensor) -> NamedResult:
 
 
 def _ldexp_rule(xp: Any, grad: Any, other: Any) -> Any:
-    if type(other) is Tensor and other.requires_grad:
+    power, dtype = xp.plain(other), np.finfo(xp.plain(grad).dtype).dtype
+    if power.dtype.kind == "c" or (type(other) is Tensor and other.requires_grad):
         return grad * xp.call(POW_NUMBER, other, 2)
-    power, dtype = xp.plain(other), xp.plain(grad).dtype
     if power.dtype.kind in "iu":  # powers of integers are integers here, of the same size: 2**-1 is 0
         bits = np.clip(power.astype(np.int64), 0, 63)
         scale = np.where((power < 0) | (power > 63), 0, np.left_shift(np.int64(1), bits)).astype(power.dtype).astype(dtype)
@@ -73,7 +73,13 @@ LDEXP = Pointwise(
     kind="float",
     input=Rule(_ldexp_rule, "grad * 2**other", "0 for negative exponents that are integers"),
     other=Rule(lambda xp, grad, out: scalars.times(xp, grad * out, math.log(2)), "grad * out * math.log(2)"),
+    real_part=False,
+    complex=lambda x, other: elementary.complex_product(x, elementary.complex_power(np.asarray(2, other.dtype), other)),
 )
+
+
+def _has_whole_exponents(input: Tensor, other: Tensor) -> bool:
+    return input.dtype.is_floating_point and not other.dtype.is_differentiable
 
 
 def _with_whole_exponents(input: Tensor, other: Tensor) -> Array:
@@ -91,9 +97,11 @@ def _with_powers(input: Tensor, other: Tensor, dtype: DType) -> Array:
     """The product with 2**other, which has a dtype of its own."""
     base = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
     own = dtypes.result_type((Tensor(np.array(2, base.np), base), other))
-    powers = elementary.exp2(np.asarray(other.array, np.result_type(own.np, np.float32)))
+    exponents = np.asarray(other.array, np.result_type(own.np, np.float32))
+    powers = elementary.complex_power(np.asarray(2, own.np), exponents) if own.is_complex else elementary.exp2(exponents)
     wide = np.result_type(dtype.np, np.float32)
-    made = dtypes.cast(np.asarray(input.array.astype(wide) * dtypes.stored(np.asarray(powers), own).astype(wide)), dtype)
+    multiply = elementary.complex_product if dtype.is_complex else np.multiply
+    made = dtypes.cast(np.asarray(multiply(input.array.astype(wide), dtypes.stored(np.asarray(powers), own).astype(wide))), dtype)
     x, y = (t.array if t.dtype is dtype else memory_format.as_converted(t.array) for t in (input, other))
     return memory_format.like_operands(made, (x, memory_format.contiguous(y) if dtype is dtypes.float32 else y))
 
@@ -101,12 +109,9 @@ def _with_powers(input: Tensor, other: Tensor, dtype: DType) -> Array:
 def _scaled(input: Tensor, other: Tensor) -> Tensor:
     dtype = dtypes.result_type((input, other))
     check_fit(input.array, other.array)
-    if dtype.is_complex:
-        raise LDEXP.no_complex(dtype)
-    if not dtype.is_floating_point:
+    if not dtype.is_differentiable:
         dtype = dtypes.get_default()
-    whole = input.dtype.is_floating_point and not other.dtype.is_floating_point
-    made = _with_whole_exponents(input, other) if whole else _with_powers(input, other, dtype)
+    made = _with_whole_exponents(input, other) if _has_whole_exponents(input, other) else _with_powers(input, other, dtype)
     return recorded(LDEXP, Tensor(made, dtype), input, other)
 
 
@@ -114,14 +119,14 @@ def _ldexp(input: Tensor, other: Tensor) -> Tensor:
     """`input * 2**other`. PyTorch warns where the result of whole exponents is larger than the floating point input."""
     made = _scaled(input, other)
     grown = made.array.shape != input.array.shape and input.array.size
-    if grown and input.dtype.is_floating_point and not other.dtype.is_floating_point:
+    if grown and _has_whole_exponents(input, other):
         warnings.emit(resized(input.array.shape, made.array.shape))
     return made
 
 
 def _ldexp_in_place(input: Tensor, other: Tensor) -> Tensor:
     dtype = dtypes.result_type((input, other))
-    if not input.dtype.is_differentiable and not dtype.is_complex:
+    if not input.dtype.is_differentiable or (dtype.is_complex and not input.dtype.is_complex):
         raise result_dtype_error(dtype.torch_name, input.dtype)
     return _scaled(input, other)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
@@ -27,6 +26,7 @@ from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.rearrange import repeat_interleave
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import scalar_of
@@ -42,21 +42,21 @@ def _softmax(scores: Array) -> Array:
     return np.asarray(shares / np.where(total == 0, 1, total).astype(scores.dtype))
 
 
-def _shared(heads: Array, query: Array) -> Array:
-    """Keys or values, each head of which serves as many heads of queries."""
-    count = query.shape[1] // heads.shape[1]
-    return heads if count == 1 else heads.repeat(count, 1)
+def _for_all_heads(query: Array, *others: Array) -> list[Array]:
+    """Keys and values with a head for each head of the queries, of which several in a row may share one."""
+    return [x if x.shape[1] == query.shape[1] else np.repeat(x, query.shape[1] // x.shape[1], 1) for x in others]
 
 
-def _gathered(grad: Array, heads: Array) -> Array:
-    """The sum of the gradients of all heads of queries that a head of keys or values serves."""
-    if grad.shape[1] == heads.shape[1]:
-        return grad
-    return grad.reshape(len(grad), heads.shape[1], -1, *grad.shape[2:]).sum(2)  # type: ignore[no-any-return]
+def _per_head(gradient: Array, operand: Array) -> Array:
+    """The gradient of an operand, added up over the heads that share one of its heads."""
+    if gradient.shape[1] == operand.shape[1]:
+        return gradient
+    batch, heads, *rest = operand.shape
+    return np.asarray(gradient.reshape(batch, heads, -1, *rest).sum(2))
 
 
 def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
-    key, value = _shared(key, query), _shared(value, query)
+    key, value = _for_all_heads(query, key, value)
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is not None:
         scores = scores + attn_mask.astype(scores.dtype)
@@ -67,7 +67,7 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
 
 def _scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
     """The scores. That of a masked element is minus infinity, even where it would be infinite."""
-    scores = np.matmul(query, _shared(key, query).swapaxes(-1, -2)) * query.dtype.type(scale)
+    scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is None:
         return np.asarray(scores)
     return np.where(attn_mask == -np.inf, -np.inf, scores + attn_mask.astype(scores.dtype))
@@ -84,7 +84,7 @@ def _shares(scores: Array) -> Array:
 def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
     """The gradient of the scores."""
     scores = _scores(query, key, attn_mask, scale)
-    slopes = np.matmul(grad, _shared(value, query).swapaxes(-1, -2))
+    slopes = np.matmul(grad, value.swapaxes(-1, -2))
     along = (_softmax(scores) * slopes).sum(-1, keepdims=True)
     return np.asarray(_shares(scores) * (slopes - along) * query.dtype.type(scale))
 
@@ -98,11 +98,16 @@ def _by_rows(x: Array) -> Array:
     return made
 
 
-def _rule(gradient: Callable[..., Array], formula: str) -> Rule:
-    """The rule of an operand; the derivative of its gradient is one that PyTorch does not have."""
+def _rule(place: int, gradient: Callable[..., Array], formula: str) -> Rule:
+    """The rule of the operand at a place; the derivative of its gradient is one that PyTorch does not have."""
+
+    def run(grad: Array, query: Array, key: Array, value: Array, *how: Any) -> Array:
+        made = gradient(grad, query, *_for_all_heads(query, key, value), *how)
+        return _by_rows(_per_head(made, (query, key, value)[place]))
+
     op = not_differentiable(
         "_scaled_dot_product_flash_attention_for_cpu_backward",
-        lambda *values: _by_rows(gradient(*values)),
+        run,
         "grad query key value",
         "attn_mask scale",
     )
@@ -118,18 +123,16 @@ ATTENTION = Op(
     "query key value",
     "attn_mask scale",
     saved="attn_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal=? scale=?",
-    computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, key, *how), axis=-1)},
+    computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, _for_all_heads(query, key)[0], *how), axis=-1)},
     jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),
-    query=_rule(
-        lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), _shared(key, query)), _D + "D @ key"
-    ),
+    query=_rule(0, lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), key), _D + "D @ key"),
     key=_rule(
-        lambda grad, query, key, value, *how: _gathered(np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), key),
+        1,
+        lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query),
         _D + "D.mT @ query",
     ),
     value=_rule(
-        lambda grad, query, key, value, *how: _gathered(np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), value),
-        _P + "P.mT @ grad",
+        2, lambda grad, query, key, value, *how: np.matmul(_shares(_scores(query, key, *how)).swapaxes(-1, -2), grad), _P + "P.mT @ grad"
     ),
 )
 SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "dim", input=SOFTMAX.rules["input"])
@@ -188,7 +191,8 @@ def scaled_dot_product_attention(
 ) -> Any:
     """`softmax(query @ key.mT * scale + mask) @ value`: as one operation where PyTorch has a kernel, else step by step.
 
-    With `enable_gqa` a head of keys and values may serve several heads of queries. Raises RuntimeError for ranks or dtypes that do not fit.
+    With `enable_gqa` several heads of the queries in a row share one head of the keys and values. Raises RuntimeError for ranks, dtypes
+    or numbers of heads that do not fit.
     """
     _check(query, key, value, attn_mask)
     if not key.array.shape[-2] or 0 in (*query.array.shape[:-1], value.array.shape[-1]):
@@ -198,12 +202,15 @@ def scaled_dot_product_attention(
     factor = (1.0 / math.sqrt(width) if width else math.inf) if scale is None else scale
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
-    paired = len({s[:-2] for s in shapes}) == 1
-    if enable_gqa and query.array.ndim == 4:
-        heads = {s[1] for s in shapes[1:]}
-        paired = len({s[:1] for s in shapes}) == len(heads) == 1 and shapes[0][1] % max(heads) == 0
-    alike = paired and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
-    chosen = query.array.ndim == 4 and paired and not dropout_p
+    if enable_gqa:
+        heads = [size(t, -3) for t in (query, key, value)]
+        if any(not n or heads[0] % n for n in heads):
+            raise shape_error("Number of heads in key and value must divide the number of heads in ")
+        limits.check_elements((key.array.size + value.array.size) * heads[0], query.dtype.itemsize)
+        if heads[1] == heads[2]:
+            shapes[1:] = [(*shape[:-3], heads[0], *shape[-2:]) for shape in shapes[1:]]
+    alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
+    chosen = query.array.ndim == 4 and len({s[:-2] for s in shapes}) == 1 and not dropout_p
     if mask is not None and chosen and not mask.requires_grad:  # which kernel to take depends on the sizes of the mask
         own_dim(mask, -2)
     # PyTorch's kernel takes rows in one piece
@@ -224,17 +231,8 @@ def scaled_dot_product_attention(
             both = causal if both is None else both + causal
         return ATTENTION(query, key, value, both, factor)
     if enable_gqa:
-        key, value = _each_head(query, key, value)
+        key, value = (t if n == heads[0] else repeat_interleave(t, heads[0] // n, -3) for t, n in ((key, heads[1]), (value, heads[2])))
     return _by_steps(query, key, value, mask, dropout_p, is_causal, factor)
-
-
-def _each_head(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
-    """Keys and values with a head for each of the queries. Raises RuntimeError for numbers that do not divide theirs."""
-    heads, *others = (size(t, -3) for t in (query, key, value))
-    if any(heads % max(own, 1) for own in others):
-        raise shape_error("Number of heads in key and value must divide the number of heads in ")
-    repeat = catalog.function("repeat_interleave")
-    return tuple(t if own == heads else repeat(t, heads // own, -3) for t, own in zip((key, value), others, strict=True))  # type: ignore[return-value]
 
 
 def _of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

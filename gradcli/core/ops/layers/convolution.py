@@ -15,6 +15,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import check_strides
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.elementwise.add_multiply import add, mul, sub
+from gradcli.core.ops.elementwise.complex_numbers import VIEW_AS_REAL
 from gradcli.core.ops.layers.convolution_checks import (
     by_onednn,
     check_bias,
@@ -150,6 +152,22 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     return convolution(input, weight, bias, stride, tuple(n // 2 for n in whole), dilation, False, (0,) * rank, groups)
 
 
+def _of_parts(run: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    """A convolution, of complex numbers by three of their parts, as PyTorch has them: `run` takes the three operands."""
+    if not input.dtype.is_complex:
+        return run(input, weight, bias)
+    (x, y), (w, v) = _parts(input), _parts(weight)
+    b = None if bias is None else _parts(bias)
+    real, imaginary = run(x, w, b and b[0]), run(y, v, None)
+    both = run(add(x, y), add(w, v), b and add(*b))
+    return add(sub(real, imaginary), mul(sub(sub(both, real), imaginary), 1j))
+
+
+def _parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    pairs = VIEW_AS_REAL(x)
+    return select(pairs, -1, 0), select(pairs, -1, 1)
+
+
 def _plain(rank: int) -> Callable[..., Any]:
     name = f"conv{rank}d"
 
@@ -159,13 +177,16 @@ def _plain(rank: int) -> Callable[..., Any]:
         x, added = _batched(name, input, rank)
         check_complex(x, weight, bias)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
-        if padding == "same":
-            out = _same(x, weight, bias, stride, dilation, groups)
-        elif isinstance(padding, str) and padding != "valid":
-            raise runtime_error(f"Invalid padding string: '{formatted(padding)}'")
-        else:
+
+        def one(x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+            if padding == "same":
+                return _same(x, weight, bias, stride, dilation, groups)
+            if isinstance(padding, str) and padding != "valid":
+                raise runtime_error(f"Invalid padding string: '{formatted(padding)}'")
             around = (0,) if padding == "valid" else _expanded(padding, rank)
-            out = convolution(x, weight, bias, stride, around, dilation, False, (0,) * (1 if padding == "valid" else rank), groups)
+            return convolution(x, weight, bias, stride, around, dilation, False, (0,) * (1 if padding == "valid" else rank), groups)
+
+        out = _of_parts(one, x, weight, bias)
         return squeeze_dim(out, 0) if added else out
 
     return run
@@ -180,7 +201,11 @@ def _transposed(rank: int) -> Callable[..., Any]:
         x, added = _batched(name, input, rank)
         check_complex(x, weight, bias)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
-        out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+        def one(x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+            return convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+        out = _of_parts(one, x, weight, bias)
         return squeeze_dim(out, 0) if added else out
 
     return run

@@ -69,12 +69,17 @@ def _by_library(x: Array, weight: Array, how: Settings) -> bool:
     return bool(x.dtype == np.float32 and wide and much)
 
 
+def _kept(dtype: Any) -> Any:
+    """The dtype in which PyTorch's kernels of float16 keep what they add up; those of other dtypes round the result."""
+    return np.float16 if dtype == np.float16 else None
+
+
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
     how, dtype, given = _settings(attrs, x.ndim - 2), x.dtype, (x, weight)
     x, weight = map(half_to_single, given)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
-        out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
+        out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups, _kept(dtype)), how.padding)
     else:
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
@@ -90,7 +95,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
         out = memory_format.contiguous(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
-        out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
+        out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups, _kept(dtype)), how.padding)
     return _laid_out(np.asarray(out.astype(dtype, copy=False)), *given, how)
 
 
@@ -100,7 +105,8 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
     grad, x = half_to_single(grad), half_to_single(x)
     if how.transposed:
         grad, x = x, grad
-    made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
+    padded = windows.padded(x, how.padding)
+    made = windows.weigh(grad, padded, weight.shape[2:], how.stride, how.dilation, how.groups, _kept(dtype))
     made = made.astype(dtype, copy=False)
     # PyTorch's own code, which is not that for float32, looks at the weight alone where that has its channels last at once;
     # that for dilated kernels does not

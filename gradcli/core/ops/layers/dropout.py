@@ -14,7 +14,7 @@ from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.in_place import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import with_method
+from gradcli.core.ops.checks import not_implemented, with_method
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.ops.operators import is_true, ordered
@@ -57,6 +57,8 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         if len(shape) < 2:
             raise shape_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
+    if input.dtype.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", input.dtype)
     noise = np.empty(shape, input.dtype.np) if channels else memory_format.empty_like(input.array)
     kept = memory_format.filled(noise, lambda size: generator.default.bernoulli(1 - p, size, input.dtype))
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn

@@ -140,8 +140,10 @@ def _records(rank: int) -> tuple[Op, Op, Op]:
 RECORDS = {rank: _records(rank) for rank in (2, 3)}
 
 
-def _grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    """`torch.grid_sampler`. Raises RuntimeError or NotImplementedError for shapes or dtypes that do not fit."""
+def _grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool, rank: int | None = None
+) -> Any:
+    """Images, or volumes, at the places of a grid. Raises RuntimeError or NotImplementedError for shapes or dtypes that do not fit."""
     shape, places = list(input.array.shape), list(grid.array.shape)
     check_no_tangent("grid_sampler_2d" if len(shape) == 4 else "grid_sampler_3d", input, grid)
     for operand in (input, grid):
@@ -160,7 +162,7 @@ def _grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_
             f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {shape} with dimension "
             f"{shape.index(0, 2)} being empty"
         )
-    rank = 2 if len(shape) == 4 else 3
+    rank = rank or (2 if len(shape) == 4 else 3)
     if len(shape) != rank + 2 or len(places) != rank + 2:
         raise shape_error(
             f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, but got input with sizes {shape} and "
@@ -173,15 +175,26 @@ def _grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_
         require_floating("grid_sampler_2d_cpu_kernel_impl" if rank == 2 else "grid_sampler3d_cpu", input.dtype)
     if input.dtype is not grid.dtype and not empty:
         raise scalar_type_error(input.dtype, grid.dtype)
+    for what, number in (("interpolation_mode", interpolation_mode), ("padding_mode", padding_mode)):
+        if number not in (0, 1, 2):  # PyTorch leaves the result as its memory was
+            raise runtime_error(f"grid_sampler with {what}={number} is not part of gradcli")
     count = shape[0] * shape[1] * math.prod(places[1:-1])
     limits.check_elements(count, input.dtype.itemsize)
     limits.check_work(16 * count)
     return RECORDS[rank][0](input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-_GRID_SAMPLER = kernel(
-    "grid_sampler", "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners", _grid_sampler
-)
+def _sampler(name: str, rank: int | None, **more: Any) -> Function:
+    return Function(
+        name,
+        (
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            lambda input, grid, mode, padding, corners: _grid_sampler(input, grid, mode, padding, corners, rank),
+        ),
+        doc=f"The {'volume' if rank == 3 else 'image'} at the places of the grid; modes are given by their numbers.",
+        method=False,
+        **more,
+    )
 
 
 def _chosen(what: str, value: Any, known: Sequence[str]) -> int:
@@ -287,6 +300,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
 _IMAGE = [[[[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.75, 1.0, -2.0]]]]
 _GRID = [[[[0.1, -0.2], [0.7, 0.45]], [[-0.35, 0.8], [-0.6, -0.55]]]]
 _VOLUME, _PLACES = [_IMAGE], [[[[[0.1, -0.2, 0.3], [0.7, 0.45, -0.6]]]]]
+_GRID_SAMPLER = _sampler("grid_sampler", None, samples=(Sample("torch.grid_sampler(x, g, 0, 0, False)", None, x=_IMAGE, g=_GRID),))
 _THETA = [[[1.0, 0.2, 0.1], [-0.3, 0.8, 0.0]]]
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -311,4 +325,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(AFFINE_GRID,),
         samples=(Sample("F.affine_grid(t, (1, 1, 2, 3), align_corners=False)", None, t=_THETA),),
     ),
+    _GRID_SAMPLER,
+    _sampler("grid_sampler_2d", 2, samples=(Sample("torch.grid_sampler_2d(x, g, 0, 0, False)", None, x=_IMAGE, g=_GRID),)),
+    _sampler("grid_sampler_3d", 3, samples=(Sample("torch.grid_sampler_3d(x, g, 0, 1, True)", None, x=_VOLUME, g=_PLACES),)),
 )

@@ -26,7 +26,7 @@ from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import ProgramError, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
 Along = Callable[[int, int, float | None, bool, Any], Taps]
@@ -247,11 +247,14 @@ def _resized(input: Tensor, wanted: Sequence[Any], scales: Sequence[Any] | None,
     if _in_channels_last(input.array, mode):
         name = f"upsample_{mode.removesuffix('-exact')}{rank}d_channels_last"
     bytes_taken = input.dtype is dtypes.uint8 and (kind == "nearest" or rank == 2)
-    if bytes_taken and kind != "nearest":
-        raise runtime_error(f"interpolate(mode='{mode}') of uint8 tensors is not part of gradcli; convert the image with .float()")
     if not bytes_taken:
         require_floating(name, input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
+    if bytes_taken and kind != "nearest":
+        along = _ALONG["linear" if kind == "linear" else mode]
+        each = zip(shape[2:], wanted, scales or (None, None), strict=True)
+        made = resampling.apply_to_bytes(input.array, [along(n, m, scale, bool(align_corners), np.float64) for n, m, scale in each])
+        return Tensor(memory_format.of_images(memory_format.contiguous(made), input.array), dtypes.uint8)
     if bytes_taken:
         wide = INTERPOLATION[mode, rank].forward(Tensor(input.array.astype(np.float32), dtypes.float32), wanted, scales, align_corners)
         return Tensor(wide.array.astype(np.uint8), dtypes.uint8)

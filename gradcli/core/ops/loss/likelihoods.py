@@ -18,7 +18,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
 from gradcli.core.ops.index.masked import masked_fill
-from gradcli.core.ops.loss.loss_reduction import legacy_reduction, reduced, reduction_number, reduction_word, under_torch
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, reduction_number, reduction_word, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.shape.squeeze import unsqueeze
@@ -81,7 +81,8 @@ def poisson_nll_loss(
 
     `log_input` says that the input is the logarithm of the rate. Raises ValueError for an unknown reduction.
     """
-    number = reduction_number(size_average, reduce, reduction)
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction), joined=True)
+    number = reduction_number(None, None, reduction)
     return catalog.function("poisson_nll_loss")(input, target, log_input, full, eps, number)
 
 
@@ -102,8 +103,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     `full` adds log(2 * pi) / 2. Raises ValueError for an unknown reduction and for variances that do not fit.
     """
     var = _variance(input, var)
-    if reduction not in ("none", "mean", "sum"):
-        raise ProgramError("ValueError", f"{reduction} is not valid")
+    checked_reduction(reduction, " is not valid", joined=True)
     held = CLONE(var)
     with recording(False):
         catalog.method("clamp_").method(held, (), {"min": eps})

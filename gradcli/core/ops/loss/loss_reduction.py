@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, half_to_single
@@ -33,10 +34,12 @@ class OfSecond(Op):
         return super()._wrap(result, inputs[1:])
 
 
-def checked_reduction(reduction: str) -> str:
-    """The reduction itself. Raises ValueError for an unknown name."""
+def checked_reduction(reduction: str, text: str = " is not a valid value for reduction", joined: bool = False) -> str:
+    """The reduction itself. Raises ValueError for an unknown name; where PyTorch has `joined` it with `text`, TypeError for no string."""
     if type(reduction) is not str or reduction not in _OF_WORDS:
-        raise ProgramError("ValueError", f"{formatted(reduction)} is not a valid value for reduction")
+        if joined and type(reduction) is not str:
+            raise type_error("unsupported operand type(s) for +: '{}' and 'str'", reduction)
+        raise ProgramError("ValueError", f"{formatted(reduction)}{text}")
     return reduction
 
 

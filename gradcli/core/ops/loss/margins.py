@@ -31,7 +31,6 @@ from gradcli.core.ops.rules import check_no_gradient, moves, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the soft margin of targets 1 and -1 ---
@@ -368,8 +367,7 @@ def multilabel_soft_margin_loss(
     dim = input.array.ndim - 1
     classes = size(input, dim)
     loss = sum_along(loss, (dim,)) / classes
-    if type(reduction) is not str or reduction not in ("none", "mean", "sum"):
-        raise ProgramError("ValueError", f"{formatted(reduction)} is not valid")
+    checked_reduction(reduction, " is not valid", joined=True)
     return reduced(loss, reduction)
 
 

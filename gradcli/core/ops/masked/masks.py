@@ -83,7 +83,9 @@ def _identity(name: str, dtype: DType, ord: Any) -> Any:
     lowest = name in _LOWEST
     if dtype.is_floating_point or (dtype.is_complex and name == "logsumexp"):
         return -np.inf if lowest else np.inf
-    if dtype.is_complex or dtype is dtypes.bool_:
+    if dtype.is_complex:
+        raise ProgramError("TypeError", "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+    if dtype is dtypes.bool_:
         raise ProgramError("NotImplementedError", f"identity of {name} on {dtype} input")
     bounds = np.iinfo(dtype.np)
     return bounds.min if lowest else bounds.max

@@ -132,6 +132,21 @@ def _check_dtypes(input: Tensor, bins: Tensor | None, weight: Tensor | None, dim
         )
 
 
+def _within(values: Array, edges: Array) -> Array:
+    """Which values lie between the first and the last edge."""
+    return np.asarray((values >= edges[0]) & (values <= edges[-1]))
+
+
+def _places(values: Array, edges: Array) -> Array:
+    """The bins of values, by the steps of C++'s `upper_bound`, whose result for edges that do not increase depends on them."""
+    least, left = np.zeros(len(values), np.int64), np.full(len(values), len(edges))
+    while left.any():
+        half = left // 2
+        beyond = (left > 0) & ~(values < edges[np.minimum(least + half, len(edges) - 1)])
+        least, left = np.where(beyond, least + half + 1, least), np.where(beyond, left - half - 1, half)
+    return np.minimum(least - 1, len(edges) - 2)
+
+
 def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool, bins: Tensor | None = None) -> NamedResult:
     """The pair (hist, bin_edges) for given edges."""
     _check_dtypes(input, bins, weight)
@@ -146,8 +161,8 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
         raise shape_error(_NO_BINS.format(0))
     require_floating("histogram_cpu", input.dtype)
     limits.check_work(input.array.size * 8.0)
-    inside = (values >= edges[0]) & (values <= edges[-1])
-    at = np.minimum(np.searchsorted(edges, values[inside], side="right") - 1, len(edges) - 2)
+    inside = _within(values, edges)
+    at = _places(values[inside], edges)
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
     if density:
         counts = counts / counts.sum() / np.diff(edges)
@@ -188,7 +203,10 @@ def _counted(input: Tensor, edges: list[Array], weight: Tensor | None, density: 
     if not edges:
         return Tensor(np.asarray(math.nan if density else 0, points.dtype), input.dtype)
     weights = None if weight is None else weight.array.reshape(-1)
-    counts = np.histogramdd(points, [e.astype(np.float64) for e in edges], weights=weights)[0].astype(points.dtype)
+    inside = np.logical_and.reduce([_within(points[:, i], e) for i, e in enumerate(edges)])
+    shape = tuple(len(e) - 1 for e in edges)
+    at = np.ravel_multi_index([_places(points[inside, i], e) for i, e in enumerate(edges)], shape)
+    counts = np.bincount(at, None if weights is None else weights[inside], math.prod(shape)).astype(points.dtype).reshape(shape)
     if density:
         counts = counts / counts.sum()
         for i, e in enumerate(edges):
@@ -243,8 +261,6 @@ def _histogramdd_in_bins(input: Tensor, bins: Sequence[Tensor], _: Any, weight: 
     for i, one in enumerate(bins):
         if one.array.size == 1:
             raise shape_error(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
-        if (np.diff(one.array) < 0).any():
-            raise shape_error("torch.histogramdd of edges that do not increase is not supported by gradcli")
     sought = next((one for one in bins if one.requires_grad), None)
     hist = recorded(_POINTS_IN_BINS, _counted(input, [one.array for one in bins], weight, density), input, sought, weight)
     return named("histogramdd", "hist", "bin_edges")((hist, tuple(bins)))
@@ -267,8 +283,6 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
     edges = bins.array
     _check_dtypes(input, bins, None)
     _check_edges(edges, 0)
-    if not (np.diff(edges) >= 0).all():
-        raise shape_error("torch.histogram of edges that do not increase is not supported by gradcli")
     return _histogram(input, edges, weight, density, bins)
 
 

@@ -31,8 +31,8 @@ def _others(rank: int, dim: int) -> tuple[int, ...]:
 def _renormed(x: Array, p: float, dim: int, maxnorm: float, rounded: Any = np.asarray) -> Array:
     """The scaled slices; in half precision the factor is `rounded`, and so is the product."""
     wide = half_to_single(x)
-    kind = wide.real.dtype.type
     norm = norm_forward(wide, p, _others(x.ndim, dim), True)
+    kind = norm.dtype.type
     factor = np.where(norm > kind(maxnorm), kind(maxnorm) / (norm + kind(_TINY)), kind(1))
     return np.asarray(x * rounded(factor.astype(x.real.dtype)))
 

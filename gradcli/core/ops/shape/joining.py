@@ -13,6 +13,7 @@ from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_rank, without_dimensions, wrap_dim
+from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM, UNSQUEEZE, atleast_1d, atleast_2d, atleast_3d
@@ -39,13 +40,15 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     # hooks of the node see the part of a tensor without gradient too
     parts: list[Any] = []
     at = 0
+    real = None
     for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
-        if grad.shape == (0,):  # of empty vectors alone, of which the dimension has not been looked at
-            parts.append(grad)
-        elif shape == (0,):
+        if shape == (0,):
             parts.append(xp.zeros(shape, dtype))
         else:
-            parts.append(xp.call(SLICE, grad, dim, at, at + size, 1))
+            part = grad
+            if dtype is not None and not dtype.is_complex and xp.plain(grad).dtype.kind == "c":
+                part = real = xp.call(REAL, grad) if real is None else real
+            parts.append(xp.call(SLICE, part, dim, at, at + size, 1))
         at += size
     return parts
 

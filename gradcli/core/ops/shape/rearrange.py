@@ -23,8 +23,10 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 
-def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any) -> Any:
+def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any, input_dtype: Any) -> Any:
     """The gradient summed over the copies, which a view puts along dimensions of their own."""
+    if 0 in repeats:
+        return xp.zeros(input_shape, input_dtype)
     lead = len(repeats) - len(input_shape)
     for _ in range(lead):
         grad = xp.sum(grad, 0)

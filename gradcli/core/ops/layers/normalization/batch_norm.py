@@ -13,7 +13,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.kernels import blocks, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
-from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM, channels, in_rows
+from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM, FIGURES, channels, in_rows
 from gradcli.core.ops.layers.normalization.fixed_statistics import BATCH_NORM_FIXED
 from gradcli.core.ops.layers.normalization.moments import added, added_products, check_mixed, in_order
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE, WEIGHT
@@ -99,7 +99,7 @@ def _empty(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     return out
 
 
-def native_batch_norm(
+def normalised(
     input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
@@ -154,6 +154,29 @@ def native_batch_norm(
     return BATCH_NORM_FIXED(input, weight, bias, *kept, eps, dtype)
 
 
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, Tensor, Tensor]:
+    """As `torch.batch_norm`, with the mean and 1 / deviation of each channel, if they are taken from the batch. These have no gradient.
+
+    Raises what that raises, and RuntimeError for a batch without elements in training.
+    """
+    if training and not input.array.size:
+        raise shape_error(f"input tensor must have at least one element, but got input_sizes = {list(input.array.shape)}")
+    dtype = next((t.dtype for t in (weight, bias, running_mean, running_var) if t is not None), input.dtype)
+    out = normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    figures = (run(input.array, eps, dtype) for run in FIGURES) if training else (np.empty(0, dtype.np) for _ in range(2))
+    mean, rstd = (Tensor(figure.astype(dtype.np), dtype) for figure in figures)
+    return out, mean, rstd
+
+
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         batch_norm,
@@ -171,10 +194,21 @@ FUNCTIONS: tuple[Function, ...] = (
         (
             "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
             "float eps, bool cudnn_enabled",
-            lambda x, weight, bias, mean, var, *options: native_batch_norm(x, mean, var, weight, bias, *options[:-1]),
+            lambda x, weight, bias, mean, var, *options: normalised(x, mean, var, weight, bias, *options[:-1]),
         ),
         doc="Mean 0 and variance 1 for each channel.",
         samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=SQUARE),),
+        method=False,
+    ),
+    Function(
+        "native_batch_norm",
+        (
+            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+            "float eps |3 outs",
+            native_batch_norm,
+        ),
+        doc="Batch normalisation, the mean and the reciprocal deviation of each channel.",
+        samples=(Sample("torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.5)[0]", None, x=SQUARE),),
         method=False,
     ),
 )

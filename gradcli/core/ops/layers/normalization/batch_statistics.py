@@ -76,6 +76,10 @@ def _kept(number: int) -> Callable[..., Array]:
     return run
 
 
+#: the mean and 1 / deviation; the last arguments are eps and the dtype in which they are kept
+FIGURES = (_kept(0), _kept(1))
+
+
 def _normalised(x: Array, weight: Array | None, bias: Array | None, mean: Any, var: Any, eps: float, dtype: DType) -> Array:
     rows = in_rows(x)
 
@@ -283,7 +287,7 @@ BATCH_NORM = Op(
     "input weight bias",
     "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
-    computed={"result1": _kept(0), "result2": _kept(1)},
+    computed=dict(zip(("result1", "result2"), FIGURES, strict=True)),
     input=Rule(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),
         _STANDARDISED,

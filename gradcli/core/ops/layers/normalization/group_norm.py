@@ -29,7 +29,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import UNMET, runtime_error, shape_error
 
 
 def _spread(xp: Any, value: Any, x: Any) -> Any:
@@ -125,7 +125,11 @@ def _figure(number: int) -> Callable[..., Array]:
 
 
 def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
-    """The gradient of the input in PyTorch's order of operations."""
+    return xp.reshape(_in_four(xp, grad, input, weight, group, eps, dtype), input.shape)
+
+
+def _in_four(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
+    """The gradient of the input in PyTorch's order of operations, in four dimensions."""
     mean, rstd, x, products, sums = _terms(xp, grad, input, group, eps, dtype)
     share = 1.0 / max(x.shape[2] * x.shape[3], 1)
     scale = rstd
@@ -135,7 +139,7 @@ def _input_gradient(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps
     along, total = (xp.sum(part, 2, True) for part in (products, sums))
     slope = (total * mean - along) * (rstd * rstd * rstd) * share
     shift = -slope * mean - total * rstd * share
-    return xp.reshape(scale * xp.reshape(grad, x.shape) + slope * x + shift, input.shape)
+    return scale * xp.reshape(grad, x.shape) + slope * x + shift
 
 
 def _weight_gradient(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType) -> Any:
@@ -224,8 +228,54 @@ GROUP_NORM = Op(
 )
 
 
-def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True) -> Any:
-    """`torch.group_norm`. Raises RuntimeError for sizes or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
+def _three(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, dtype: DType) -> tuple[Array, ...]:
+    return _laid_out(x, weight, bias, group, eps, dtype), *(run(x, None, None, group, eps, dtype) for run in (_figure(0), _figure(1)))
+
+
+def _rule_of_three(xp: Any, grads: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
+    """The gradient of the input from those of all results; those of the mean and of 1 / deviation count where both are there."""
+    if grads[1] is None or grads[2] is None:
+        return None if grads[0] is None else _input_rule(xp, grads[0], input, weight, group, eps, dtype)
+    grouped = _in_groups(xp, input, group)
+    mean, rstd, x = (xp.reshape(part, (*part.shape[:2], 1, part.shape[2])) for part in (*_kept(xp, grouped, eps, dtype), grouped))
+    of_mean, of_rstd = (xp.reshape(grad, mean.shape) for grad in grads[1:])
+    count = max(grouped.shape[2], 1)
+    made = (2 / count) * (-0.5 * (rstd * rstd * rstd) * of_rstd) * (x - mean) + of_mean / count
+    if grads[0] is not None:
+        own = _in_four(xp, grads[0], input, weight, group, eps, dtype)
+        made = own + xp.reshape(made, own.shape)
+    return xp.reshape(made, input.shape)
+
+
+def _first(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that uses the gradient of the first result alone."""
+    return lambda xp, grads, *args: None if grads[0] is None else rule(xp, grads[0], *args)
+
+
+#: with the mean and 1 / deviation of each group
+WITH_FIGURES = Op(
+    "NativeGroupNormBackward0",
+    _three,
+    "input weight bias",
+    "group eps dtype",
+    outputs="result mean rstd",
+    differentiable=3,
+    jvp="transpose",
+    saved="input! result1=mean result2=rstd weight! C=? HxW=? N=? eps group",
+    input=Rule(
+        lambda xp, grads, input, weight, group, eps, dtype: _rule_of_three(xp, grads, input, weight, group, eps, dtype),
+        _GROUPED.replace("grad ", "grads[0] "),
+    ),
+    weight=Rule(
+        lambda xp, grads, input, group, eps, dtype: _first(_weight_rule)(xp, grads, input, group, eps, dtype),
+        "(grads[0] * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL.replace("grad.", "grads[0]."),
+    ),
+    bias=Rule(lambda xp, grads, weight: _first(_by_channel)(xp, grads, weight), "grads[0]" + _BY_CHANNEL.replace("grad.", "grads[0].")),
+)
+
+
+def _checked(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None) -> tuple[Any, Any, Any, DType]:
+    """The operands in the memory formats of PyTorch's kernel, and the dtype of the statistics."""
     shape = list(input.array.shape)
     size(input, 0)
     channels = size(input, 1)
@@ -248,7 +298,21 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
         require_floating("GroupNormKernelImpl", input.dtype)
     check_mixed(input, *given)
     weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
-    return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, given[0].dtype if given else input.dtype)
+    return contiguous_images(input), weight, bias, given[0].dtype if given else input.dtype
+
+
+def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True) -> Any:
+    """`torch.group_norm`. Raises RuntimeError for sizes or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
+    *operands, dtype = _checked(input, num_groups, weight, bias)
+    return GROUP_NORM(*operands, num_groups, eps, dtype)
+
+
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+    """Group normalisation, the mean and the reciprocal deviation of each group. Raises RuntimeError for sizes that do not fit."""
+    *operands, dtype = _checked(input, group, weight, bias)
+    if math.prod(input.array.shape) != N * C * HxW:
+        raise shape_error(UNMET.format("X.numel() == N * C * HxW"))
+    return WITH_FIGURES(*operands, group, eps, dtype)
 
 
 def _functional_group_norm(
@@ -278,6 +342,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True", group_norm),
         doc="Mean 0 and variance 1 within groups of channels.",
         ops=(GROUP_NORM,),
+        method=False,
+    ),
+    Function(
+        "native_group_norm",
+        ("Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps |3 outs", native_group_norm),
+        doc="Group normalisation, the mean and the reciprocal deviation of each group.",
+        ops=(WITH_FIGURES,),
+        samples=(Sample("torch.native_group_norm(x, w, b, 2, 2, 3, 1, 1e-5)[0]", None, x=CHANNELS, w=FACTORS, b=SHIFTS),),
         method=False,
     ),
 )

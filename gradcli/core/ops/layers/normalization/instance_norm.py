@@ -11,7 +11,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.checks import size, with_method
-from gradcli.core.ops.layers.normalization.batch_norm import native_batch_norm
+from gradcli.core.ops.layers.normalization.batch_norm import normalised
 from gradcli.core.ops.layers.normalization.batch_statistics import BATCH_NORM
 from gradcli.core.ops.layers.normalization.fixed_statistics import BATCH_NORM_FIXED
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
@@ -43,7 +43,7 @@ def _instance_norm(
     statistics = (None if t is None else traced.cast(t, dtype) for t in (running_mean, running_var))
     mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in (*statistics, weight, bias))
     side_by_side = view(contiguous(input), (1, images * channels, *shape[2:]))
-    out = native_batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
+    out = normalised(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
         if own is not None and repeated is not None and use_input_stats:
             blocks.settle()

@@ -47,7 +47,8 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
             "/__w/pytorch/pytorch/aten/src/ATen/native/layer_norm.cpp:346.)",
             once="rms_norm dtype",
         )
-    require_floating("rms_norm", input.dtype)
+    if not input.dtype.is_complex:
+        require_floating("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
     least = eps if eps is not None else float(np.finfo(wide.dtype.np).eps)
     mean = sum_mean.mean(power.pow(wide, 2), tuple(range(-len(inner), 0)), True)

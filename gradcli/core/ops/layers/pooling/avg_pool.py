@@ -240,7 +240,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     wanted = tuple(output_size)
     checks.check_sizes(name, rank, wanted)
     if any(n < 0 for n in wanted):
-        shown = ", ".join(map(str, wanted))
+        shown = ", ".join(map(str, wanted[:2])) + "".join(f",{n}" for n in wanted[2:])  # as PyTorch writes three sizes
         raise shape_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
         means = sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
