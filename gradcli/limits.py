@@ -224,7 +224,7 @@ def lasting(make: Callable[[], _Result]) -> _Result:
     finally:
         if gc.get_count()[0] - before > _MANY:
             gc.freeze()
-            gc.unfreeze()  # what was frozen is in the oldest generation
+            gc.unfreeze()  # unfreezing puts the frozen objects into the oldest generation
         if collecting:
             gc.enable()
 

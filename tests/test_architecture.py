@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": {"source"},
     "limits": {"errors"},
     "data": {"limits", "errors"},
-    **_downward("core", CORE, "errors", "limits"),
+    **_downward("core", CORE, "errors", "limits", "plain"),
     "core.kernels": {"limits"},
     # the composition root, which fills in what lower wings need of upper ones
     "core": {f"core.{wing}" for wing in CORE},

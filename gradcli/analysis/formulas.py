@@ -136,7 +136,7 @@ def from_syntax(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) ->
         return Listed(items, "()" if isinstance(node, nodes.TupleExpr) else "[]")
     if isinstance(node, nodes.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
-    if isinstance(node, nodes.Lambda):  # its parameters are no names of the formula
+    if isinstance(node, nodes.Lambda):  # the parameters of a lambda are no names of the formula
         head = node.text[: node.body.start - node.start]
         return Symbol(f"{head}{text(from_syntax(node.body, known))}", atomic=False)
     return Symbol(_put_in(node, known), atomic=isinstance(node, nodes.Call))

@@ -42,7 +42,7 @@ class Place(Plain):
 @contextmanager
 def connected(place: Place) -> Iterator[distributed.Client]:
     """A client of the cluster, whose workers have the versions of this process. Raises DataError, UsageError."""
-    # what Dask says of workers that come and go is told by the results
+    # Dask logs which workers come and go; the results tell what matters of that
     warnings.filterwarnings("ignore", module="distributed")
     for name in [*logging.root.manager.loggerDict, "tornado", "asyncio"]:
         if name.startswith(_TALKATIVE):

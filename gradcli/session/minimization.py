@@ -133,7 +133,7 @@ def _restart(
             if not failed and not _kind(evaluate, descent, leaves, clock)[0]:
                 return texts
     except ProgramError:
-        pass  # it leads to where the expression has no value
+        pass  # this start leads to where the expression has no value
     finally:
         point.move(point.start)
     return {}

@@ -23,7 +23,7 @@ from gradcli.results.reference import Derivative, Entry
 #: title in the reference -> the families of operations that stand under it, in their order there
 _FAMILIES = {
     "autograd of a tensor": "tensor_methods",
-    "arithmetic": "elementwise.add_multiply elementwise.divide_remainder elementwise.power",
+    "arithmetic": "elementwise.add_multiply elementwise.lerp elementwise.divide_remainder elementwise.power",
     "comparison": "elementwise.comparison",
     "arithmetic of bits": "elementwise.bitwise",
     "dtypes and copies": "shape.casting",

@@ -182,7 +182,7 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
     def work(number: int, line: bytes) -> bytes:
         nonlocal held, measured
         spoiled = False
-        limits.use(bounds)  # not those of the request before
+        limits.use(bounds)  # the request before may have had other bounds
         try:
             request = messages.decode(line, messages.Request)
             requests.check(request)

@@ -16,10 +16,10 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
-from gradcli.core.graph.op_node import Saved, modified_error
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, freed_error
+from gradcli.core.tensor.node import Edge, Node, freed_error, modified_error
 from gradcli.core.tensor.state import ForwardLevel, recording, state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error

@@ -144,7 +144,7 @@ class Parameter:
             return text
         default = self.default
         if self.name == "reduction" and self.type == "int":
-            default = "at::Reduction::Mean"  # what PyTorch declares; its parser takes it as 0
+            default = "at::Reduction::Mean"  # PyTorch declares this, which its parser reads as 0
         elif type(default) is str:
             default = f'"{default}"'
         elif type(default) is tuple and default:

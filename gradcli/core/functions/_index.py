@@ -7,8 +7,7 @@ _FUNCTIONS = {
     ),
     "activation.glu": "nn.functional.glu",
     "activation.leaky": (
-        "nn.functional.leaky_relu nn.functional.leaky_relu_ nn.functional.prelu nn.functional.rrelu nn.functional.rrelu_ prelu rrelu "
-        "rrelu_"
+        "nn.functional.leaky_relu nn.functional.leaky_relu_ nn.functional.prelu nn.functional.rrelu nn.functional.rrelu_ prelu rrelu rrelu_"
     ),
     "activation.piecewise": (
         "hardshrink nn.functional.hardshrink nn.functional.hardsigmoid nn.functional.hardswish nn.functional.hardtanh "
@@ -31,7 +30,7 @@ _FUNCTIONS = {
     "create.random_tensors": "bernoulli binomial multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm",
     "create.ranges": "arange linspace logspace range",
     "create.window_functions": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
-    "elementwise.add_multiply": "add addcmul lerp mul multiply neg neg_ negative negative_ positive rsub sub subtract",
+    "elementwise.add_multiply": "add addcmul mul multiply neg neg_ negative negative_ positive rsub sub subtract",
     "elementwise.bitwise": "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor",
     "elementwise.comparison": (
         "allclose eq equal ge greater greater_equal gt isclose isin le less less_equal logical_and logical_not logical_or logical_xor "
@@ -49,6 +48,7 @@ _FUNCTIONS = {
     ),
     "elementwise.fake_quantize": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine",
     "elementwise.floating_point": "frexp isfinite isinf isnan isneginf isposinf ldexp ldexp_ nan_to_num nan_to_num_ nextafter",
+    "elementwise.lerp": "lerp",
     "elementwise.maximum": "clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ fmax fmin maximum minimum",
     "elementwise.power": "float_power pow square square_",
     "elementwise.rounding": "ceil ceil_ fix fix_ floor floor_ frac frac_ round round_ special.round trunc trunc_",
@@ -227,8 +227,7 @@ _METHODS = {
     "create.random_in_place": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
     "create.random_tensors": "bernoulli multinomial",
     "elementwise.add_multiply": (
-        "add add_ addcmul addcmul_ lerp lerp_ mul mul_ multiply multiply_ neg neg_ negative negative_ positive sub sub_ subtract "
-        "subtract_"
+        "add add_ addcmul addcmul_ mul mul_ multiply multiply_ neg neg_ negative negative_ positive sub sub_ subtract subtract_"
     ),
     "elementwise.bitwise": (
         "bitwise_and bitwise_and_ bitwise_left_shift bitwise_left_shift_ bitwise_not bitwise_not_ bitwise_or bitwise_or_ "
@@ -249,6 +248,7 @@ _METHODS = {
         "sigmoid sigmoid_ sqrt sqrt_ xlogy xlogy_"
     ),
     "elementwise.floating_point": "frexp isfinite isinf isnan isneginf isposinf ldexp ldexp_ nan_to_num nan_to_num_ nextafter nextafter_",
+    "elementwise.lerp": "lerp lerp_",
     "elementwise.maximum": "clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ fmax fmin maximum minimum",
     "elementwise.power": "float_power float_power_ pow pow_ square square_",
     "elementwise.rounding": "ceil ceil_ fix fix_ floor floor_ frac frac_ round round_ trunc trunc_",

@@ -51,7 +51,7 @@ def _under(f: Function, alias: str) -> Function:
 
 def methods(f: Declared) -> list[tuple[str, Callee]]:
     """The names of methods that a declared function has, in-place forms included, each with what it stands for."""
-    own = f.name.removeprefix("Tensor.")  # which errors of PythonMethods begin with
+    own = f.name.removeprefix("Tensor.")  # names of PythonMethods begin with it, as their errors do
     if not isinstance(f, Function):
         return [(own, f)]
     found: list[tuple[str, Callee]] = []

@@ -219,16 +219,8 @@ _LATE = (Code.RESULT_DTYPE, Code.SHARED_MEMORY, Code.AFTER_CHECKS)
 
 
 @cache
-def _in_place() -> Any:
-    """The module that writes in place. It is loaded on first use, since many programs never write."""
-    from gradcli.core.graph import in_place
-
-    return in_place
-
-
-@cache
 def _inplace_forms() -> Any:
-    """What in-place forms check where operands share memory with the tensor, and their errors. It is loaded on first use."""
+    """The module that computes in-place forms. It is loaded on first use, since many programs never write."""
     from gradcli.core.graph import inplace_forms
 
     return inplace_forms
@@ -292,7 +284,7 @@ class InplaceFunction:
             for operand in operands:
                 if type(operand) is Tensor and (operand is tensor or operand.version is version is not None):
                     return _inplace_forms().apply_apart(tensor, operands, compute, self.of.overlap)
-            return _in_place().apply(tensor, compute)
+            return _inplace_forms().apply(tensor, compute)
         except ProgramError as error:
             overlap = self.of.overlap
             if overlap == "any" and error.code in (Code.OUT_OF_RANGE, Code.AFTER_CHECKS):

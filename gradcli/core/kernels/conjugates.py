@@ -89,7 +89,7 @@ def _follow(array: Array) -> None:
         _counterpart(array, here, other)[...] = np.conjugate(array)
     elif own is pair.memory:  # parts of its numbers, or others
         np.conjugate(here, out=other)
-    else:  # of conjugates there are views of the imaginary parts alone
+    else:  # the only views of conjugates are those of the imaginary parts
         _counterpart(array, here, other)[...] = -array
 
 

@@ -180,7 +180,7 @@ class ModuleTree(Scripted):
         pending: list[Any] = [self]
         while pending:
             module = pending.pop()
-            limits.evaluation.tick()  # what is shared comes again and again
+            limits.evaluation.tick()  # a shared module comes again and again
             order.append(module)
             pending += [child for _, child in module.distinct_children()]
         for module in reversed(order):

@@ -99,7 +99,7 @@ class BackwardPlan:
             content[place] = result if varies else _constant(result)
         last = _total_of(plan, found)
         if last is not None:
-            groups[last.size] = groups.pop(last.size, [])  # it comes at the end
+            groups[last.size] = groups.pop(last.size, [])  # the group of the last one moves to the end
         for size, places in groups.items():
             is_last = last is not None and size == last.size
             count = len(places) + is_last

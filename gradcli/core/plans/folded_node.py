@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.op_node import OpNode, Saved
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
 from gradcli.core.tensor.tensor import Tensor, Version, View
 
@@ -171,7 +172,7 @@ class FoldedNode(Lazy):
                 view, expected[slot] = tensors[slot], expected[base]
                 view.version = tensors[base].counter()
                 view.view = View(tensors[base], expected[base], "default", source)
-                if not any(template.slot == slot for template in plan.nodes):  # without node it requires a gradient as its base does
+                if not any(template.slot == slot for template in plan.nodes):  # a view without a node requires a gradient if its base does
                     view.requires_grad = tensors[base].requires_grad
                     view.version.views.append(ref(view))
         known: dict[int, PartNode | None] = {}

@@ -171,7 +171,7 @@ def _heat(plot: HeatMap) -> list[str]:
                 size = f'width="{right - left + 0.4:.2f}" height="{bottom - top + 0.4:.2f}"'
                 out.append(f'<rect class="{look}" x="{left:.2f}" y="{top:.2f}" {size}/>')
                 start = j
-    # without seams between the cells
+    # crisp edges leave no seams between the cells
     cells = ['<g shape-rendering="crispEdges">', *out, "</g>"]
     return [*cells, *_field(plot, area), *area.axes(plot.names[0], plot.names[1], grid=False)]
 

@@ -56,7 +56,7 @@ def exp(x: Any) -> Any:
     """2^(k / 32) exp(r) in float64 with a polynomial of degree 3, which decides how one element of thousands is rounded."""
     r = np.multiply(x, _PER_LN2_32, dtype=np.float64)  # no step writes to its operand, so that plans can trace them
     k = np.rint(r)
-    r = np.fmin(r - k, _WIDE_ONE)  # it is nan for infinity
+    r = np.fmin(r - k, _WIDE_ONE)  # the difference is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
         made = (made + term) * r
@@ -72,7 +72,7 @@ def log1p(x: Any) -> Any:
         return np.copysign(x - (half - s * (half + rest)), x)
     u = _ONE + x
     np.putmask(u, near, _ONE)
-    # what the sum has lost
+    # the part of the sum that rounding has lost
     lost = x - (u - _ONE)
     np.putmask(lost, u >= _TWO, _ONE - (u - x))
     lost /= u
@@ -116,7 +116,7 @@ def expm1(x: Any) -> Any:
     low = k * _LN2_LOW
     y = high - low
     high -= y
-    high -= low  # what y has lost
+    high -= low  # the part of y that rounding has lost
     half = _HALF * y
     square = y * half
     r = _series(_EXPM1, square)

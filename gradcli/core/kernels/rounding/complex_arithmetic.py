@@ -41,7 +41,7 @@ def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
     """Which elements of a row have every step rounded, from the strides of the operands."""
     rounded = _row_of_factors(size, strides, single)
     first = int(np.count_nonzero(rounded))
-    if single and 0 in strides and _in_vectors(strides):  # one element by itself, and then four at a time
+    if single and 0 in strides and _in_vectors(strides):  # PyTorch takes one element by itself, and then four at a time
         rounded[first : first + 1] = True
         rounded[size - max(size - first - 1, 0) % 4 :] = True
     elif single and size % 2:

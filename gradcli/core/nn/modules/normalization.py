@@ -71,7 +71,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             mean, variance = Tensor(np.zeros(size, dtype.np), dtype), Tensor(np.ones(size, dtype.np), dtype)
             buffers = mean, variance, Tensor(np.zeros((), np.int64), dtypes.int64)
             for buffer in buffers:
-                buffer.counter().count = 1  # its first numbers have been written
+                buffer.counter().count = 1  # writing the first numbers counts as a write
             self.own_buffers = dict(zip(self.BUFFERS.split(), buffers, strict=True))
 
     def reset_running_stats(self) -> None:

@@ -82,7 +82,7 @@ PRELU_BACKWARD: Op = Op(
     lambda grad, x, weight: blocks.where(x > 0, grad, grad * weight),
     "grad_output input weight",
     layout="reversed",
-    jvp="transpose",  # it is not 0 where the weight is
+    jvp="transpose",  # this tangent is not 0 where the weight is 0
     grad_output=Rule(
         lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
     ),

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
-from gradcli.core.graph import in_place, inplace_forms
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.conjugate import CONJ, CONJ_VIEW, conj, in_memory_of_conjugates
 from gradcli.core.graph.pointwise import Pointwise, check_fit
@@ -99,7 +99,7 @@ COMPLEX_CONJ_PHYSICAL: Op = Op(
 
 def _conj_physical_(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
-        return in_place.apply(input, COMPLEX_CONJ_PHYSICAL)
+        return inplace_forms.apply(input, COMPLEX_CONJ_PHYSICAL)
     return inplace_forms.fill(input, REAL_CONJ_PHYSICAL, "conj_physical_")
 
 

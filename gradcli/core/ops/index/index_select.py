@@ -226,7 +226,7 @@ def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, sou
         raise runtime_error(f"{name}_(): Indexing dim {at} is out of bounds of the source tensor with dim {len(given)}")
     length = given[at] if given else 1
     if index.array.size != length:
-        size(source, at)  # which a 0-d tensor has none of
+        size(source, at)  # raises the error for a 0-d tensor, which has no sizes
         text = f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
         raise shape_error(text)
 
@@ -248,7 +248,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         raise different_slices(input, source)
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
-    if bad is not None and (len(have) < 2 or input.array.size):  # in nothing PyTorch adds nothing
+    if bad is not None and (len(have) < 2 or input.array.size):  # PyTorch adds nothing to a matrix without elements
         if len(have) < 2 or (at and len(have) > 2) or index.dtype is not dtypes.int64 or alpha != 1:
             raise out_of_bounds("index out of range in self", "IndexError")
         raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")

@@ -128,7 +128,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if indices.dtype is not dtypes.int64:
         raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
     at = wrap_dim(dim, input.array.ndim)
-    size(input, at)  # which a 0-d tensor has none of
+    size(input, at)  # raises the error for a 0-d tensor, which has no sizes
     a, b = list(input.array.shape), list(indices.array.shape)
     length, count = a[at], b[at]
     a[at] = b[at] = 1
@@ -168,7 +168,7 @@ def _check_views(values: list[Any], out: Tensor) -> None:
 
 
 def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
-    if dim is None:  # which is `gather` of vectors
+    if dim is None:  # this is `gather` of vectors
         return Out(
             EXACT, operator="gather", first=True, overlap=("any", "partial"), prepare=_check_views, shape=lambda _: (indices.array.size,)
         )

@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph.in_place import apply
+from gradcli.core.graph.inplace_forms import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import with_method

@@ -166,7 +166,7 @@ def interpolate(
     if scales is not None:
         if mode != "area" and not recompute_scale_factor:
             if type(mode) is not str or (mode, len(spatial)) not in INTERPOLATION:
-                return _resized(input, (), scales, mode, align_corners)  # which raises the error of the mode
+                return _resized(input, (), scales, mode, align_corners)  # raises the error of the mode
             _check_scales(scales, mode, len(spatial), align_corners)
         wanted = tuple(math.floor(n * float(scale)) for n, scale in zip(spatial, scales, strict=True))
         if recompute_scale_factor or mode == "area":

@@ -40,7 +40,7 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     parts: list[Any] = []
     at = 0
     for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
-        if grad.shape == (0,):  # of empty vectors alone, of which the dimension has not been looked at
+        if grad.shape == (0,):  # all tensors were empty vectors, for which `dim` is not checked
             parts.append(grad)
         elif shape == (0,):
             parts.append(xp.zeros(shape, dtype))

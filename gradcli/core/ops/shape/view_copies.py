@@ -199,7 +199,7 @@ def _split_sizes(copy: Op) -> Callable[..., Any]:
 
 
 def _check_shapes(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    if any(out.array.shape != result.array.shape for out, result in zip(outs, results, strict=False)):  # where PyTorch broadcasts
+    if any(out.array.shape != result.array.shape for out, result in zip(outs, results, strict=False)):  # PyTorch would broadcast
         raise ProgramError("NotImplementedError", "split_copy into tensors of other shapes is not part of gradcli")
 
 
