@@ -23,7 +23,7 @@ NONE = math.inf
 #: of a start, again and again would take much time. The limit on memory collects garbage before it refuses.
 COLLECT = (100_000, 20, 10)
 
-#: so many new objects of one call of `lasting` are many
+#: a call of `lasting` that makes more new objects than this lets them join the collector's oldest generation
 _MANY = 50_000
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 
 def lines_of(table: Mapping[str, list[str]], indent: str = "    ") -> Iterator[str]:
     """The entries of a dict from keys to names separated by spaces, as lines of at most 140 characters."""
+    room = 134 - len(indent)
     for key, names in table.items():
-        if len(one := f'{indent}"{key}": "{" ".join(names)}",') <= 140:
+        text = " ".join(names)
+        if len(one := f'{indent}"{key}": "{text}",') <= 140:
             yield one
             continue
-        *most, last = textwrap.wrap(" ".join(names), 129 - len(indent), break_on_hyphens=False)
+        *most, last = textwrap.wrap(text, room - 1, break_on_hyphens=False) if len(text) > room else [text]
         yield f'{indent}"{key}": ('
         yield from (f'{indent}    "{line} "' for line in most)
         yield f'{indent}    "{last}"'

@@ -205,7 +205,7 @@ def bound_memory(bounds: Limits) -> None:
         return  # a system without these: the checks of evaluation remain
 
 
-#: on time.monotonic's clock: when the time is up, and when the alarm that is set comes
+#: when the time is up, and when the alarm that is set comes, both on time.monotonic's clock
 _end = _alarm = limits.NONE
 
 

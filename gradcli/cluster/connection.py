@@ -19,7 +19,7 @@ from gradcli.plain import Plain
 #: seconds that a scheduler is waited for
 _PATIENCE = 30
 _TALKATIVE = ("distributed", "tornado", "asyncio")
-#: of local clusters: a task that has ended three workers is given up, and nothing watches what the threads do
+#: settings of local clusters: a task that has ended three workers is given up, and nothing watches what the threads do
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": 2,
     "distributed.worker.profile.enabled": False,

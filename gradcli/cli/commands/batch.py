@@ -45,7 +45,7 @@ _LINE_SHARE = 64
 _GROWTH_SHARE = 2
 #: seconds in which a process cannot fill as much memory as would count
 _UNMEASURED = 0.002
-#: to read so many bytes of a request takes no memory that counts
+#: the most bytes of a request that are read without counting their memory
 _SHORT = 1 << 16
 
 

@@ -290,7 +290,7 @@ class Signature:
                 keyword_only = True
             else:
                 self.parameters.append(Parameter(part, keyword_only))
-        #: where `out` stands: the last of all, or before the options of a new tensor
+        #: the position of `out`: the last of all, or before the options of a new tensor
         self.out_at = -1
         #: how many tensors `out` is a tuple of; 0 for any number, or for a tensor
         self.outs = int(flag.removesuffix(" outs")) if flag.endswith(" outs") else 0

@@ -15,8 +15,8 @@ _FUNCTIONS = {
         "nn.functional.threshold nn.functional.threshold_ relu relu_ threshold threshold_"
     ),
     "activation.smooth": (
-        "nn.functional.gelu nn.functional.logsigmoid nn.functional.mish nn.functional.sigmoid nn.functional.silu "
-        "nn.functional.softplus nn.functional.softsign nn.functional.tanh nn.functional.tanhshrink"
+        "nn.functional.gelu nn.functional.logsigmoid nn.functional.mish nn.functional.sigmoid nn.functional.silu nn.functional.softplus "
+        "nn.functional.softsign nn.functional.tanh nn.functional.tanhshrink"
     ),
     "activation.softmax": (
         "log_softmax nn.functional.gumbel_softmax nn.functional.log_softmax nn.functional.softmax nn.functional.softmin softmax "
@@ -33,18 +33,18 @@ _FUNCTIONS = {
     "elementwise.add_multiply": "add addcmul mul multiply neg neg_ negative negative_ positive rsub sub subtract",
     "elementwise.bitwise": "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor",
     "elementwise.comparison": (
-        "allclose eq equal ge greater greater_equal gt isclose isin le less less_equal logical_and logical_not logical_or logical_xor "
-        "lt ne not_equal"
+        "allclose eq equal ge greater greater_equal gt isclose isin le less less_equal logical_and logical_not logical_or logical_xor lt "
+        "ne not_equal"
     ),
     "elementwise.complex_numbers": (
-        "angle complex conj conj_physical conj_physical_ imag is_conj is_neg isreal polar real resolve_conj resolve_neg "
-        "view_as_complex view_as_real"
+        "angle complex conj conj_physical conj_physical_ imag is_conj is_neg isreal polar real resolve_conj resolve_neg view_as_complex "
+        "view_as_real"
     ),
     "elementwise.divide_remainder": "addcdiv div divide floor_divide fmod gcd gcd_ lcm lcm_ reciprocal reciprocal_ remainder true_divide",
     "elementwise.exponential": (
         "exp exp2 exp2_ exp_ expm1 expm1_ log log10 log10_ log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logit logit_ rsqrt rsqrt_ "
-        "sigmoid sigmoid_ special.entr special.exp2 special.expit special.expm1 special.log1p special.logit special.xlog1py "
-        "special.xlogy sqrt sqrt_ xlogy xlogy_"
+        "sigmoid sigmoid_ special.entr special.exp2 special.expit special.expm1 special.log1p special.logit special.xlog1py special.xlogy "
+        "sqrt sqrt_ xlogy xlogy_"
     ),
     "elementwise.fake_quantize": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine",
     "elementwise.floating_point": "frexp isfinite isinf isnan isneginf isposinf ldexp ldexp_ nan_to_num nan_to_num_ nextafter",
@@ -54,9 +54,9 @@ _FUNCTIONS = {
     "elementwise.rounding": "ceil ceil_ fix fix_ floor floor_ frac frac_ round round_ special.round trunc trunc_",
     "elementwise.signs": "abs abs_ absolute copysign heaviside sgn sign signbit",
     "elementwise.special.bessel": (
-        "i0 i0_ special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.i0 special.i0e "
-        "special.i1 special.i1e special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0 "
-        "special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.spherical_bessel_j0"
+        "i0 i0_ special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.i0 special.i0e special.i1 "
+        "special.i1e special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1 "
+        "special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.spherical_bessel_j0"
     ),
     "elementwise.special.error_function": (
         "erf erf_ erfc erfc_ erfinv special.erf special.erfc special.erfcx special.erfinv special.log_ndtr special.ndtr special.ndtri"
@@ -72,9 +72,9 @@ _FUNCTIONS = {
         "special.shifted_chebyshev_polynomial_w"
     ),
     "elementwise.trigonometric": (
-        "acos acos_ acosh acosh_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan_ arctanh "
-        "arctanh_ asin asin_ asinh asinh_ atan atan2 atan_ atanh atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot rad2deg rad2deg_ "
-        "sin sin_ sinc sinc_ sinh sinh_ special.sinc tan tan_ tanh tanh_"
+        "acos acos_ acosh acosh_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan_ arctanh arctanh_ "
+        "asin asin_ asinh asinh_ atan atan2 atan_ atanh atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot rad2deg rad2deg_ sin sin_ sinc "
+        "sinc_ sinh sinh_ special.sinc tan tan_ tanh tanh_"
     ),
     "elementwise.where": "where",
     "fourier.short_time": "istft stft",
@@ -240,8 +240,8 @@ _METHODS = {
     ),
     "elementwise.complex_numbers": "angle conj conj_physical conj_physical_ is_conj is_neg isreal resolve_conj resolve_neg",
     "elementwise.divide_remainder": (
-        "addcdiv addcdiv_ div div_ divide divide_ floor_divide floor_divide_ fmod fmod_ gcd gcd_ lcm lcm_ reciprocal reciprocal_ "
-        "remainder remainder_ true_divide true_divide_"
+        "addcdiv addcdiv_ div div_ divide divide_ floor_divide floor_divide_ fmod fmod_ gcd gcd_ lcm lcm_ reciprocal reciprocal_ remainder "
+        "remainder_ true_divide true_divide_"
     ),
     "elementwise.exponential": (
         "exp exp2 exp2_ exp_ expm1 expm1_ log log10 log10_ log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logit logit_ rsqrt rsqrt_ "
@@ -257,9 +257,9 @@ _METHODS = {
     "elementwise.special.error_function": "erf erf_ erfc erfc_ erfinv erfinv_",
     "elementwise.special.gamma": "digamma digamma_ igamma igamma_ igammac igammac_ lgamma lgamma_ mvlgamma mvlgamma_ polygamma polygamma_",
     "elementwise.trigonometric": (
-        "acos acos_ acosh acosh_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ "
-        "arctanh arctanh_ asin asin_ asinh asinh_ atan atan2 atan2_ atan_ atanh atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot "
-        "hypot_ rad2deg rad2deg_ sin sin_ sinc sinc_ sinh sinh_ tan tan_ tanh tanh_"
+        "acos acos_ acosh acosh_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh "
+        "arctanh_ asin asin_ asinh asinh_ atan atan2 atan2_ atan_ atanh atanh_ cos cos_ cosh cosh_ deg2rad deg2rad_ hypot hypot_ rad2deg "
+        "rad2deg_ sin sin_ sinc sinc_ sinh sinh_ tan tan_ tanh tanh_"
     ),
     "elementwise.where": "where",
     "fourier.short_time": "istft stft",
@@ -312,8 +312,8 @@ _METHODS = {
     "shape.diagonal": "diag diag_embed diagflat diagonal tril tril_ triu triu_",
     "shape.fill": "copy_ fill_ zero_",
     "shape.layout": (
-        "dim dim_order element_size get_device is_contiguous is_distributed is_pinned is_set_to is_shared ndimension nelement numel "
-        "size storage_offset stride"
+        "dim dim_order element_size get_device is_contiguous is_distributed is_pinned is_set_to is_shared ndimension nelement numel size "
+        "storage_offset stride"
     ),
     "shape.rearrange": "flip fliplr flipud repeat repeat_interleave roll rot90 tile",
     "shape.slicing": "narrow select unfold",

@@ -117,13 +117,14 @@ class Function:
         self.aliases = tuple(aliases)
         self.takes_out = bool(out)
         self.out = out
-        #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
+        #: the name in Python's errors for wrong calls, where PyTorch wraps the function in one of Python
         self.python_name = python
         #: the name in errors about arguments, where it is another
         self.parsed_as = parsed_as
         if overlap is None and (any(op.elementwise for op in ops) or (self.inplace and not ops)):
             overlap = "partial"
-        #: which operands the in-place form and `out=` refuse: those that share "partial" memory with the tensor, or "any", as itself does
+        #: which operands the in-place form and `out=` refuse: those that share a part of the tensor's memory ("partial"), or any of it
+        #: ("any")
         self.overlap = overlap
         #: whether the in-place form takes tensors whose elements share memory, such as expanded ones
         self.fills = fills
@@ -324,7 +325,7 @@ class PythonMethod(Routine):
 
     __slots__ = ("doc",)
 
-    #: as Function has them
+    #: the same attributes as those of Function
     is_function, is_method, inplace = False, True, False
     samples: tuple[Sample, ...] = ()
     ops: tuple[Op, ...] = ()

@@ -41,7 +41,7 @@ class _Pair:
         return (self.plain, conjugates) if own is self.memory else (conjugates, self.plain)
 
 
-#: by the identity of each of the two arrays that own memory
+#: the pairs of arrays, by the identity of each of the two that own memory
 _pairs: dict[int, _Pair] = {}
 
 

@@ -23,8 +23,8 @@ _MODULES = {
         "distributions.Bernoulli distributions.Binomial distributions.Categorical distributions.ContinuousBernoulli "
         "distributions.Geometric distributions.Multinomial distributions.NegativeBinomial distributions.OneHotCategorical "
         "distributions.OneHotCategoricalStraightThrough distributions.bernoulli.Bernoulli distributions.binomial.Binomial "
-        "distributions.categorical.Categorical distributions.continuous_bernoulli.ContinuousBernoulli "
-        "distributions.geometric.Geometric distributions.multinomial.Multinomial distributions.negative_binomial.NegativeBinomial "
+        "distributions.categorical.Categorical distributions.continuous_bernoulli.ContinuousBernoulli distributions.geometric.Geometric "
+        "distributions.multinomial.Multinomial distributions.negative_binomial.NegativeBinomial "
         "distributions.one_hot_categorical.OneHotCategorical distributions.one_hot_categorical.OneHotCategoricalStraightThrough "
         "distributions.relaxed_bernoulli.LogitRelaxedBernoulli distributions.relaxed_categorical.ExpRelaxedCategorical"
     ),
@@ -63,20 +63,18 @@ _MODULES = {
     "distributions.transforms": (
         "distributions.AbsTransform distributions.AffineTransform distributions.ExpTransform distributions.LowerCholeskyTransform "
         "distributions.PowerTransform distributions.SigmoidTransform distributions.SoftmaxTransform distributions.SoftplusTransform "
-        "distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform "
-        "distributions.transforms.AbsTransform distributions.transforms.AffineTransform distributions.transforms.ExpTransform "
-        "distributions.transforms.LowerCholeskyTransform distributions.transforms.PowerTransform "
-        "distributions.transforms.SigmoidTransform distributions.transforms.SoftmaxTransform "
-        "distributions.transforms.SoftplusTransform distributions.transforms.StickBreakingTransform "
-        "distributions.transforms.TanhTransform distributions.transforms.Transform"
+        "distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform distributions.transforms.AbsTransform "
+        "distributions.transforms.AffineTransform distributions.transforms.ExpTransform distributions.transforms.LowerCholeskyTransform "
+        "distributions.transforms.PowerTransform distributions.transforms.SigmoidTransform distributions.transforms.SoftmaxTransform "
+        "distributions.transforms.SoftplusTransform distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform "
+        "distributions.transforms.Transform"
     ),
     "nn.functional_call": "func.functional_call func.stack_module_state",
     "nn.init": (
         "nn.init.calculate_gain nn.init.constant nn.init.constant_ nn.init.dirac nn.init.dirac_ nn.init.eye nn.init.eye_ "
-        "nn.init.kaiming_normal nn.init.kaiming_normal_ nn.init.kaiming_uniform nn.init.kaiming_uniform_ nn.init.normal "
-        "nn.init.normal_ nn.init.ones_ nn.init.orthogonal nn.init.orthogonal_ nn.init.sparse nn.init.sparse_ nn.init.trunc_normal_ "
-        "nn.init.uniform nn.init.uniform_ nn.init.xavier_normal nn.init.xavier_normal_ nn.init.xavier_uniform nn.init.xavier_uniform_ "
-        "nn.init.zeros_"
+        "nn.init.kaiming_normal nn.init.kaiming_normal_ nn.init.kaiming_uniform nn.init.kaiming_uniform_ nn.init.normal nn.init.normal_ "
+        "nn.init.ones_ nn.init.orthogonal nn.init.orthogonal_ nn.init.sparse nn.init.sparse_ nn.init.trunc_normal_ nn.init.uniform "
+        "nn.init.uniform_ nn.init.xavier_normal nn.init.xavier_normal_ nn.init.xavier_uniform nn.init.xavier_uniform_ nn.init.zeros_"
     ),
     "nn.module": "nn.Module",
     "nn.module_hooks": (
@@ -124,8 +122,8 @@ _MODULES = {
         "nn.MaxPool1d nn.MaxPool2d nn.MaxPool3d nn.MaxUnpool1d nn.MaxUnpool2d nn.MaxUnpool3d"
     ),
     "nn.modules.reshaping": (
-        "nn.ChannelShuffle nn.Flatten nn.Fold nn.PixelShuffle nn.PixelUnshuffle nn.Unflatten nn.Unfold nn.Upsample "
-        "nn.UpsamplingBilinear2d nn.UpsamplingNearest2d"
+        "nn.ChannelShuffle nn.Flatten nn.Fold nn.PixelShuffle nn.PixelUnshuffle nn.Unflatten nn.Unfold nn.Upsample nn.UpsamplingBilinear2d "
+        "nn.UpsamplingNearest2d"
     ),
     "nn.modules.transformer": (
         "nn.Transformer nn.TransformerDecoder nn.TransformerDecoderLayer nn.TransformerEncoder nn.TransformerEncoderLayer"
@@ -143,8 +141,8 @@ _MODULES = {
     ),
     "nn.utils.checkpoint": "utils.checkpoint.checkpoint utils.checkpoint.checkpoint_sequential",
     "nn.utils.clipping": (
-        "nn.utils.clip_grad_norm nn.utils.clip_grad_norm_ nn.utils.clip_grad_value_ nn.utils.clip_grads_with_norm_ "
-        "nn.utils.get_total_norm nn.utils.parameters_to_vector nn.utils.skip_init nn.utils.vector_to_parameters"
+        "nn.utils.clip_grad_norm nn.utils.clip_grad_norm_ nn.utils.clip_grad_value_ nn.utils.clip_grads_with_norm_ nn.utils.get_total_norm "
+        "nn.utils.parameters_to_vector nn.utils.skip_init nn.utils.vector_to_parameters"
     ),
     "nn.utils.data_parallel": "nn.DataParallel nn.parallel.DataParallel",
     "nn.utils.fusion": (
@@ -171,9 +169,9 @@ _MODULES = {
     "optim.combined_schedules": "optim.lr_scheduler.ChainedScheduler optim.lr_scheduler.SequentialLR",
     "optim.cyclic_schedules": "optim.lr_scheduler.CosineAnnealingWarmRestarts optim.lr_scheduler.CyclicLR optim.lr_scheduler.OneCycleLR",
     "optim.epoch_schedules": (
-        "optim.lr_scheduler.ConstantLR optim.lr_scheduler.CosineAnnealingLR optim.lr_scheduler.ExponentialLR "
-        "optim.lr_scheduler.LambdaLR optim.lr_scheduler.LinearLR optim.lr_scheduler.MultiStepLR optim.lr_scheduler.MultiplicativeLR "
-        "optim.lr_scheduler.PolynomialLR optim.lr_scheduler.StepLR"
+        "optim.lr_scheduler.ConstantLR optim.lr_scheduler.CosineAnnealingLR optim.lr_scheduler.ExponentialLR optim.lr_scheduler.LambdaLR "
+        "optim.lr_scheduler.LinearLR optim.lr_scheduler.MultiStepLR optim.lr_scheduler.MultiplicativeLR optim.lr_scheduler.PolynomialLR "
+        "optim.lr_scheduler.StepLR"
     ),
     "optim.lbfgs": "optim.LBFGS",
     "optim.lr_scheduler": "optim.lr_scheduler.LRScheduler",

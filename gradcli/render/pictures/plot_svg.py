@@ -11,7 +11,7 @@ from gradcli.results.plots import Curves, HeatMap
 _WIDTH, _HEIGHT = 720.0, 400.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 16.0, 36.0, 44.0
 _ROW = 18.0
-#: of the usual monospaced fonts at 12 pixels
+#: the width of a character of the usual monospaced fonts at 12 pixels
 _CHARACTER = 7.23
 _DASHES = ("", "9 5", "2 4", "9 4 2 4", "4 7", "2 8", "14 4 4 4", "3 3")
 

@@ -26,11 +26,11 @@ _PER_LN2 = np.array(1.4426950216, _SINGLE)
 #: log(2) in two parts, the first short enough for exact products with small whole numbers
 _LN2_HIGH, _LN2_LOW = _constants(6.9313812256e-01, 9.0580006145e-06)
 _HALF_LN2 = np.array(0.5 * np.log(2), _SINGLE)
-#: from 2^23 on expm1 adds its terms in another order, up to 2^56; where it is infinite
+#: expm1 adds its terms in another order from 2^23 up to 2^56; the argument from which on it is infinite
 _MANY, _MOST_K, _HIGHEST = _constants(23, 56, 88.72)
-#: from sqrt(1/2) to sqrt(2), where log1p needs no scaling
+#: the arguments between which log1p needs no scaling: sqrt(1/2) - 1 and sqrt(2) - 1
 _LEAST, _MOST = _constants(-0.29289323, 0.41421354)
-#: of the bits of a float32: how many digits there are, all of them, the exponent of 1, those of sqrt(1/2), and what takes these to 1
+#: bits of a float32: the number of digits, their mask, the exponent of 1, the bits of sqrt(1/2), and the distance from these to 1
 _BITS, _DIGITS, _BIAS, _ROOT_HALF, _TO_ROOT = (np.array(value, np.int32) for value in (23, 0x7FFFFF, 127, 0x3F3504F7, 0x4AFB09))
 #: exp(r log(2) / 32) = 1 + ..., from the highest power
 _EXP = tuple(

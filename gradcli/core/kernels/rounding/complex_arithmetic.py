@@ -23,7 +23,7 @@ _STEP = 64
 
 #: by rule, dtype, shape and memory format of operands: which elements have every step rounded
 _known: dict[Any, Any] = {}
-#: so many of them are known at most
+#: the most entries of `_known`
 _MOST_KNOWN = 1 << 8
 
 

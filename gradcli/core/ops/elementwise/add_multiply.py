@@ -46,7 +46,7 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
     return (negative_zero(out) if a_t is None else a_t) + (negative_zero(out) if b_t is None else b_t)
 
 
-#: from so many elements on an expanded gradient is looked for
+#: the fewest elements of a gradient that is examined for being expanded
 _LARGE = 1 << 14
 
 

@@ -61,13 +61,7 @@ CONJ_PHYSICAL: Op = Op(
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ_PHYSICAL, grad), "grad.conj()"),
 )
-VIEW_AS_REAL: Op = Recast(
-    "ViewAsRealBackward0",
-    _pairs,
-    "input",
-    view=True,
-    input=Rule(_paired, "view_as_complex(grad.contiguous())"),
-)
+VIEW_AS_REAL: Op = Recast("ViewAsRealBackward0", _pairs, "input", view=True, input=Rule(_paired, "view_as_complex(grad.contiguous())"))
 VIEW_AS_COMPLEX: Op = Recast(
     "ViewAsComplexBackward0",
     _numbers,

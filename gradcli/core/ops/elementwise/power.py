@@ -323,11 +323,7 @@ FUNCTIONS = (
         ("Tensor input, Number exponent", pow),
         doc="Power.",
         ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
-        samples=(
-            Sample("x ** 3", lambda x: x**3, x=_X),
-            Sample("x ** y", np.power, x=_P, y=_Y),
-            Sample("2 ** x", lambda x: 2**x, x=_X),
-        ),
+        samples=(Sample("x ** 3", lambda x: x**3, x=_X), Sample("x ** y", np.power, x=_P, y=_Y), Sample("2 ** x", lambda x: 2**x, x=_X)),
         inplace=True,
         analytic=np.power,
         out=_pow_out,

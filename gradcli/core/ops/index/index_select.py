@@ -109,10 +109,7 @@ INDEX_ADD: Op = Op(
     saved="index source alpha dim source_dim",
     layout="contiguous",
     input=UNCHANGED,
-    source=Rule(
-        _added_rule,
-        "alpha * grad.index_select(dim, index)",
-    ),
+    source=Rule(_added_rule, "alpha * grad.index_select(dim, index)"),
     complex=True,
 )
 _INDEX_ADD_BFLOAT = in_half_precision(INDEX_ADD, partial(_index_add, dtype=dtypes.bfloat16), "contiguous")
@@ -235,7 +232,7 @@ def different_slices(input: Tensor, source: Tensor) -> ProgramError:
     """The error for slices of another shape."""
     return shape_error(
         "source tensor shape must match self tensor shape, excluding the specified dimension. "
-        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}",
+        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}"
     )
 
 
@@ -318,7 +315,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     if slice_a != slice_b:
         raise shape_error(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0.",
+            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0."
         )
     count = given[at] if given else 1
     if index.array.size != count:

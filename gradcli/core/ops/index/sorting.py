@@ -225,7 +225,7 @@ def _check_search(rows: tuple[int, ...], wanted: tuple[int, ...], right: bool, s
     if len(rows) > 1 and rows[:-1] != wanted[:-1]:
         raise shape_error(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(rows)} and input value tensor {list(wanted)}",
+            f"value tensor must match, but we got boundaries tensor {list(rows)} and input value tensor {list(wanted)}"
         )
 
 
@@ -303,10 +303,7 @@ FUNCTIONS = (
         ("Tensor input, int dim=-1, bool descending=False |2 outs", sort),
         doc="Values in order along dim, and the indices they come from.",
         ops=(SORT, SORT_STABLE),
-        samples=(
-            Sample("sort(x).values", np.sort, x=_X),
-            Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
-        ),
+        samples=(Sample("sort(x).values", np.sort, x=_X), Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M)),
         out=Out(EXACT, overlap="partial"),
     ),
     Function(

@@ -123,7 +123,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices",
+            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices"
         )
     if indices.dtype is not dtypes.int64:
         raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
@@ -190,10 +190,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor index, Tensor source, bool accumulate=False", put),
         doc="A copy with elements written, or added, at positions of the flattened tensor.",
         ops=(PUT,),
-        samples=(
-            Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V),
-            Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V),
-        ),
+        samples=(Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V), Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V)),
         inplace=True,
         overlap="any",
     ),

@@ -121,7 +121,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if rank not in (2, 3):
         raise shape_error(
             f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
-            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).",
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _drop_channels(input, p, training, inplace, rank == 3)
 
@@ -190,10 +190,7 @@ FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(dropout3d, "dropout3d", _CHANNELS, unchecked=True),
     PythonFunction(alpha_dropout, "alpha_dropout", "Dropout that keeps mean and variance after SELU.", unchecked=True),
     PythonFunction(
-        feature_alpha_dropout,
-        "feature_alpha_dropout",
-        "Dropout of channels that keeps mean and variance after SELU.",
-        unchecked=True,
+        feature_alpha_dropout, "feature_alpha_dropout", "Dropout of channels that keeps mean and variance after SELU.", unchecked=True
     ),
     _declared("feature_dropout", _OTHER, channels=True),
     _declared("alpha_dropout", _OTHER, alpha=True),

@@ -205,12 +205,7 @@ def _not_parsed(wanted: Any, scales: Any, mode: str, rank: int, align_corners: A
     shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
     own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
-    given = (
-        Tensor(np.zeros(()), dtypes.float64),
-        wanted,
-        *(() if plain else (align_corners,)),
-        scales,
-    )
+    given = (Tensor(np.zeros(()), dtypes.float64), wanted, *(() if plain else (align_corners,)), scales)
     text = argument_errors.describe(listed, given, {}, language.type_name)
     return ProgramError("TypeError", f"{_kernel_name(mode, rank)}() received an invalid combination of arguments - {text}")
 

@@ -220,13 +220,7 @@ def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
 
 
 MSE, MSE_BACKWARD = _difference_loss(
-    "MseLoss",
-    "",
-    lambda d: d * d,
-    lambda d: (d.dtype.type(2), 0),
-    "2 * grad * (input - target)",
-    "2 * grad * grad_output",
-    _mse_in_half,
+    "MseLoss", "", lambda d: d * d, lambda d: (d.dtype.type(2), 0), "2 * grad * (input - target)", "2 * grad * grad_output", _mse_in_half
 )
 SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "SmoothL1Loss",

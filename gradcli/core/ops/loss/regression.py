@@ -41,7 +41,7 @@ def _refuse_two_dtypes(found: str, expected: str) -> Any:
     raise _two_dtypes(found, expected)
 
 
-#: of tensors of two dtypes, for which there is no derivative
+#: the loss of tensors of two dtypes, for which there is no derivative
 _HUBER_OF_TWO = _LossLikeInput(
     "HuberLossBackward0",
     HUBER.forward,

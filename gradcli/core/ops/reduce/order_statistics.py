@@ -268,10 +268,7 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
         ("Tensor input, int dim, bool keepdim=False |2 outs", of_dim),
         doc=doc,
         ops=(whole, along),
-        samples=(
-            Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]),
-            Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M),
-        ),
+        samples=(Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]), Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M)),
         out=_MEDIANS,
     )
 

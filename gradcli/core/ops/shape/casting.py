@@ -167,10 +167,7 @@ FUNCTIONS = (
         samples=(Sample("clone(x)", np.copy, x=_X),),
     ),
     Function(
-        "contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", _contiguous),
-        doc="Row-major order in memory.",
-        function=False,
+        "contiguous", ("Tensor input, *, memory_format? memory_format=None", _contiguous), doc="Row-major order in memory.", function=False
     ),
     Function(
         "to",

@@ -49,10 +49,7 @@ REPEAT: Op = Op(
     "input",
     "repeats",
     layout="contiguous",
-    input=Rule(
-        _repeat_back,
-        "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)",
-    ),
+    input=Rule(_repeat_back, "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)"),
     complex=True,
 )
 FLIP: Op = Op(

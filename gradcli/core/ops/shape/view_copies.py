@@ -373,13 +373,7 @@ FUNCTIONS = (
         out=_COPIED,
     ),
     _unsafe("unsafe_chunk", "Tensor input, int chunks, int dim=0", unsafe_chunk, UNSAFE_SPLIT, "unsafe_chunk(x[:, 1:], 1, 1)[0]"),
-    _unsafe(
-        "unsafe_split",
-        "Tensor input, symint split_size, int dim=0",
-        unsafe_split,
-        UNSAFE_SPLIT,
-        "unsafe_split(x[:, 1:], 2, 1)[0]",
-    ),
+    _unsafe("unsafe_split", "Tensor input, symint split_size, int dim=0", unsafe_split, UNSAFE_SPLIT, "unsafe_split(x[:, 1:], 2, 1)[0]"),
     _unsafe(
         "unsafe_split_with_sizes",
         "Tensor input, ints split_sizes, int dim=0",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from gradcli.lang.syntax.nodes import (
     Assign,
@@ -81,78 +81,102 @@ def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves |
     while stack:
         at = stack.pop()
         parts += 1
-        kind = type(at)
-        if kind is Name:
-            found.names.append(at)
-            found.shape.append(at.id)  # type: ignore[attr-defined]
-        elif kind is Binary:
-            ops = at.ops  # type: ignore[attr-defined]
-            if not _OPERATORS.issuperset(ops):
-                return None
-            work += len(ops)
-            found.shape.append(ops)
-            for operand in (at.first, *at.rest):  # type: ignore[attr-defined]
-                if is_number(operand) and ops[0] in _ARITHMETIC:
-                    parts += 1
-                    work += type(operand) is Unary
-                    found.numbers.append(operand)
-                    found.shape.append(type(value_of(operand)))
-                else:
-                    stack.append(operand)
-                    found.shape.append(None)
-        elif kind is Constant:
-            value = at.value  # type: ignore[attr-defined]
-            if type(value) not in _PLAIN:
-                return None
-            found.shape.append((type(value), value))
-        elif kind is Call:
-            function = at.function  # type: ignore[attr-defined]
-            owner = function.value if type(function) is Attribute else function
-            if (function.name if type(function) is Attribute else getattr(function, "id", "")) in FUNCTIONS:
-                work += _CALL
-                stack.append(owner)
-            elif modules and _may_be_module(at, owner):  # type: ignore[arg-type]
-                work += _MODULE
-                found.modules.append(function)
-            else:
-                return None
-            keywords = at.keywords  # type: ignore[attr-defined]
-            if any(keyword.name is None for keyword in keywords):
-                return None
-            stack += (*at.args, *[keyword.value for keyword in keywords])  # type: ignore[attr-defined]
-            method = function.name if type(function) is Attribute else None
-            found.shape.append((kind, method, len(at.args), *[keyword.name for keyword in keywords]))  # type: ignore[attr-defined]
-        elif kind is Attribute:
-            name = at.name  # type: ignore[attr-defined]
-            if name == "grad" and type(at.value) is Name:  # type: ignore[attr-defined]
-                found.names.append(at)
-                found.shape.append((kind, at.value.id))  # type: ignore[attr-defined]
-            elif name in _MODULES:
-                stack.append(at.value)  # type: ignore[attr-defined]
-                found.shape.append((kind, name, None))
-            else:
-                return None
-        elif kind is Unary:
-            if at.op != "-":  # type: ignore[attr-defined]
-                return None
-            work += 1
-            found.shape.append(kind)
-            stack.append(at.operand)  # type: ignore[attr-defined]
-        elif kind is TupleExpr:
-            stack += at.items  # type: ignore[attr-defined]
-            found.shape.append((kind, len(at.items)))  # type: ignore[attr-defined]
-        elif kind is Subscript:
-            index = at.index  # type: ignore[attr-defined]
-            if not all(map(_is_constant_index, index.items if type(index) is TupleExpr else (index,))):
-                return None
-            work += 1
-            stack.append(at.value)  # type: ignore[attr-defined]
-            found.shape.append((kind, index.text))
-        else:
+        visit = _VISITS.get(type(at))
+        operators = None if visit is None else visit(at, found, stack)
+        if operators is None or parts + len(found.numbers) > _MOST or (found.modules and not modules):
             return None
-        if parts > _MOST:
-            return None
+        work += operators
     return found if work > least and found.names else None
+
+
+# Each of these takes a node apart: it notes leaves, and puts the parts that remain on the stack. It returns as how many operators the
+# node counts, or None where the expression has no plan.
+
+
+def _of_name(node: Name, found: Leaves, stack: list[Expr]) -> int:
+    found.names.append(node)
+    found.shape.append(node.id)
+    return 0
+
+
+def _of_constant(node: Constant, found: Leaves, stack: list[Expr]) -> int | None:
+    found.shape.append((type(node.value), node.value))
+    return 0 if type(node.value) in _PLAIN else None
+
+
+def _of_unary(node: Unary, found: Leaves, stack: list[Expr]) -> int | None:
+    found.shape.append(Unary)
+    stack.append(node.operand)
+    return 1 if node.op == "-" else None
+
+
+def _of_binary(node: Binary, found: Leaves, stack: list[Expr]) -> int | None:
+    if not _OPERATORS.issuperset(node.ops):
+        return None
+    operators = len(node.ops)
+    found.shape.append(node.ops)
+    for operand in (node.first, *node.rest):
+        if is_number(operand) and node.ops[0] in _ARITHMETIC:
+            operators += type(operand) is Unary
+            found.numbers.append(operand)
+            found.shape.append(type(value_of(operand)))
+        else:
+            stack.append(operand)
+            found.shape.append(None)
+    return operators
+
+
+def _of_call(node: Call, found: Leaves, stack: list[Expr]) -> int | None:
+    function = node.function
+    method = function.name if type(function) is Attribute else None
+    owner = function.value if type(function) is Attribute else function
+    if (getattr(function, "id", "") if method is None else method) in FUNCTIONS:
+        operators = _CALL
+        stack.append(owner)
+    elif _may_be_module(node, owner):
+        operators = _MODULE
+        found.modules.append(function)
+    else:
+        return None
+    names = [keyword.name for keyword in node.keywords]
+    stack += (*node.args, *[keyword.value for keyword in node.keywords])
+    found.shape.append((Call, method, len(node.args), *names))
+    return None if None in names else operators
+
+
+def _of_attribute(node: Attribute, found: Leaves, stack: list[Expr]) -> int | None:
+    if node.name == "grad" and type(node.value) is Name:
+        found.names.append(node)
+        found.shape.append((Attribute, node.value.id))
+        return 0
+    stack.append(node.value)
+    found.shape.append((Attribute, node.name, None))
+    return 0 if node.name in _MODULES else None
+
+
+def _of_tuple(node: TupleExpr, found: Leaves, stack: list[Expr]) -> int:
+    stack += node.items
+    found.shape.append((TupleExpr, len(node.items)))
+    return 0
+
+
+def _of_subscript(node: Subscript, found: Leaves, stack: list[Expr]) -> int | None:
+    index = node.index
+    stack.append(node.value)
+    found.shape.append((Subscript, index.text))
+    return 1 if all(map(_is_constant_index, index.items if type(index) is TupleExpr else (index,))) else None
+
+
+_VISITS: dict[type[Expr], Callable[[Any, Leaves, list[Expr]], int | None]] = {
+    Name: _of_name,
+    Constant: _of_constant,
+    Unary: _of_unary,
+    Binary: _of_binary,
+    Call: _of_call,
+    Attribute: _of_attribute,
+    TupleExpr: _of_tuple,
+    Subscript: _of_subscript,
+}
 
 
 def is_number(node: Node) -> bool:
