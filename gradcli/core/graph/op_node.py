@@ -399,7 +399,7 @@ class OpNode(Node):
         for one in value if type(value) is tuple else (value,):
             if type(one) is Watched and not one.is_current:
                 raise modified_error(dtypes.of(one.dtype), one.shape, None, 0, one.count, one.expected)
-            if type(one) is Tensor and one.version is not None and one.version.count:  # a result that was new when it was kept
+            if type(one) is Tensor and one.version is not None and one.version.count:  # the tensor had not been written to when it was kept
                 raise modified_error(one.dtype, one.array.shape, None, 0, one.version.count, 0)
         return value
 

@@ -147,7 +147,7 @@ class FoldedNode(Lazy):
         slots[plan.root] = grad
         try:
             found = gradients(plan.backward, slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         if inner and any(value.shape != node.meta(number)[0] for (node, number), value in zip(self.outward(), found, strict=True)):  # type: ignore[union-attr]
             return None

@@ -58,7 +58,7 @@ def with_backward(plan: Plan, values: Sequence[Any]) -> list[BackwardPlan]:
         return []
     try:
         return [BackwardPlan(plan, slots)]
-    except Exception:  # the ordinary way raises it with its place
+    except Exception:  # evaluation in the ordinary way raises the error, with its place
         return []
 
 

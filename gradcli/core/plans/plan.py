@@ -207,7 +207,7 @@ class Plan:
             return None
         try:
             carry_out(self.steps, slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         return slots
 

@@ -167,7 +167,7 @@ def _heat(plot: HeatMap) -> list[str]:
             if j == len(row) or row[j] != row[start]:
                 left, right = area.x(float(xs[start] - half[0])), area.x(float(xs[j - 1] + half[0]))
                 look = "unknown" if row[start] < 0 else f"h{row[start]}"
-                # a little more than its place, so that no seams show
+                # each cell is a little larger than its place, so that no seams show
                 size = f'width="{right - left + 0.4:.2f}" height="{bottom - top + 0.4:.2f}"'
                 out.append(f'<rect class="{look}" x="{left:.2f}" y="{top:.2f}" {size}/>')
                 start = j

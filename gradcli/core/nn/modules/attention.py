@@ -145,7 +145,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
             key_padding_mask = None if key_padding_mask is None else _call("unsqueeze", key_padding_mask, 0)
         if is_causal and attn_mask is None:
             raise runtime_error(_NO_MASK)
-        causal = bool(is_causal and key_padding_mask is None and not need_weights)  # the mask is not looked at then
+        causal = bool(is_causal and key_padding_mask is None and not need_weights)  # a causal mask is made without looking at `attn_mask`
         self._check(query, key, value)
         mask = self._mask(query, key, None if causal else attn_mask, key_padding_mask)
         out, weights = self._attend(self._projected(query, key, value), mask, bool(need_weights), causal)

@@ -161,7 +161,7 @@ def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.get_default()
     exponents = linear("logspace", start, end, steps, wanted)
-    if steps == 1:  # a single number is not rounded before
+    if steps == 1:  # a single exponent is not rounded to the dtype first
         exponents = np.asarray([_number(start)], np.float64)
     number = np.float64(base)
     # the C library's function, not the vector code of numpy's arrays

@@ -81,7 +81,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
     return Pair(op, transpose)
 
 
-#: by mode and number of dimensions
+#: the pairs of operations by mode and number of dimensions
 INTERPOLATION: dict[tuple[str, int], Pair] = {
     (mode, rank): _interpolation(f"Upsample{name}{rank}D", mode, rank)
     for mode, name, ranks in (

@@ -153,7 +153,7 @@ def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
     """A copy of `view`, also where the strides do not allow a view."""
     _check_copy(input)
-    if moves(input):  # the tangent is a view
+    if moves(input):  # the tangent is a view, which the strides have to allow
         views.view(input, size)
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
@@ -205,7 +205,7 @@ def _check_shapes(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
 
 def _narrow_out(input: Tensor, *_: Any) -> Out:
     def check(out: Tensor, result: Tensor) -> None:
-        if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:  # PyTorch writes beside it
+        if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:  # PyTorch writes to other places
             raise ProgramError("NotImplementedError", "narrow_copy into an out that is not contiguous is not part of gradcli")
 
     return Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0, silent=True, check=check)

@@ -222,7 +222,7 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         try:
             values = load_all(frame)
             between = None if ending is None else ending.between(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return run(frame)
         for plan in plans:
             made = plan.run(values, between) if isinstance(plan, BackwardPlan) else plan.run(values)
@@ -313,7 +313,7 @@ class RepeatedBlock:
             if self._varies and not self._repetition.replace(self._load(frame)):
                 return False
             between = self._ending.between(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return False
         if not self._repetition.run(between):
             return False
@@ -355,7 +355,7 @@ class Called:
         """Whether it is a module whose calls can have plans."""
         try:
             self.known(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return False
         return True
 
