@@ -42,21 +42,8 @@ class Limits:
     """
 
     __slots__ = (
-        "source",
-        "nesting",
-        "blocks",
-        "elements",
-        "bytes",
-        "work",
-        "string",
-        "list",
-        "digits",
-        "calls",
-        "nodes",
-        "steps",
-        "output",
-        "time",
-        "untrusted",
+        *("source", "nesting", "blocks", "elements", "bytes", "work", "string", "list", "digits", "calls", "nodes", "steps", "output"),
+        *("time", "untrusted"),
     )
 
     def __init__(

@@ -29,34 +29,9 @@ own_process = False
 
 #: audit events (PEP 578) that evaluation never causes, by their beginnings
 REFUSED = (
-    "open",
-    "import",
-    "exec",
-    "compile",
-    "os.",
-    "subprocess.",
-    "socket.",
-    "ctypes.",
-    "mmap.",
-    "shutil.",
-    "tempfile.",
-    "glob.",
-    "pty.",
-    "marshal.",
-    "pickle.",
-    "code.",
-    "cpython.run",
-    "urllib.",
-    "http.",
-    "ftplib.",
-    "smtplib.",
-    "webbrowser.",
-    "sqlite3.",
-    "fcntl.",
-    "syslog.",
-    "signal.",
-    "resource.",
-    "sys.addaudithook",
+    *("open", "import", "exec", "compile", "os.", "subprocess.", "socket.", "ctypes.", "mmap.", "shutil.", "tempfile.", "glob.", "pty."),
+    *("marshal.", "pickle.", "code.", "cpython.run", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.", "sqlite3.", "fcntl."),
+    *("syslog.", "signal.", "resource.", "sys.addaudithook"),
 )
 
 #: modules that answers, warnings and errors need, in the middle of a program too

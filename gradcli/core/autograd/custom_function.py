@@ -68,20 +68,8 @@ class FunctionNode(Node, Scripted):
     """The node of a custom function, and the ctx of its forward and backward."""
 
     __slots__ = (
-        "connected",
-        "dirty",
-        "fields",
-        "freed",
-        "functions",
-        "given",
-        "kept",
-        "kept_for_jvp",
-        "materialize",
-        "needs_input_grad",
-        "non_differentiable",
-        "output_places",
-        "positions",
-        "results",
+        *("connected", "dirty", "fields", "freed", "functions", "given", "kept", "kept_for_jvp", "materialize", "needs_input_grad"),
+        *("non_differentiable", "output_places", "positions", "results"),
     )
 
     def __init__(self, functions: Functions, edges: tuple[Edge, ...], dtype: DType, args: tuple[Any, ...]) -> None:

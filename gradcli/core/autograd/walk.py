@@ -50,22 +50,8 @@ class Walk:
     """One backward pass."""
 
     __slots__ = (
-        "__weakref__",
-        "buffers",
-        "capture",
-        "capturing",
-        "folded",
-        "found",
-        "keep",
-        "needed",
-        "order",
-        "origin",
-        "recorded",
-        "root",
-        "simple",
-        "targets",
-        "traced",
-        "waiting",
+        *("__weakref__", "buffers", "capture", "capturing", "folded", "found", "keep", "needed", "order", "origin", "recorded", "root"),
+        *("simple", "targets", "traced", "waiting"),
     )
 
     #: the walk that is under way

@@ -65,19 +65,8 @@ class Language:
     """
 
     __slots__ = (
-        "type_name",
-        "type_repr",
-        "qualified_name",
-        "as_dtype",
-        "as_array",
-        "as_number",
-        "as_sequence",
-        "length",
-        "item",
-        "iterate",
-        "collect",
-        "equal",
-        "check_hashable",
+        *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence", "length", "item", "iterate"),
+        *("collect", "equal", "check_hashable"),
     )
 
     def __init__(self) -> None:

@@ -44,28 +44,8 @@ class Function:
     """
 
     __slots__ = (
-        "name",
-        "operator",
-        "namespace",
-        "overloads",
-        "ops",
-        "doc",
-        "samples",
-        "is_method",
-        "is_function",
-        "inplace",
-        "torch_inplace",
-        "written",
-        "writes",
-        "analytic",
-        "aliases",
-        "takes_out",
-        "out",
-        "python_name",
-        "parsed_as",
-        "overlap",
-        "fills",
-        "_parser",
+        *("name", "operator", "namespace", "overloads", "ops", "doc", "samples", "is_method", "is_function", "inplace", "torch_inplace"),
+        *("written", "writes", "analytic", "aliases", "takes_out", "out", "python_name", "parsed_as", "overlap", "fills", "_parser"),
         "_method_parser",
     )
 

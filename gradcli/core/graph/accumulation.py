@@ -51,7 +51,7 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
     known = variable.grad
-    travels = traced and not (state.enabled or state.mapped or state.dual)  # as a tensor, which in half precision others may refer to
+    travels = traced and not (state.enabled or state.mapped or state.dual)  # a tensor of half precision, whose array others may share
     if travels:
         value, traced = as_tensor(value).array, False
     if known is None:
