@@ -17,7 +17,7 @@ def main() -> None:
     except (ImportError, MemoryError, SystemError) as error:  # Python's own words where it has no memory
         if "--debug" in sys.argv:
             raise
-        # what gives errors their usual form could not be loaded either
+        # the module that gives errors their usual form could not be loaded either
         why = " ".join(str(error).split()) or type(error).__name__
         raise SystemExit(
             f"gradcli cannot be loaded: {why}\n  a limit on memory (ulimit -v) may be too low; --debug shows the cause"

@@ -23,7 +23,7 @@ NONE = math.inf
 #: of a start, again and again would take much time. The limit on memory collects garbage before it refuses.
 COLLECT = (100_000, 20, 10)
 
-#: so many new objects of one call of `lasting` are many
+#: a call of `lasting` that makes more new objects than this lets them join the collector's oldest generation
 _MANY = 50_000
 
 
@@ -42,21 +42,8 @@ class Limits:
     """
 
     __slots__ = (
-        "source",
-        "nesting",
-        "blocks",
-        "elements",
-        "bytes",
-        "work",
-        "string",
-        "list",
-        "digits",
-        "calls",
-        "nodes",
-        "steps",
-        "output",
-        "time",
-        "untrusted",
+        *("source", "nesting", "blocks", "elements", "bytes", "work", "string", "list", "digits", "calls", "nodes", "steps", "output"),
+        *("time", "untrusted"),
     )
 
     def __init__(
@@ -224,7 +211,7 @@ def lasting(make: Callable[[], _Result]) -> _Result:
     finally:
         if gc.get_count()[0] - before > _MANY:
             gc.freeze()
-            gc.unfreeze()  # what was frozen is in the oldest generation
+            gc.unfreeze()  # unfreezing puts the frozen objects into the oldest generation
         if collecting:
             gc.enable()
 

@@ -170,7 +170,7 @@ class Check:
                     wrong.append(one)
                 off = abs(one.analytic - one.numeric)
                 off = 0.0 if one.analytic == one.numeric else off
-                # where a gradient is right, what is left of 0 is noise
+                # in a gradient that is right, tiny numbers in place of 0 are noise
                 share = off / max(abs(one.analytic), abs(one.numeric), 1e-3 if good[k] else 1e-30) if off else 0.0
                 absolute, relative = (_larger(a, b) for a, b in ((absolute, off), (relative, share)))
                 if worst is None or _exceeds(off, worst):

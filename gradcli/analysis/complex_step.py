@@ -38,7 +38,7 @@ def _analytic(name: str, count: int) -> Callable[..., Array]:
     if not isinstance(function, Function) or function.analytic is None:
         raise NotAnalytic
     if isinstance(function.analytic, np.ufunc) and function.analytic.nin != count:
-        raise NotAnalytic  # what follows would be taken for an array to write to
+        raise NotAnalytic  # numpy would take one more argument for the array to write to
     return function.analytic
 
 

@@ -30,7 +30,7 @@ from gradcli.results.values import TensorValue
 
 #: at most so many steps are explained, the newest
 MOST = 2000
-#: with `full`, tensors of at most so many elements are written out
+#: the most elements of a tensor that `full` writes out
 SMALL = 16
 
 

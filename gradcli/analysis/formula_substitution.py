@@ -170,7 +170,7 @@ def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
             return _remembered(text, key, dtypes.get_default())
         except TypeError:  # a list or a tensor cannot be a key
             return _run(text, key)
-    except LimitError:  # not remembered: under other bounds there may be a value
+    except LimitError:  # this is not remembered, since under other bounds there may be a value
         return ...
 
 

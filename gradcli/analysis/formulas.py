@@ -13,11 +13,7 @@ from gradcli.lang.syntax import nodes
 #: precedence of operators; a higher number binds tighter
 _LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
 _COMPARE, _UNARY, _POWER, _ATOM = 1, 7, 8, 10
-_FOLDED: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-}
+_FOLDED: dict[str, Callable[[float, float], float]] = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
 _TESTS: dict[str, Callable[[float, float], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -136,7 +132,7 @@ def from_syntax(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) ->
         return Listed(items, "()" if isinstance(node, nodes.TupleExpr) else "[]")
     if isinstance(node, nodes.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
-    if isinstance(node, nodes.Lambda):  # its parameters are no names of the formula
+    if isinstance(node, nodes.Lambda):  # the parameters of a lambda are no names of the formula
         head = node.text[: node.body.start - node.start]
         return Symbol(f"{head}{text(from_syntax(node.body, known))}", atomic=False)
     return Symbol(_put_in(node, known), atomic=isinstance(node, nodes.Call))

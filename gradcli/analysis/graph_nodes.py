@@ -61,13 +61,7 @@ def _reachable(tensor: Tensor) -> list[Node]:
     return [*reversed(steps), *order[len(steps) :]]
 
 
-def _row(
-    name: str,
-    node: Node,
-    recorder: Recorder,
-    capture: Capture,
-    show: Show,
-) -> GraphNode:
+def _row(name: str, node: Node, recorder: Recorder, capture: Capture, show: Show) -> GraphNode:
     is_leaf = isinstance(node, AccumulateGrad)
     values = recorder.values(node)
     value = wrap(values[0], node.meta(0)[1]) if values else None

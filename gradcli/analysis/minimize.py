@@ -36,10 +36,10 @@ METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
     ),
 }
 
-#: after so many steps without a change it ends
+#: the number of steps without a change after which the search ends
 _PATIENCE = 10
 
-#: from so many numbers on numpy's sum adds in another order than one after another
+#: the number of elements from which on numpy's sum does not add one after another
 _PAIRWISE = 8
 
 #: step, value, norm of the gradient

@@ -38,7 +38,7 @@ def reasons(
         if id(tensor) in known or tensor is value:
             continue
         if not whole and tensor.is_leaf and tensor.requires_grad:
-            continue  # it may be behind the steps that are left out
+            continue  # the leaf may be behind the steps that are left out
         if reason := reason_for(name, tensor, rows, program):
             found.setdefault(reason, []).append(name)
     lines = [f"{', '.join(names)}: {reason}" for reason, names in found.items()]

@@ -16,7 +16,8 @@ import numpy as np
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
-from gradcli.core.graph.op_node import OpNode, Saved
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import state
@@ -91,7 +92,7 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 
     def saved(self, node: OpNode) -> list[Any]:
         """The inputs that a step saved for its derivative, with None for the others."""
-        if node.saved is not None and type(node) is OpNode:  # other nodes hold what hooks packed
+        if node.saved is not None and type(node) is OpNode:  # nodes of other types hold the values that hooks packed
             return node.saved
         found = self._kept.get(node)
         return [] if found is None or found.saved is None else found.saved
@@ -136,7 +137,7 @@ def recorded(recorder: Recorder | None) -> Iterator[None]:
         state.set_watch(recorder)
         yield
     finally:
-        state.watch, state.observed = before  # without a call, for which there might be no memory
+        state.watch, state.observed = before  # assigned directly: there might be no memory for a call
 
 
 def present() -> Recorder:

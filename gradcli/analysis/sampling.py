@@ -186,7 +186,7 @@ class Sampler:
         low, high = _quantile(values[finite], 0.05), _quantile(values[finite], 0.95)
         # steps as small as rounding errors are left out
         suspects = np.flatnonzero(joined & (steps > max(_STEP * (high - low), 1e-4 * float(np.abs(values[finite]).max()))))
-        # where each point is an evaluation, only the largest steps are examined
+        # where each point takes an evaluation, only the largest steps are examined
         suspects = suspects[np.argsort(-steps[suspects])][: None if self.at_once else 24]
         if not suspects.size:
             return joined, poles

@@ -180,7 +180,7 @@ class Steps:
         if self._is_inner(node):
             return f"{_inner_text(node, given)} in {text}"
         if isinstance(place, nodes.AugAssign) and self.variable(node):
-            # it is shown behind the name and `=`
+            # the text is shown behind the name and `=`
             text = text.replace(f"{place.op}=", place.op, 1)
         return text
 

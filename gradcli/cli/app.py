@@ -77,7 +77,7 @@ def run(words: Sequence[str]) -> int:
 
 def _attempt(words: list[str]) -> GradcliError | int:
     """Run a command line for nothing but the error that it ends with, or its exit code."""
-    from gradcli import data  # it loads numpy, which the error has not come without
+    from gradcli import data  # this loads numpy, which is loaded already where there is such an error
 
     own, guard.own_process = guard.own_process, False
     stdin = sys.stdin

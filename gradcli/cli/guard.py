@@ -29,34 +29,9 @@ own_process = False
 
 #: audit events (PEP 578) that evaluation never causes, by their beginnings
 REFUSED = (
-    "open",
-    "import",
-    "exec",
-    "compile",
-    "os.",
-    "subprocess.",
-    "socket.",
-    "ctypes.",
-    "mmap.",
-    "shutil.",
-    "tempfile.",
-    "glob.",
-    "pty.",
-    "marshal.",
-    "pickle.",
-    "code.",
-    "cpython.run",
-    "urllib.",
-    "http.",
-    "ftplib.",
-    "smtplib.",
-    "webbrowser.",
-    "sqlite3.",
-    "fcntl.",
-    "syslog.",
-    "signal.",
-    "resource.",
-    "sys.addaudithook",
+    *("open", "import", "exec", "compile", "os.", "subprocess.", "socket.", "ctypes.", "mmap.", "shutil.", "tempfile.", "glob.", "pty."),
+    *("marshal.", "pickle.", "code.", "cpython.run", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.", "sqlite3.", "fcntl."),
+    *("syslog.", "signal.", "resource.", "sys.addaudithook"),
 )
 
 #: modules that answers, warnings and errors need, in the middle of a program too
@@ -205,7 +180,7 @@ def bound_memory(bounds: Limits) -> None:
         return  # a system without these: the checks of evaluation remain
 
 
-#: on time.monotonic's clock: when the time is up, and when the alarm that is set comes
+#: when the time is up, and when the alarm that is set comes, both on time.monotonic's clock
 _end = _alarm = limits.NONE
 
 

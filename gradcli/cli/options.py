@@ -139,11 +139,7 @@ class Shared(Plain):
     color: Annotated[
         str | None,
         Option(
-            "--color",
-            metavar="WHEN",
-            callback=checked("--color", COLOURS),
-            autocompletion=listed(COLOURS),
-            help="auto, always or never.",
+            "--color", metavar="WHEN", callback=checked("--color", COLOURS), autocompletion=listed(COLOURS), help="auto, always or never."
         ),
     ] = None
     no_color: Annotated[bool, Option("--no-color", help="Short for --color never.")] = False
@@ -240,11 +236,7 @@ def _fitting(parameter: inspect.Parameter, formats: Sequence[str], without: Sequ
     name = parameter.name
     if name == "format" and len(formats) > 1:
         option = Option(
-            "--format",
-            metavar="FORMAT",
-            callback=checked("--format", formats),
-            autocompletion=listed(formats),
-            help=f"{spoken(formats)}.",
+            "--format", metavar="FORMAT", callback=checked("--format", formats), autocompletion=listed(formats), help=f"{spoken(formats)}."
         )
     elif name in without or (name == "format" and len(formats) < 2) or (name == "json" and "json" not in formats):
         option = copy(parameter.annotation.__metadata__[0])

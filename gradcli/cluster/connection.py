@@ -19,7 +19,7 @@ from gradcli.plain import Plain
 #: seconds that a scheduler is waited for
 _PATIENCE = 30
 _TALKATIVE = ("distributed", "tornado", "asyncio")
-#: of local clusters: a task that has ended three workers is given up, and nothing watches what the threads do
+#: settings of local clusters: a task that has ended three workers is given up, and nothing watches what the threads do
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": 2,
     "distributed.worker.profile.enabled": False,
@@ -42,7 +42,7 @@ class Place(Plain):
 @contextmanager
 def connected(place: Place) -> Iterator[distributed.Client]:
     """A client of the cluster, whose workers have the versions of this process. Raises DataError, UsageError."""
-    # what Dask says of workers that come and go is told by the results
+    # Dask logs which workers come and go; the results tell what matters of that
     warnings.filterwarnings("ignore", module="distributed")
     for name in [*logging.root.manager.loggerDict, "tornado", "asyncio"]:
         if name.startswith(_TALKATIVE):

@@ -28,7 +28,7 @@ class Helper:
     """`gradcli WORDS`, started in a folder; `starts` says whether it can answer."""
 
     def __init__(self, words: Sequence[str], folder: str | None = None) -> None:
-        #: what it was started with
+        #: the words and the folder that it was started with
         self.key = (*words, folder)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "gradcli", *words],

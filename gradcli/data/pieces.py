@@ -21,7 +21,7 @@ from gradcli.errors import DataError
 
 #: a piece has at most so many rows of an array, and about so many bytes
 ROWS, BYTES = 1 << 18, 1 << 23
-#: of a table at most so much is looked at to know its columns
+#: the bytes at the beginning of a table that tell its columns
 _SAMPLE = 1 << 16
 _CHUNK = 1 << 20
 

@@ -24,7 +24,7 @@ NUMBER = r"(?ia)[ \t]*+[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?
 _EMPTY = frozenset({"", "na", "n/a", "null", "none", "-", "?"})
 #: separators that are looked for where there is no comma
 _SEPARATORS = ";\t|"
-#: so much of a table is looked at
+#: the characters at the beginning of a table that tell how it is written
 _SAMPLE = 1 << 14
 
 #: the numbers, the names of the columns, and the names of the columns that have no numbers

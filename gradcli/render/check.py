@@ -74,7 +74,7 @@ def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> lis
     before = ""
     for element in found[:_MOST]:
         numbers = f"  analytic {number(element.analytic)}  numeric {number(element.numeric)}"
-        # on a terminal, which is narrow, a long remark stands once
+        # a terminal is narrow: there a long remark is printed once
         remark = "as above" if look.columns is not None and element.remark == before and len(before) > 40 else element.remark
         before = element.remark
         head, *more = marked(place(one.name, element), "name", escape(remark), look, "  ", f"{numbers}  ")

@@ -20,7 +20,7 @@ from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
 _INDENT = "  "
-#: of a chain of calls so many innermost ones are shown, and so many labels
+#: the most calls of a chain that are shown, the innermost ones, and the most labels
 _MAX_CALLS = _MAX_LABELS = 8
 #: the most characters of a message, of a name, and of all hints or labels together: a diagnostic has at most some 4 kB
 _MESSAGE, _NAME, _HINTS = 1500, 100, 1000

@@ -20,11 +20,7 @@ class GradcliLexer(RegexLexer):
     name = "gradcli"
     aliases = ("gradcli",)
     tokens = {
-        "root": [
-            (r"\A\s*:[a-z]+", Keyword.Pseudo),
-            (r"\A\s*\?|\?\s*\Z", Keyword.Pseudo),
-            include("code"),
-        ],
+        "root": [(r"\A\s*:[a-z]+", Keyword.Pseudo), (r"\A\s*\?|\?\s*\Z", Keyword.Pseudo), include("code")],
         "code": [
             (r"\s+", Whitespace),
             (r"#[^\n]*", Comment),

@@ -35,7 +35,7 @@ _DOT = re.compile(r"(?<=\.)(?=[A-Za-z_])")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.A)
 #: the most lines of a cell, and the most characters of a line of a tensor in the result and in the table of steps
 _TALLEST, _RESULT, _STEP = 7, 48, 30
-#: of longer output only this many last characters are shown
+#: the most characters of output that are shown: the last ones
 _LONGEST = 200_000
 
 

@@ -41,7 +41,7 @@ class PromptCompleter(Completer):
 
     def _argument(self, command: Command, argument: str, event: CompleteEvent) -> Iterable[Shown]:
         if command.completes == "value" and not argument:
-            # what has been computed, not all that the language has
+            # only the variables: the language has too many names to list
             yield from (Shown(one.text, display_meta=one.about) for one in self._complete("") if one.kind == "variable")
         elif command.completes in ("expression", "value"):
             yield from self._language(argument)

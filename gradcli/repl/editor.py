@@ -65,11 +65,11 @@ class _FileHistory(History):
         self._file = file
 
     def load_history_strings(self) -> Iterable[str]:
-        """Newest first."""
+        """The entries, newest first."""
         return reversed(self._file.load())
 
     def store_string(self, string: str) -> None:
-        """At every entry."""
+        """Add an entry to the file."""
         self._file.append(string)
 
 

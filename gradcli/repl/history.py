@@ -38,7 +38,7 @@ class HistoryFile:
         self.path = path
         self._most = most
         self._warn = warn
-        self._broken = not most  # then nothing is written
+        self._broken = not most  # a history of no lines is never written
 
     def load(self) -> list[str]:
         """The entries, oldest first; cuts the file down when it has become too long."""

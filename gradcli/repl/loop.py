@@ -157,7 +157,7 @@ class Prompt:
         try:
             before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         except ValueError:
-            # not the main thread: signals are somebody else's
+            # signals belong to the main thread; any other leaves them alone
             yield
             return
         try:

@@ -113,7 +113,7 @@ def _fork(compute: Callable[[], str]) -> tuple[int, int]:
 
 def _live(compute: Callable[[], str], sending: int) -> None:
     """What a copy does: detach from the terminal, set small bounds, compute one text, exit."""
-    import resource  # only where there is fork
+    import resource  # this module exists only on systems with fork
 
     try:
         signal.set_wakeup_fd(-1)

@@ -75,7 +75,7 @@ class Bindings:
         low, high = (self._read(end, f"<value of {name}>")[0] for end in found[:2])
         start, end = plotting.ends(low, high, name)
         self.ranges[name] = (start, end, found[2])
-        # not the middle, which so often is 0, where functions are special
+        # the middle is often 0, where functions are special
         self.bind(name, f"{start + 0.7 * (end - start):.6g}", exact=False)
         return True
 

@@ -38,7 +38,7 @@ from gradcli.source import Source
 #: at most so many inputs can be undone, and only while the copies for it take at most so many bytes
 MOST_UNDO = 100
 MOST_UNDO_BYTES = 256 * 2**20
-#: where there are more completions, none is described: it would take too long
+#: the most completions that are described: more would take too long
 MOST_EXPLAINED = 50
 #: `:save` writes out data of at most so many numbers
 MOST_DATA = 100_000
@@ -298,12 +298,7 @@ class Interactive:
         node = value.grad_fn
         grad = None if value.grad is None else self._show(value.grad)
         return Variable(
-            name,
-            self._show(value),
-            str(tuple(value.shape)),
-            str(value.requires_grad),
-            "-" if node is None else node.type_name,
-            grad,
+            name, self._show(value), str(tuple(value.shape)), str(value.requires_grad), "-" if node is None else node.type_name, grad
         )
 
     @in_force

@@ -21,7 +21,7 @@ from gradcli.source import Span
 
 __all__ = ["METHODS", "Progress", "minimum"]
 
-#: another start is tried for so many steps, and written out up to so many numbers
+#: the most steps for which another start is tried, and the most numbers of a start that is written out
 _TRIED, _WRITTEN = 2000, 16
 #: what is said of a point that no step lowers, though the gradient is not zero
 _REST = "no small step lowers the value, though the gradient's norm is"
@@ -133,7 +133,7 @@ def _restart(
             if not failed and not _kind(evaluate, descent, leaves, clock)[0]:
                 return texts
     except ProgramError:
-        pass  # it leads to where the expression has no value
+        pass  # this start leads to where the expression has no value
     finally:
         point.move(point.start)
     return {}

@@ -24,7 +24,7 @@ from gradcli.session.bindings import Bindings
 from gradcli.session.gradients import locate_error
 from gradcli.source import Source
 
-#: so many of the first rows tell whether the expression is a sum or a mean; more where they do not tell
+#: how many of the first rows tell whether the expression is a sum or a mean, and how many more where these do not tell
 _FIRST, _FURTHER = 64, 16
 #: how far the parts may be from the whole, in units of the last place
 _ROUNDING = 4096

@@ -20,10 +20,10 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.vocabulary import library
 from gradcli.results.reference import Derivative, Entry
 
-#: title in the reference -> the families of operations, or the folders that they stand in
+#: title in the reference -> the families of operations that stand under it, in their order there
 _FAMILIES = {
     "autograd of a tensor": "tensor_methods",
-    "arithmetic": "elementwise.add_multiply elementwise.divide_remainder elementwise.power",
+    "arithmetic": "elementwise.add_multiply elementwise.lerp elementwise.divide_remainder elementwise.power",
     "comparison": "elementwise.comparison",
     "arithmetic of bits": "elementwise.bitwise",
     "dtypes and copies": "shape.casting",
@@ -33,13 +33,15 @@ _FAMILIES = {
     "gamma and zeta functions": "elementwise.special.gamma",
     "Bessel functions": "elementwise.special.bessel",
     "orthogonal polynomials": "elementwise.special.polynomials",
-    "activations": "activation",
+    "activations": "activation.piecewise activation.leaky activation.elu activation.smooth activation.glu",
     "softmax": "activation.softmax",
     "rounding and signs": "elementwise.rounding elementwise.fake_quantize elementwise.signs",
     "floating point numbers": "elementwise.floating_point",
     "complex numbers": "elementwise.complex_numbers",
     "choosing elementwise": "elementwise.where elementwise.maximum",
-    "reductions": "reduce",
+    "reductions": (
+        "reduce.sum_mean reduce.product reduce.all_any reduce.max_min reduce.norms reduce.dist reduce.renorm reduce.norm_except_dim"
+    ),
     "statistics": "reduce.variance reduce.order_statistics reduce.histogram",
     "cumulative sums and products": "reduce.cumulative",
     "differences and integrals": "reduce.differences",
@@ -58,19 +60,34 @@ _FAMILIES = {
         "index.gather_scatter index.index_reduce index.scatter_reduce index.index_select index.take_put index.masked shape.view_scatter"
     ),
     "writing in place": "shape.fill shape.apply",
-    "products of matrices": "linalg.products",
-    "linear algebra": "linalg linalg.solving",
-    "factorisations of matrices": "linalg.decompositions linalg.solving.lu_solve",
-    "losses": "loss",
-    "layers and normalization": "layers.linear layers.normalization",
+    "products of matrices": (
+        "linalg.products.matmul linalg.products.matrix_products linalg.products.vector_products linalg.products.addmm "
+        "linalg.products.addr linalg.products.addbmm linalg.products.einsum linalg.products.tensordot"
+    ),
+    "linear algebra": (
+        "linalg.solving.inverse linalg.determinant linalg.solving.solve linalg.solving.triangular linalg.matrix_norms "
+        "linalg.matrix_powers linalg.solving.least_squares linalg.removed"
+    ),
+    "factorisations of matrices": (
+        "linalg.decompositions.cholesky linalg.decompositions.eigen linalg.decompositions.svd linalg.decompositions.qr "
+        "linalg.decompositions.householder linalg.decompositions.lu linalg.solving.lu_solve"
+    ),
+    "distances": "linalg.distances",
+    "Fourier transforms": "fourier.short_time fourier.transforms",
+    "creation": "create.from_data create.constants create.ranges",
+    "random numbers": "create.random_tensors create.random_in_place",
+    "losses": (
+        "loss.regression loss.cross_entropy loss.binary_cross_entropy loss.likelihoods loss.margins loss.embedding_losses loss.ctc "
+        "loss.linear_cross_entropy"
+    ),
+    "layers and normalization": (
+        "layers.linear layers.normalization.batch_norm layers.normalization.instance_norm layers.normalization.layer_norm "
+        "layers.normalization.group_norm layers.normalization.rms_norm"
+    ),
     "embeddings": "layers.embedding layers.embedding_bag",
     "dropout": "layers.dropout",
-    "random numbers": "create.random_tensors create.random_in_place",
-    "Fourier transforms": "fourier",
-    "distances": "linalg.distances",
-    "creation": "create.from_data create.constants create.ranges",
     "convolution": "layers.convolution",
-    "pooling": "layers.pooling",
+    "pooling": "layers.pooling.max_pool layers.pooling.avg_pool layers.pooling.fractional layers.pooling.unpool",
     "padding": "layers.padding",
     "interpolation": "layers.interpolation layers.grid_sampling",
     "pixels and windows of images": "layers.pixel_shuffle layers.fold",
@@ -100,7 +117,7 @@ def all_entries() -> tuple[Entry, ...]:
     """All entries, in the order of the families; loads all families."""
     seen: set[int] = set()
     found: list[Entry] = []
-    for family in catalog.FAMILIES:
+    for family in _TITLES:
         found += of_family(family, seen)
     public = [name for name in library.PLACES if not name.rpartition(".")[2].startswith("_")]
     rest = [entry for name in public if (entry := of_place(name, seen)) is not None]
@@ -137,7 +154,7 @@ def _function(function: Any, family: str) -> Entry:
     ops = dict.fromkeys(function.ops)
     return Entry(
         name=names[0],
-        family=_TITLES.get(family) or _TITLES[family.rpartition(".")[0]],
+        family=_TITLES[family],
         kind="function" if places else "method",
         signatures=signatures_of(names[0], function),
         doc=function.doc,

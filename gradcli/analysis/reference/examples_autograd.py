@@ -110,12 +110,7 @@ EXAMPLES = {
         "w.grad",
     ),
     "autograd.graph.Node": (_W, "isinstance(w.exp().grad_fn, torch.autograd.graph.Node)"),
-    "autograd.graph.GradientEdge": (
-        _G,
-        _W,
-        "y = w * 2",
-        "torch.autograd.grad((y ** 2).sum(), graph.GradientEdge(y.grad_fn, 0))",
-    ),
+    "autograd.graph.GradientEdge": (_G, _W, "y = w * 2", "torch.autograd.grad((y ** 2).sum(), graph.GradientEdge(y.grad_fn, 0))"),
     "autograd.graph.get_gradient_edge": (_G, _W, "y = w * 2", "torch.autograd.grad((y ** 2).sum(), graph.get_gradient_edge(y))"),
     "autograd.enforce_grad_layout_policy": (
         "x = ones(2, 2, requires_grad=True)",
@@ -131,12 +126,7 @@ EXAMPLES = {
     "autograd.forward_ad.enter_dual_level": (_FW, "fw.enter_dual_level()", "fw.exit_dual_level()"),
     "autograd.forward_ad.exit_dual_level": (_FW, "fw.enter_dual_level()", "fw.exit_dual_level()"),
     "autograd.forward_ad.make_dual": (_FW, _X, "with fw.dual_level(): text = str(fw.make_dual(x, ones(3)))", "text"),
-    "autograd.forward_ad.unpack_dual": (
-        _FW,
-        _X,
-        "with fw.dual_level(): u = fw.unpack_dual(fw.make_dual(x, ones(3)) ** 2)",
-        "u.tangent",
-    ),
+    "autograd.forward_ad.unpack_dual": (_FW, _X, "with fw.dual_level(): u = fw.unpack_dual(fw.make_dual(x, ones(3)) ** 2)", "u.tangent"),
     "autograd.forward_ad.UnpackedDualTensor": ("torch.autograd.forward_ad.UnpackedDualTensor(tensor(1.), None)",),
     "func.functionalize": (_X, "torch.func.functionalize(lambda x: (x + 1).mul_(2))(x)"),
     "func.linearize": (_X, "value, push = torch.func.linearize(lambda x: x ** 2, x)", "push(ones(3))"),

@@ -75,12 +75,7 @@ _PRUNED = {
 _UTILS = {
     **{f"nn.utils.prune.{name}": tuple(line.replace("P.", "nn.utils.prune.") for line in lines) for name, lines in _PRUNED.items()},
     "nn.utils.clip_grad_norm": (_W, "(w ** 2).sum().backward()", "n = nn.utils.clip_grad_norm(w, 1.)", "w.grad"),
-    "nn.utils.clip_grads_with_norm_": (
-        _W,
-        "(w ** 2).sum().backward()",
-        "nn.utils.clip_grads_with_norm_(w, 1., tensor(10.))",
-        "w.grad",
-    ),
+    "nn.utils.clip_grads_with_norm_": (_W, "(w ** 2).sum().backward()", "nn.utils.clip_grads_with_norm_(w, 1., tensor(10.))", "w.grad"),
     "nn.utils.weight_norm": (_SEED, f"m = nn.utils.weight_norm({_LINEAR[4:]})", "m.weight_g"),
     "nn.utils.remove_weight_norm": (_SEED, f"m = nn.utils.weight_norm({_LINEAR[4:]})", "nn.utils.remove_weight_norm(m)"),
     "nn.utils.spectral_norm": (_SEED, f"m = nn.utils.spectral_norm({_LINEAR[4:]})", "m.weight_u.shape"),

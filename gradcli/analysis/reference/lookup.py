@@ -74,7 +74,7 @@ def _plain(pattern: str) -> str:
 
 def _known() -> dict[str, str]:
     """All names under `torch.`, and methods as `Tensor.NAME`, with their families, "" for those that are no functions of tensors."""
-    known = {**FUNCTIONS, **{f"Tensor.{name}": family for name, family in METHODS.items()}}
+    known = dict(sorted(FUNCTIONS.items())) | {f"Tensor.{name}": family for name, family in sorted(METHODS.items())}
     return known | dict.fromkeys([*library.PLACES, *entries.constants()], "")
 
 

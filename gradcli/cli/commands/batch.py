@@ -45,7 +45,7 @@ _LINE_SHARE = 64
 _GROWTH_SHARE = 2
 #: seconds in which a process cannot fill as much memory as would count
 _UNMEASURED = 0.002
-#: to read so many bytes of a request takes no memory that counts
+#: the most bytes of a request that are read without counting their memory
 _SHORT = 1 << 16
 
 
@@ -182,7 +182,7 @@ def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job
     def work(number: int, line: bytes) -> bytes:
         nonlocal held, measured
         spoiled = False
-        limits.use(bounds)  # not those of the request before
+        limits.use(bounds)  # the request before may have had other bounds
         try:
             request = messages.decode(line, messages.Request)
             requests.check(request)

@@ -68,7 +68,7 @@ def command(
     from gradcli.cli.progress import progress
     from gradcli.cli.request import check_names, check_variables, prepare
     from gradcli.cli.ways_out import hinted, summed
-    from gradcli.errors import Code, Repair, Verdict
+    from gradcli.errors import Code
 
     chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "minimize", shared, without=rows.by_rows)
@@ -106,6 +106,13 @@ def command(
     request.finish(_text(found, chosen, request), safe=chosen == "table")
     if found.note and not shared.quiet:
         output.write_stderr(f"note: {found.note}\n")
+    return _judged(found, lr, steps)
+
+
+def _judged(found: Minimum, lr: float | None, steps: int) -> int:
+    """The exit code of a minimum. Raises Verdict, with what to do next, for any other end."""
+    from gradcli.errors import Repair, Verdict
+
     if not found.failure:
         return 0
     if not found.kind:

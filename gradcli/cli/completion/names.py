@@ -5,11 +5,11 @@ from __future__ import annotations
 import pkgutil
 import re
 
-#: the modules with tables of names, and what stands before the names of each table
+#: the modules with tables from places to the names there, and what stands before the names of each table
 _TABLES = (
-    ("core/functions/_index.py", {"FUNCTIONS": "", "METHODS": "Tensor."}),
-    ("core/vocabulary/_index.py", {"DECLARED": ""}),
-    ("core/vocabulary/library.py", {"PLACES": ""}),
+    ("core/functions/_index.py", {"_FUNCTIONS": "", "_METHODS": "Tensor."}),
+    ("core/vocabulary/_index.py", {"_MODULES": ""}),
+    ("core/vocabulary/library.py", {"_CONSTANTS": ""}),
 )
 _SHORT = {"F.": "nn.functional."}
 
@@ -20,8 +20,9 @@ def operations() -> list[str]:
     for place, tables in _TABLES:
         text = (pkgutil.get_data("gradcli", place) or b"").decode()
         for table, prefix in tables.items():
-            body = re.search(rf"(?ms)^{table}: .*?= {{$(.*?)^}}", text)
-            found.update((prefix + name, None) for name in re.findall(r'(?m)^    "([\w.]+)":', body[1] if body else ""))
+            body = re.search(rf"(?ms)^{table} = {{$(.*?)^}}", text)
+            strings = re.findall(r'"([^"]*)"(:?)', body[1] if body else "")
+            found.update((prefix + name, None) for names, is_key in strings if not is_key for name in names.split())
     return list(found)
 
 

@@ -17,10 +17,10 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.graph.op_node import Saved, modified_error
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.kernels import broadcasts_to
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, freed_error
+from gradcli.core.tensor.node import Edge, Node, freed_error, modified_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -65,20 +65,8 @@ class FunctionNode(Node, Scripted):
     """The node of a custom function, and the ctx of its forward and backward."""
 
     __slots__ = (
-        "connected",
-        "dirty",
-        "fields",
-        "freed",
-        "functions",
-        "given",
-        "kept",
-        "kept_for_jvp",
-        "materialize",
-        "needs_input_grad",
-        "non_differentiable",
-        "output_places",
-        "positions",
-        "results",
+        *("connected", "dirty", "fields", "freed", "functions", "given", "kept", "kept_for_jvp", "materialize", "needs_input_grad"),
+        *("non_differentiable", "output_places", "positions", "results"),
     )
 
     def __init__(self, functions: Functions, edges: tuple[Edge, ...], dtype: DType, args: tuple[Any, ...]) -> None:

@@ -9,7 +9,7 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.graph import in_place
-from gradcli.core.graph.op_node import Saved
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.graph.write_checks import check_writable
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, View

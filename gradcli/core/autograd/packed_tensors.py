@@ -16,7 +16,8 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.graph.op_node import ATTR, INPUT, OUT, OpNode, Saved
+from gradcli.core.graph.op_node import ATTR, INPUT, OUT, OpNode
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.graph.saved_values import places, shown_attr
 from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error
 from gradcli.core.tensor.state import PackHooks, recording, state
@@ -51,7 +52,7 @@ class Pair(NamedTuple):
 
     def pack(self, node: OpNode, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
-        # what is computed of the others comes before those are packed
+        # values computed from other saved tensors are taken before those are packed
         for kind, at, value in [(kind, at, _held(node, kind, at)) for kind, at in saved_places(node)]:
             packed: Any = None
             if kind == OUT:

@@ -103,7 +103,7 @@ def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point
         raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag:
         check_inference(tensor)
-    if tensor.view is not None:  # without a node it follows its base, or is a leaf itself
+    if tensor.view is not None:  # a view without a node follows its base, or is a leaf itself
         tensor.set_property("leaf", flag)
         flag = flag or tensor.view.base.requires_grad
     tensor.requires_grad = flag

@@ -50,22 +50,8 @@ class Walk:
     """One backward pass."""
 
     __slots__ = (
-        "__weakref__",
-        "buffers",
-        "capture",
-        "capturing",
-        "folded",
-        "found",
-        "keep",
-        "needed",
-        "order",
-        "origin",
-        "recorded",
-        "root",
-        "simple",
-        "targets",
-        "traced",
-        "waiting",
+        *("__weakref__", "buffers", "capture", "capturing", "folded", "found", "keep", "needed", "order", "origin", "recorded", "root"),
+        *("simple", "targets", "traced", "waiting"),
     )
 
     #: the walk that is under way
@@ -100,7 +86,7 @@ class Walk:
         if self.capture is None:
             for gradient in grads:
                 if gradient.dtype.itemsize == 2:
-                    self.traced = True  # in half precision each operation of a rule rounds, which arrays do not
+                    self.traced = True  # each operation of a rule rounds in half precision; on arrays it would not
         fast = self.simple and targets is None and not self.traced and not state.anomaly
         self.root = root = edges[0][0] if len(edges) == 1 else None
         with recording(self.recorded):

@@ -56,7 +56,7 @@ class ScriptType:
         self.construct: Routine | None = None
         if construct is not None:
             init = f"{name}.__init__"
-            # in PyTorch a base class may have it
+            # in PyTorch the `__init__` may be that of a base class
             self.construct = (
                 Constructor(construct, getattr(construct, "INIT_NAME", name))
                 if isinstance(construct, type)

@@ -66,20 +66,8 @@ class Language:
     """
 
     __slots__ = (
-        "type_name",
-        "type_repr",
-        "qualified_name",
-        "as_dtype",
-        "as_array",
-        "as_number",
-        "as_sequence",
-        "length",
-        "item",
-        "iterate",
-        "collect",
-        "equal",
-        "check_hashable",
-        "decorate",
+        *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence", "length", "item", "iterate"),
+        *("collect", "equal", "check_hashable", "decorate"),
     )
 
     def __init__(self) -> None:
@@ -147,7 +135,7 @@ class Parameter:
             return text
         default = self.default
         if self.name == "reduction" and self.type == "int":
-            default = "at::Reduction::Mean"  # what PyTorch declares; its parser takes it as 0
+            default = "at::Reduction::Mean"  # PyTorch declares this, which its parser reads as 0
         elif type(default) is str:
             default = f'"{default}"'
         elif type(default) is tuple and default:
@@ -293,7 +281,7 @@ class Signature:
                 keyword_only = True
             else:
                 self.parameters.append(Parameter(part, keyword_only))
-        #: where `out` stands: the last of all, or before the options of a new tensor
+        #: the position of `out`: the last of all, or before the options of a new tensor
         self.out_at = -1
         #: how many tensors `out` is a tuple of; 0 for any number, or for a tensor
         self.outs = int(flag.removesuffix(" outs")) if flag.endswith(" outs") else 0

@@ -152,7 +152,7 @@ class StudentT(Distribution):
 
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)
-        Chi2(self.df)  # it checks the parameter, too, and first
+        Chi2(self.df)  # PyTorch makes this first, which checks the parameter too
 
     @property
     def mean(self) -> Tensor:

@@ -174,10 +174,10 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     DERIVED = {"probs": lambda self: between_0_and_1(f.sigmoid(self.logits)), "logits": lambda self: log_odds(self.probs)}
     SUPPORT = constraints.unit_interval
     has_rsample = True
+    HELD = "lims"
     lims: tuple[float, float]
 
     def keep(self, given: dict[str, Any]) -> None:
-        self.lims = given.pop("lims")
         super().keep(given)
         if self.explicit and "probs" in vars(self) and not constraints.unit_interval.valid(self.probs.array).all():
             raise ProgramError("ValueError", "The parameter probs has invalid values")
@@ -186,9 +186,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         super().validate()
         if "probs" in vars(self):
             vars(self)["probs"] = between_0_and_1(self.probs)
-
-    def expanded(self, source: Any) -> None:
-        self.lims = source.lims
 
     def _cut(self) -> tuple[Tensor, Tensor]:
         """Where the quotients are used, and probabilities that are fit for them everywhere."""
@@ -333,7 +330,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(OfCategorical):
     """How often each of several events happens in `total_count` trials."""
 
-    FIELDS = "total_count"
+    FIELDS = HELD = "total_count"
     ARGUMENTS = {"total_count": 1, "probs": None, "logits": None, "validate_args": None}
     support = property(lambda self: constraints.multinomial(self.total_count))
     mean = property(lambda self: self.probs * self.total_count)
@@ -341,14 +338,9 @@ class Multinomial(OfCategorical):
     total_count: int
 
     def keep(self, given: dict[str, Any]) -> None:
-        if not isinstance(given["total_count"], int):
+        if not isinstance(self.total_count, int):
             raise ProgramError("NotImplementedError", "inhomogeneous total_count is not supported")
-        self.total_count = given["total_count"]
         super().keep(given)
-
-    def expanded(self, source: Any) -> None:
-        super().expanded(source)
-        self.total_count = source.total_count
 
     def draw(self, sample_shape: Any) -> Tensor:
         drawn = self.index.sample((self.total_count, *sample_shape))
@@ -375,18 +367,11 @@ class Multinomial(OfCategorical):
 class LogitRelaxedBernoulli(Odds):
     """The logit of a relaxed event (Maddison et al. 2017)."""
 
-    FIELDS = "temperature"
+    FIELDS = HELD = "temperature"
     PARAMETERS = Odds.PARAMETERS
     ARGUMENTS = {"temperature": None, "probs": None, "logits": None, "validate_args": None}
     SUPPORT = constraints.real
     temperature: Tensor
-
-    def keep(self, given: dict[str, Any]) -> None:
-        self.temperature = given.pop("temperature")
-        super().keep(given)
-
-    def expanded(self, source: Any) -> None:
-        self.temperature = source.temperature
 
     def draw(self, sample_shape: Any) -> Tensor:
         shape = self.full(sample_shape)
@@ -408,19 +393,11 @@ class LogitRelaxedBernoulli(Odds):
 class ExpRelaxedCategorical(OfCategorical):
     """The logarithm of a relaxed one-hot vector (Maddison et al. 2017)."""
 
-    FIELDS = "temperature"
+    FIELDS = HELD = "temperature"
     ARGUMENTS = LogitRelaxedBernoulli.ARGUMENTS
     SUPPORT = constraints.real_vector
     has_rsample = True
     temperature: Tensor
-
-    def keep(self, given: dict[str, Any]) -> None:
-        self.temperature = given.pop("temperature")
-        super().keep(given)
-
-    def expanded(self, source: Any) -> None:
-        super().expanded(source)
-        self.temperature = source.temperature
 
     def draw(self, sample_shape: Any) -> Tensor:
         u = between_0_and_1(filled("rand", self.full(sample_shape), self.logits.dtype))

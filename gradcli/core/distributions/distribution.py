@@ -41,6 +41,8 @@ class Distribution(DeclaredArguments):
     DEFAULTS: Mapping[str, Any] = {}
     #: names of further fields that scripts read
     FIELDS = ""
+    #: names of arguments that are no parameters, and are kept as they are
+    HELD = ""
     #: the order of the arguments, where it is another than that of the repr
     ORDER = ""
     #: names of parameters of which exactly one is given
@@ -73,6 +75,7 @@ class Distribution(DeclaredArguments):
         self.validates, self.explicit = validates is None or bool(validates), validates is not None
         if self.EXCLUSIVE and sum(given[name] is not None for name in self.EXCLUSIVE) != 1:
             raise ProgramError("ValueError", self.exclusive_error())
+        vars(self).update((name, given.pop(name)) for name in self.HELD.split())
         self.keep(given)
         self.validate()
 
@@ -219,7 +222,7 @@ class Distribution(DeclaredArguments):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
         """The same distribution with its batch repeated to another shape."""
         made = object.__new__(type(self))
-        made.validates = self.validates
+        vars(made).update((name, vars(self)[name]) for name in ("validates", *self.HELD.split()))
         for name, constraint in self.PARAMETERS.items():
             if type(vars(self).get(name)) is Tensor:
                 value = vars(self)[name]

@@ -32,7 +32,7 @@ def squared_length(root: Tensor, vector: Tensor) -> Tensor:
     shape = f.broadcast_shapes(tuple(root.shape[:-2]), tuple(vector.shape[:-1]))
     n = vector.shape[-1]
     if not root.shape[:-2]:
-        # one matrix for all vectors, which stand side by side
+        # the vectors stand side by side, so that one matrix is solved once
         columns = f.t(f.reshape(vector, (-1, n)))
         return f.reshape(f.sum(f.pow(linear("solve_triangular", root, columns, upper=False), 2), -2), shape)
     column = f.unsqueeze(f.broadcast_to(vector, (*shape, n)), -1)

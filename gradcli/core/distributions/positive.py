@@ -99,7 +99,7 @@ class FisherSnedecor(Distribution):
 
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)
-        self._gammas()  # these check the parameters, too, and first
+        self._gammas()  # PyTorch makes these first, which check the parameters too
 
     def _gammas(self) -> list[Gamma]:
         """The distributions of the two numbers."""

@@ -44,28 +44,8 @@ class Function:
     """
 
     __slots__ = (
-        "name",
-        "operator",
-        "namespace",
-        "overloads",
-        "ops",
-        "doc",
-        "samples",
-        "is_method",
-        "is_function",
-        "inplace",
-        "torch_inplace",
-        "written",
-        "writes",
-        "analytic",
-        "aliases",
-        "takes_out",
-        "out",
-        "python_name",
-        "parsed_as",
-        "overlap",
-        "fills",
-        "_parser",
+        *("name", "operator", "namespace", "overloads", "ops", "doc", "samples", "is_method", "is_function", "inplace", "torch_inplace"),
+        *("written", "writes", "analytic", "aliases", "takes_out", "out", "python_name", "parsed_as", "overlap", "fills", "_parser"),
         "_method_parser",
     )
 
@@ -117,13 +97,14 @@ class Function:
         self.aliases = tuple(aliases)
         self.takes_out = bool(out)
         self.out = out
-        #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
+        #: the name in Python's errors for wrong calls, where PyTorch wraps the function in one of Python
         self.python_name = python
         #: the name in errors about arguments, where it is another
         self.parsed_as = parsed_as
         if overlap is None and (any(op.elementwise for op in ops) or (self.inplace and not ops)):
             overlap = "partial"
-        #: which operands the in-place form and `out=` refuse: those that share "partial" memory with the tensor, or "any", as itself does
+        #: which operands the in-place form and `out=` refuse: those that share a part of the tensor's memory ("partial"), or any of it
+        #: ("any")
         self.overlap = overlap
         #: whether the in-place form takes tensors whose elements share memory, such as expanded ones
         self.fills = fills
@@ -219,16 +200,8 @@ _LATE = (Code.RESULT_DTYPE, Code.SHARED_MEMORY, Code.AFTER_CHECKS)
 
 
 @cache
-def _in_place() -> Any:
-    """The module that writes in place. It is loaded on first use, since many programs never write."""
-    from gradcli.core.graph import in_place
-
-    return in_place
-
-
-@cache
 def _inplace_forms() -> Any:
-    """What in-place forms check where operands share memory with the tensor, and their errors. It is loaded on first use."""
+    """The module that computes in-place forms. It is loaded on first use, since many programs never write."""
     from gradcli.core.graph import inplace_forms
 
     return inplace_forms
@@ -292,7 +265,7 @@ class InplaceFunction:
             for operand in operands:
                 if type(operand) is Tensor and (operand is tensor or operand.version is version is not None):
                     return _inplace_forms().apply_apart(tensor, operands, compute, self.of.overlap)
-            return _in_place().apply(tensor, compute)
+            return _inplace_forms().apply(tensor, compute)
         except ProgramError as error:
             overlap = self.of.overlap
             if overlap == "any" and error.code in (Code.OUT_OF_RANGE, Code.AFTER_CHECKS):
@@ -332,7 +305,7 @@ class PythonMethod(Routine):
 
     __slots__ = ("doc",)
 
-    #: as Function has them
+    #: the same attributes as those of Function
     is_function, is_method, inplace = False, True, False
     samples: tuple[Sample, ...] = ()
     ops: tuple[Op, ...] = ()

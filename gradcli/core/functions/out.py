@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradcli.errors import ProgramError, runtime_error
+from gradcli.plain import Plain
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
@@ -28,104 +30,70 @@ Autograd = Literal["derivative", "constant", "fallback", "composed", "none"]
 Shape = tuple[int, ...]
 
 
-class Out:
+class Out(Plain):
     """How a function writes into `out=`, where it is not as most functions do."""
 
-    def __init__(
-        self,
-        exact: str | dict[str, str] = "",
-        *,
-        lower: str | None = "",
-        error: str = "RuntimeError",
-        dtype: DType | None = None,
-        first: bool = False,
-        kernel_first: bool = False,
-        own_dtype: bool = False,
-        operator: str = "",
-        autograd: Autograd | None = None,
-        tracked: slice | None = None,
-        constants: tuple[str, ...] = ("index", "mask", "condition"),
-        nothing: bool = False,
-        late: bool = False,
-        row_major: Literal["", "always", "unfit"] = "",
-        memory: Literal["", "first", "resized", "own", "unchecked"] = "",
-        overlap: Literal["", "partial", "any"] | tuple[str, ...] | None = None,
-        last_step: bool = False,
-        resized_first: bool = False,
-        silent: bool = False,
-        flat: bool = False,
-        counted: bool = False,
-        writes: int | tuple[int, ...] = 1,
-        prepare: Callable[[list[Any], Any], None] | None = None,
-        inspect: Callable[[list[Any], Any], None] | None = None,
-        shape: Callable[[list[Any]], Shape | list[Shape] | None] | None = None,
-        compared: Callable[[Shape, Shape], tuple[Shape, Shape]] | None = None,
-        adds: bool = False,
-        check: Callable[[Any, Any], None] | None = None,
-        steps: Callable[..., Any] | None = None,
-        instead: dict[int, Any] | None = None,
-    ) -> None:
-        #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
-        self.exact = exact
-        #: the error for an `out` of a lower category than the result; "" for the usual one, None where there is none
-        self.lower = lower
-        #: the type of these errors
-        self.error = error
-        #: the dtype of the result, where it is not that of the operands
-        self.dtype = dtype
-        #: whether the dtype of `out` is checked before the arguments
-        self.first = first
-        #: whether a missing kernel is found before the dtype of `out` is checked; where memory is unchecked, once `out` has its shape
-        self.kernel_first = kernel_first
-        #: whether it computes in the dtype of `out`, if the call names none
-        self.own_dtype = own_dtype
-        #: the operator that errors about graphs name, where it is another
-        self.operator = operator
-        #: "derivative" by default where the function has a record or names an operator, else "constant"
-        self.autograd = autograd
-        #: which of several tensors have gradients; by default as many as the record says, or one
-        self.tracked = tracked
-        #: the parameters without derivative, whose tensors may require grad where their dtype is wrong
-        self.constants = constants
-        #: whether None is returned
-        self.nothing = nothing
-        #: whether graphs are refused after the arguments have been checked, as functions that are composed of others do
-        self.late = late
-        #: whether an `out` of another shape becomes row-major, whatever the result is: always, or if it had elements or another dtype
-        self.row_major = row_major
-        #: when the memory of `out` is looked at: "first", as usual for functions with an `overlap`, or once it is "resized". "own": only
-        #: whether its elements share memory, not whether operands do; "unchecked": not at all
-        self.memory = memory
-        #: which operands may not share memory with `out`, where that is not as the function says; of each operand, where they differ
-        self.overlap = overlap
-        #: whether only the last step of a composed function writes into `out`, so that the others have their nodes
-        self.last_step = last_step
-        #: whether `out` gets the shape of the result before its dtype and graphs are looked at
-        self.resized_first = resized_first
-        #: whether it does not warn where `out` gets another shape
-        self.silent = silent
-        #: whether an `out` of as many elements keeps its shape
-        self.flat = flat
-        #: whether a change of the shape counts as a write too, and how many writes the call counts as, for several results of each
-        self.counted = counted
-        self.writes = writes
-        #: changes the arguments, given them and `out`, before anything else
-        self.prepare = prepare
-        #: checks the arguments, or changes them, given them and `out`, once graphs have been refused
-        self.inspect = inspect
-        #: the shape, by the arguments, that `out` gets before the function computes, or those of several; None where it gets that of
-        #: the result afterwards
-        self.shape = shape
-        #: the shapes of `out` and of the result, given both, that a warning of another shape is about, where they are others
-        self.compared = compared
-        #: whether PyTorch makes `out` 0 and adds to it, which shows where it shares memory, among its elements or with an operand
-        self.adds = adds
-        #: checks `out`, given it and the result
-        self.check = check
-        #: all that the call does, given the arguments and `out`, where PyTorch composes the function of others that write into `out`
-        self.steps = steps
-        #: values of arguments, by position, that kernels do not refuse, and with which the results have the same shapes
-        self.instead = instead or {}
+    #: the error for an `out` that has not exactly the result's dtype; by fields, in the order of PyTorch's checks, where they differ
+    exact: str | dict[str, str] = ""
+    #: the error for an `out` of a lower category than the result; "" for the usual one, None where there is none
+    lower: str | None = ""
+    #: the type of these errors
+    error: str = "RuntimeError"
+    #: the dtype of the result, where it is not that of the operands
+    dtype: DType | None = None
+    #: whether the dtype of `out` is checked before the arguments
+    first: bool = False
+    #: whether a missing kernel is found before the dtype of `out` is checked; where memory is unchecked, once `out` has its shape
+    kernel_first: bool = False
+    #: whether it computes in the dtype of `out`, if the call names none
+    own_dtype: bool = False
+    #: the operator that errors about graphs name, where it is another
+    operator: str = ""
+    #: "derivative" by default where the function has a record or names an operator, else "constant"
+    autograd: Autograd | None = None
+    #: which of several tensors have gradients; by default as many as the record says, or one
+    tracked: slice | None = None
+    #: the parameters without derivative, whose tensors may require grad where their dtype is wrong
+    constants: tuple[str, ...] = ("index", "mask", "condition")
+    #: whether None is returned
+    nothing: bool = False
+    #: whether graphs are refused after the arguments have been checked, as functions that are composed of others do
+    late: bool = False
+    #: whether an `out` of another shape becomes row-major, whatever the result is: always, or if it had elements or another dtype
+    row_major: Literal["", "always", "unfit"] = ""
+    #: when the memory of `out` is looked at: "first", as usual for functions with an `overlap`, or once it is "resized". "own": only
+    #: whether its elements share memory, not whether operands do; "unchecked": not at all
+    memory: Literal["", "first", "resized", "own", "unchecked"] = ""
+    #: which operands may not share memory with `out`, where that is not as the function says; of each operand, where they differ
+    overlap: Literal["", "partial", "any"] | tuple[str, ...] | None = None
+    #: whether only the last step of a composed function writes into `out`, so that the others have their nodes
+    last_step: bool = False
+    #: whether `out` gets the shape of the result before its dtype and graphs are looked at
+    resized_first: bool = False
+    #: whether it does not warn where `out` gets another shape
+    silent: bool = False
+    #: whether an `out` of as many elements keeps its shape
+    flat: bool = False
+    #: whether a change of the shape counts as a write too, and how many writes the call counts as, for several results of each
+    counted: bool = False
+    writes: int | tuple[int, ...] = 1
+    #: changes the arguments, given them and `out`, before anything else
+    prepare: Callable[[list[Any], Any], None] | None = None
+    #: checks the arguments, or changes them, given them and `out`, once graphs have been refused
+    inspect: Callable[[list[Any], Any], None] | None = None
+    #: the shape, by the arguments, that `out` gets before the function computes, or those of several; None where it gets that of
+    #: the result afterwards
+    shape: Callable[[list[Any]], Shape | list[Shape] | None] | None = None
+    #: the shapes of `out` and of the result, given both, that a warning of another shape is about, where they are others
+    compared: Callable[[Shape, Shape], tuple[Shape, Shape]] | None = None
+    #: whether PyTorch makes `out` 0 and adds to it, which shows where it shares memory, among its elements or with an operand
+    adds: bool = False
+    #: checks `out`, given it and the result
+    check: Callable[[Any, Any], None] | None = None
+    #: all that the call does, given the arguments and `out`, where PyTorch composes the function of others that write into `out`
+    steps: Callable[..., Any] | None = None
+    #: values of arguments, by position, that kernels do not refuse, and with which the results have the same shapes
+    instead: Mapping[int, Any] = MappingProxyType({})
 
 
 #: What a function declares: whether it takes `out`, or how, or a function of the arguments that tells how.

@@ -12,7 +12,7 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.out import EXACT, SAME, Out
 from gradcli.core.functions.out_checks import OutChecks
-from gradcli.core.graph import in_place
+from gradcli.core.graph import in_place, inplace_forms
 from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.graph.write_checks import bump, read_while_written, shares_places
 from gradcli.core.kernels import Array
@@ -45,7 +45,7 @@ def call(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     names = [p.name for p in signature.parameters if p.name != "out"]
     constants = [i for i, name in enumerate(names) if name in rule.constants]
     made = _Call(function, rule, values, out, constants)
-    if names[1:2] == ["alpha"]:  # of the deprecated overload of `add`
+    if names[1:2] == ["alpha"]:  # the deprecated overload of `add` takes alpha second
         made.number_at = 2
     return made.run(signature.implementation)
 
@@ -230,7 +230,7 @@ class _Call(OutChecks):
         if row_major == "always" or (row_major and not singular):
             return False
         if error.code is Code.NO_KERNEL:
-            return len(error.names) > 1  # else nothing tells which dtype has none
+            return len(error.names) > 1  # without a name nothing tells which dtype has no kernel
         found = (*_BY_KERNEL, Code.AFTER_CHECKS, *([Code.OUT_OF_RANGE] if self.rule.instead else []))
         by_kernel = singular or error.code in found
         return by_kernel or self.is_elementwise(error) or self.in_place
@@ -254,7 +254,7 @@ class _Call(OutChecks):
                 array[...] = np.eye(*array.shape[-2:]) if array.ndim > 1 else 1
             return Tensor(array, dtypes.float64 if wide else value.dtype)
 
-        if self.is_elementwise(error) and not self.rule.instead:  # some take no floats
+        if self.is_elementwise(error) and not self.rule.instead:  # some functions take no floats
             return Tensor(np.broadcast_arrays(*(t.array for t in self.operands))[0], dtypes.float64)
         instead = {i: regular(v) if lacking is not None else v for i, v in self.rule.instead.items()}
         return self.evaluated(implementation, [instead[i] if i in instead else regular(v) for i, v in enumerate(self.values)])
@@ -300,7 +300,7 @@ class _Call(OutChecks):
             result.array = result.array.reshape(out.array.shape)
         unfit = self.rule.row_major == "unfit" and (out.array.size > 0 or out.dtype is not result.dtype)
         if self.rule.row_major == "unfit" and not unfit:
-            out.array = out.array.reshape(0)  # it gets the result's strides in any case
+            out.array = out.array.reshape(0)  # `out` gets the strides of the result in any case
         in_place.resize_out(out, result, unfit or self.rule.row_major == "always", self.rule.silent, self.rule.compared)
         self.check_memory("resized", out)
         self.check_reads(out)
@@ -312,10 +312,10 @@ class _Call(OutChecks):
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands
             if not any(t.requires_grad for t in (*operands, out)):
-                operands = list(self.outs)  # of which another one does
+                operands = list(self.outs)  # another part of `out` requires a gradient
             if out is not self.outs[0] and out.view is not None:
                 raise runtime_error("Functions which modify views in-place must return a single Variable")
-            return in_place.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
+            return inplace_forms.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
         made = in_place.write_out(out, result)
         if self.memory == "unchecked" and shares_places(out.array) and not np.array_equal(out.array, result.array, equal_nan=True):
             raise runtime_error("different numbers for elements of out that share memory are not part of gradcli")

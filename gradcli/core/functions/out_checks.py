@@ -93,7 +93,8 @@ class OutChecks:
                 written = self.in_place and i == 0
                 if not self.overlap_of(i):
                     continue
-                if not written or tensor.array.shape == operand.array.shape:  # else PyTorch copies it into `out` once that has its shape
+                # an operand that is written, of another shape, is copied into `out` once that has its shape
+                if not written or tensor.array.shape == operand.array.shape:
                     check_overlap(tensor, operand, self.overlap_of(i) == "any" and not written)
             if self.elementwise and any(t is tensor for t in self.operands):
                 self.check_shape(tensor)

@@ -53,14 +53,14 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
     known = variable.grad
-    travels = traced and not (state.enabled or state.mapped or state.dual)  # as a tensor, which others may have too, in half precision
+    travels = traced and not (state.enabled or state.mapped or state.dual)  # a tensor of half precision, whose array others may share
     if travels:
         value, traced = as_tensor(value).array, False
     if known is None:
         if traced:
             gradient = as_tensor(value)
             if gradient.requires_grad:
-                from gradcli.core.graph.clone import COPY  # only under create_graph
+                from gradcli.core.graph.clone import COPY  # needed only under create_graph
 
                 variable.grad = COPY(gradient)
                 variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array), traced=True)

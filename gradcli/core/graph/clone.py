@@ -13,11 +13,4 @@ CLONE = Op("CloneBackward0", memory_format.copy, "input", input=_UNCHANGED, comp
 #: a copy in row-major order
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=_UNCHANGED, complex=True)
 #: an accumulator copies a gradient that has a graph in this way
-COPY = Op(
-    "CopyBackwards",
-    memory_format.copy,
-    "input",
-    full_name="torch::autograd::CopyBackwards",
-    input=_UNCHANGED,
-    complex=True,
-)
+COPY = Op("CopyBackwards", memory_format.copy, "input", full_name="torch::autograd::CopyBackwards", input=_UNCHANGED, complex=True)

@@ -20,12 +20,7 @@ def _conjugate(a: Array) -> Array:
 
 
 CONJ: Op = Op(
-    "ConjBackward0",
-    _conjugate,
-    "input",
-    complex=True,
-    wirtinger=True,
-    input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()"),
+    "ConjBackward0", _conjugate, "input", complex=True, wirtinger=True, input=Rule(lambda xp, grad: xp.call(CONJ, grad), "grad.conj()")
 )
 
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.graph import strided
-from gradcli.core.graph.clone import CLONE, CONTIGUOUS
-from gradcli.core.graph.op_node import OpNode, Plan, Saved, SavedOfPart
+from gradcli.core.graph.clone import CONTIGUOUS
+from gradcli.core.graph.op_node import OpNode, Plan
 from gradcli.core.graph.recast import Part, replayed
 from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.graph.write_checks import (
     UNASKED,
     bump,
     check_batch,
-    check_fits,
     check_memory,
     check_order,
     check_overlap,
@@ -34,7 +33,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
-def _store(array: Array, values: Any, dtype: DType) -> None:
+def store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
     if isinstance(values, (np.ndarray, blocks.Deferred)) and (values.dtype is not array.dtype or dtype is dtypes.bfloat16):
         if values.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool_ and array.size:
@@ -46,62 +45,7 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     array[...] = values
 
 
-def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
-    """An in-place operation: `compute` makes the new values from an alias of the tensor, out of place.
-
-    The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
-    """
-    check_writable(tensor)
-    hooks = state.saving
-    if hooks is None:
-        _apply(tensor, compute)
-        return tensor
-    state.set_saving(None)  # what the node keeps is known only after the write
-    try:
-        node = _apply(tensor, compute)
-    finally:
-        state.saving, state.observed = hooks, True  # without a call, for which there might be no memory
-    if isinstance(node, OpNode):
-        hooks.pack(node, (tensor,))
-    return tensor
-
-
-def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
-    old = _alias(tensor)
-    if tensor.batch is not None:
-
-        def of_old(array: Any) -> Any:
-            old.array = array
-            made = compute(old)
-            check_fits(tensor, made)
-            if made.node is not None:
-                _keep_old_values(made.node, old)
-            return made
-
-        result: Tensor = tensor.batch.level.rewrite(tensor, of_old, apply)
-    else:
-        result = compute(old)
-    if result.requires_grad and not tensor.requires_grad:
-        check_writable(tensor, True)
-    check_memory(tensor, result)
-    check_fits(tensor, result)
-    node = result.node
-    if node is not None and tensor.batch is None:
-        _keep_old_values(node, old)
-    if result.array is not tensor.array and tensor.batch is None:
-        _store(tensor.array, result.array, tensor.dtype)
-    bump(tensor)
-    if state.dual is not None and result.dtype.is_differentiable:  # truth values leave a tangent as it is
-        state.dual.write(tensor, state.dual.tangent_of(result))
-    if node is not None:
-        if node.dtype is not tensor.dtype and node.outputs is None:
-            node.dtype, node.plain = tensor.dtype, False
-        _rename_outputs(node, tensor)
-        set_history(tensor, node)
-    return node
-
-
-def _alias(tensor: Tensor) -> Tensor:
+def alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
     if state.dual is not None:
@@ -113,30 +57,6 @@ def _alias(tensor: Tensor) -> Tensor:
     return made
 
 
-def _keep_old_values(node: Any, old: Tensor) -> None:
-    """A node that keeps the tensor as input needs its values from before, so PyTorch keeps a copy.
-
-    Where the operation was given the tensor itself a second time, that one counts as modified.
-    """
-    saved = getattr(node, "saved", None)
-    if saved is not None and any(s is old for s in saved):
-        copy = CLONE(old)
-        node.saved = [copy if s is old else s for s in saved]
-
-
-def _rename_outputs(node: Any, tensor: Tensor) -> None:
-    """A node that keeps its output keeps the written tensor, at the version after the write."""
-    outs = getattr(node, "kept_out", None) or ()
-    if tensor.view is not None and any(type(kept) is Saved for kept in outs):
-        node.kept_out = [SavedOfPart(tensor, kept.number) for kept in outs]
-        return
-    for kept in outs:
-        kept.array = tensor.array
-        kept.dtype = tensor.dtype
-        kept.version = tensor.counter()
-        kept.expected = kept.version.count
-
-
 def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...], write: Callable[[Array], Any]) -> Tensor:
     """An in-place operation that needs none of the old values: `write` changes the array, `op` describes what happened."""
     wanted = any(type(t) is Tensor and t.requires_grad for t in more)
@@ -145,7 +65,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     if state.enabled and tensor.dtype.is_differentiable and (wanted or tensor.requires_grad):
         # before the write: views among the operands still have the nodes that made them
         probe = Tensor(tensor.array, tensor.dtype)
-        op.record(probe, (_alias(tensor), *more), attrs)
+        op.record(probe, (alias(tensor), *more), attrs)
         node = probe.node
     blocks.settle()
     write(tensor.array)
@@ -183,7 +103,7 @@ def resize_to(out: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | No
 def write_out(out: Tensor, result: Tensor) -> Tensor:
     """`out=`: write a result, whose dtype can be cast, into a tensor, which gets its shape."""
     resize_out(out, result)
-    _store(out.array, result.array, out.dtype)
+    store(out.array, result.array, out.dtype)
     bump(out)
     return out
 
@@ -225,7 +145,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     if np.may_share_memory(values, tensor.array):
         check_order(tensor, source, copied=True)
         values = values.copy()
-    return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
+    return write_part(tensor, COPY_INTO, (source,), (), lambda array: store(array, values, tensor.dtype))
 
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:
@@ -240,10 +160,10 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
             return write_part(tensor, FILL_TENSOR, (value,), (), lambda _: tensor.batch.level.write(tensor, (value,), copy_))
         check_memory(tensor)
         number = value.array.copy()
-        return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
+        return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: store(array, number, tensor.dtype))
     if tensor.batch is not None:
         return write_part(tensor, FILL, (), (), lambda _: tensor.batch.level.write(tensor, (value,), fill_))
-    return write_part(tensor, FILL, (), (), lambda array: _store(array, filling(value, tensor.dtype, array.size), tensor.dtype))
+    return write_part(tensor, FILL, (), (), lambda array: store(array, filling(value, tensor.dtype, array.size), tensor.dtype))
 
 
 def zero_(tensor: Tensor) -> Tensor:
@@ -279,7 +199,7 @@ FILL_TENSOR = Op(
 def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     """`t_`, `squeeze_` and their kin: another shape for the tensor itself; the elements stay where they are."""
     check_writable(tensor)
-    before = _alias(tensor)
+    before = alias(tensor)
     if tensor.batch is not None:
         probe = op(before, *attrs)
         bump(tensor)
@@ -405,7 +325,7 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner.release()
-        self.freed = True  # with the operation, even if that saved no tensor
+        self.freed = True  # freed with the operation, even if that saved no tensor
 
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:

@@ -1,4 +1,7 @@
-"""In-place forms of functions: what they check of operands in the memory of the tensor, and which error comes first."""
+"""In-place forms of functions: the function computes out of place, and its result is written into the tensor.
+
+The forms differ in what they check of operands in the memory of the tensor, and in which error comes first.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.graph.in_place import apply
+from gradcli.core.graph import in_place
+from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.saved_arrays import Saved, SavedOfPart
 from gradcli.core.graph.write_checks import (
     bump,
     check_fits,
@@ -22,8 +28,89 @@ from gradcli.core.graph.write_checks import (
     shares_places,
 )
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+
+
+def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
+    """An in-place operation: `compute` makes the new values from an alias of the tensor, out of place.
+
+    The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
+    """
+    check_writable(tensor)
+    hooks = state.saving
+    if hooks is None:
+        _apply(tensor, compute)
+        return tensor
+    state.set_saving(None)  # only after the write is it known what the node keeps
+    try:
+        node = _apply(tensor, compute)
+    finally:
+        state.saving, state.observed = hooks, True  # assigned directly: there might be no memory for a call
+    if isinstance(node, OpNode):
+        hooks.pack(node, (tensor,))
+    return tensor
+
+
+def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
+    old = in_place.alias(tensor)
+    if tensor.batch is not None:
+
+        def of_old(array: Any) -> Any:
+            old.array = array
+            made = compute(old)
+            check_fits(tensor, made)
+            if made.node is not None:
+                _keep_old_values(made.node, old)
+            return made
+
+        result: Tensor = tensor.batch.level.rewrite(tensor, of_old, apply)
+    else:
+        result = compute(old)
+    if result.requires_grad and not tensor.requires_grad:
+        check_writable(tensor, True)
+    check_memory(tensor, result)
+    check_fits(tensor, result)
+    node = result.node
+    if node is not None and tensor.batch is None:
+        _keep_old_values(node, old)
+    if result.array is not tensor.array and tensor.batch is None:
+        in_place.store(tensor.array, result.array, tensor.dtype)
+    bump(tensor)
+    if state.dual is not None and result.dtype.is_differentiable:  # truth values leave a tangent as it is
+        state.dual.write(tensor, state.dual.tangent_of(result))
+    if node is not None:
+        if node.dtype is not tensor.dtype and node.outputs is None:
+            node.dtype, node.plain = tensor.dtype, False
+        _rename_outputs(node, tensor)
+        in_place.set_history(tensor, node)
+    return node
+
+
+def _keep_old_values(node: Any, old: Tensor) -> None:
+    """A node that keeps the tensor as input needs its values from before, so PyTorch keeps a copy.
+
+    Where the operation was given the tensor itself a second time, that one counts as modified.
+    """
+    saved = getattr(node, "saved", None)
+    if saved is not None and any(s is old for s in saved):
+        copy = CLONE(old)
+        node.saved = [copy if s is old else s for s in saved]
+
+
+def _rename_outputs(node: Any, tensor: Tensor) -> None:
+    """A node that keeps its output keeps the written tensor, at the version after the write."""
+    outs = getattr(node, "kept_out", None) or ()
+    if tensor.view is not None and any(type(kept) is Saved for kept in outs):
+        node.kept_out = [SavedOfPart(tensor, kept.number) for kept in outs]
+        return
+    for kept in outs:
+        kept.array = tensor.array
+        kept.dtype = tensor.dtype
+        kept.version = tensor.counter()
+        kept.expected = kept.version.count
 
 
 def apply_apart(tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], object], overlap: str | None) -> Tensor:
@@ -67,7 +154,7 @@ def fill(tensor: Tensor, compute: Callable[[Tensor], Any], name: str) -> Tensor:
         result = compute(Tensor(tensor.array, tensor.dtype))
     except ProgramError as error:
         late = (Code.OUT_OF_RANGE, Code.NUMBER_TOO_LARGE, *((Code.SHAPE,) if name == "index_fill_" else ()))
-        if warned and error.code in late:  # which PyTorch finds after it has warned
+        if warned and error.code in late:  # PyTorch finds these errors after it has warned
             warnings.emit(expanded(name))
         raise
     if warned:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,16 +10,16 @@ import numpy as np
 
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.saved_arrays import Watched
+from gradcli.core.graph.saved_arrays import Saved, SavedDual, Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks, broadcasts_to
 from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, recount
+from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, modified_error, recount
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError
 
 if TYPE_CHECKING:
     from gradcli.core.graph.record import Op
@@ -154,44 +153,6 @@ def _called(rule: Callable[..., Any], args: list[Any]) -> Any:
         return state.mapped[-1].by_samples(rule, args, error)
 
 
-class Saved:
-    """An output kept by its own node: without the tensor itself, which would make a cycle."""
-
-    __slots__ = ("array", "dtype", "version", "expected", "number")
-
-    #: whether the operation wrote to a view: its node stands within that of the base
-    of_part = False
-
-    def __init__(self, tensor: Tensor, number: int) -> None:
-        self.array = tensor.array
-        self.dtype = tensor.dtype
-        self.version = tensor.counter()
-        self.expected = self.version.count
-        self.number = number
-
-
-class SavedOfPart(Saved):
-    """An output of an operation that wrote to a view."""
-
-    __slots__ = ()
-
-    of_part = True
-
-
-class SavedDual(Saved):
-    """An output that has a tangent."""
-
-    __slots__ = ("tangent",)
-
-    def __init__(self, tensor: Tensor, number: int, tangent: Any) -> None:
-        super().__init__(tensor, number)
-        self.tangent = tangent
-
-    def dress(self, tensor: Tensor) -> None:
-        """Give the output, as it comes back, its tangent."""
-        tensor.set_property("tangent", self.tangent)
-
-
 def _as_model(value: Any, model: Any) -> Any:
     """An array with the strides of `model`, a tensor of the same values, where it can have them; what is no array stays."""
     if type(model) is not Tensor or not isinstance(value, (np.ndarray, blocks.Deferred)) or value.shape != model.array.shape:
@@ -274,7 +235,7 @@ class OpNode(Node):
             kept = None if self.saved is None else self.saved[at]
             known = kept if type(kept) is Tensor else node.variable if type(node) is AccumulateGrad else None
             if part == "strides":
-                if node is None:  # which a gradient alone would need
+                if node is None:  # only a gradient would need these strides
                     return ()
                 if known is None:
                     raise self._unknown(name)
@@ -441,7 +402,7 @@ class OpNode(Node):
         for one in value if type(value) is tuple else (value,):
             if type(one) is Watched and not one.is_current:
                 raise modified_error(dtypes.of(one.dtype), one.shape, None, 0, one.count, one.expected)
-            if type(one) is Tensor and one.version is not None and one.version.count:  # a result that was new when it was kept
+            if type(one) is Tensor and one.version is not None and one.version.count:  # the tensor had not been written to when it was kept
                 raise modified_error(one.dtype, one.array.shape, None, 0, one.version.count, 0)
         return value
 
@@ -454,29 +415,3 @@ class OpNode(Node):
 def short_name(grad_fn: str) -> str:
     """The name of the operation: `Exp` for `ExpBackward0`, `Pow` for `PowBackward1`."""
     return grad_fn.rstrip("0123456789").removesuffix("Backward")
-
-
-def message_name(grad_fn: str) -> str:
-    """The name as error messages give it: `Exp` for `ExpBackward0`, `Pow1` for `PowBackward1`; other names are whole."""
-    return re.sub(r"Backward(?:0$|(?=[1-9]*$))", "", grad_fn)
-
-
-_FOUND = (
-    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
-    "there or anywhere later. Good luck!"
-)
-_NOT_FOUND = (
-    "enable anomaly detection to find the operation that failed to compute its gradient, with "
-    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-)
-
-
-def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
-    """PyTorch's error when a saved tensor was written to before backward needed it."""
-    where = "" if node is None else f", which is output {number} of {message_name(node.name())},"
-    return runtime_error(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{dtype.tensor_name} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
-        f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
-        code=Code.SAVED_TENSOR_MODIFIED,
-    )

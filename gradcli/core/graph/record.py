@@ -25,12 +25,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradcli.core.graph.op_node import OpNode, Plan, Saved, message_name, short_name
+from gradcli.core.graph.op_node import OpNode, Plan, short_name
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.graph.saved_values import Place
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import NO_EDGE, Edge
+from gradcli.core.tensor.node import NO_EDGE, Edge, inference_saved, message_name
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
@@ -38,17 +39,6 @@ from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
 np.seterr(all="ignore")  # torch computes nan and inf silently
 # no imaginary part is lost in silence: `dtypes.cast` says where it goes
 warnings.filterwarnings("error", category=np.exceptions.ComplexWarning)
-
-_INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
-    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
-    "of `torch.inference_mode()`."
-)
-
-
-def inference_saved() -> ProgramError:
-    """PyTorch's error for an inference tensor that would be saved."""
-    return runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
 
 
 class Provided:
@@ -112,28 +102,8 @@ class Op:
     """
 
     __slots__ = (
-        "complex",
-        "wirtinger",
-        "real_part",
-        "grad_fn",
-        "full_name",
-        "forward",
-        "in_half",
-        "tensors",
-        "attrs",
-        "rules",
-        "outputs",
-        "differentiable",
-        "many",
-        "variadic",
-        "view",
-        "on_tensors",
-        "jvp",
-        "plans",
-        "nothing",
-        "listed",
-        "saved",
-        "computed",
+        *("complex", "wirtinger", "real_part", "grad_fn", "full_name", "forward", "in_half", "tensors", "attrs", "rules", "outputs"),
+        *("differentiable", "many", "variadic", "view", "on_tensors", "jvp", "plans", "nothing", "listed", "saved", "computed"),
         "places",
     )
     #: whether chains of such operations may run block by block

@@ -1,4 +1,4 @@
-"""Data that a node keeps besides its inputs, such as indices and masks: writing to it before backward is an error."""
+"""What a node keeps besides its inputs: its own outputs, and data such as indices and masks. Writing to it before backward is an error."""
 
 from __future__ import annotations
 
@@ -43,3 +43,41 @@ def watched(tensor: Tensor) -> Array:
     made.version = tensor.counter()
     made.expected = made.version.count
     return made
+
+
+class Saved:
+    """An output kept by its own node: without the tensor itself, which would make a cycle."""
+
+    __slots__ = ("array", "dtype", "version", "expected", "number")
+
+    #: whether the operation wrote to a view: its node stands within that of the base
+    of_part = False
+
+    def __init__(self, tensor: Tensor, number: int) -> None:
+        self.array = tensor.array
+        self.dtype = tensor.dtype
+        self.version = tensor.counter()
+        self.expected = self.version.count
+        self.number = number
+
+
+class SavedOfPart(Saved):
+    """An output of an operation that wrote to a view."""
+
+    __slots__ = ()
+
+    of_part = True
+
+
+class SavedDual(Saved):
+    """An output that has a tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, tensor: Tensor, number: int, tangent: Any) -> None:
+        super().__init__(tensor, number)
+        self.tangent = tangent
+
+    def dress(self, tensor: Tensor) -> None:
+        """Give the output, as it comes back, its tangent."""
+        tensor.set_property("tangent", self.tangent)

@@ -24,18 +24,8 @@ if TYPE_CHECKING:
 #: the names of plain arguments that are arrays
 DATA_NAMES = frozenset(
     {
-        "attn_mask",
-        "condition",
-        "index",
-        "indices",
-        "mask",
-        "noise",
-        "pivots",
-        "pos_weight",
-        "running_mean",
-        "running_var",
-        "target",
-        "weight",
+        *("attn_mask", "condition", "index", "indices", "mask", "noise", "pivots", "pos_weight", "running_mean", "running_var"),
+        *("target", "weight"),
     }
 )
 

@@ -105,7 +105,7 @@ def check_captured(operator: str, args: Sequence[Any]) -> None:
     tensor = args[0] if args else None
     if type(tensor) is not Tensor or not tensor.captured or operator in ("requires_grad_", "detach_"):
         return
-    if innermost(args) is not None and state.transforms[-1:] == ("vmap",):  # which has errors of its own
+    if innermost(args) is not None and state.transforms[-1:] == ("vmap",):  # vmap has errors of its own
         return
     raise _captured(operator, args[1:])
 

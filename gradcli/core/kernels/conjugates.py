@@ -41,7 +41,7 @@ class _Pair:
         return (self.plain, conjugates) if own is self.memory else (conjugates, self.plain)
 
 
-#: by the identity of each of the two arrays that own memory
+#: the pairs of arrays, by the identity of each of the two that own memory
 _pairs: dict[int, _Pair] = {}
 
 
@@ -89,7 +89,7 @@ def _follow(array: Array) -> None:
         _counterpart(array, here, other)[...] = np.conjugate(array)
     elif own is pair.memory:  # parts of its numbers, or others
         np.conjugate(here, out=other)
-    else:  # of conjugates there are views of the imaginary parts alone
+    else:  # the only views of conjugates are those of the imaginary parts
         _counterpart(array, here, other)[...] = -array
 
 

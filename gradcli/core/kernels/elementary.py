@@ -48,7 +48,7 @@ def _careful_pair(ufunc: Any) -> Callable[[Any, Any], Any]:
     return compute
 
 
-#: where a product and the sum after it are made, so that the result is rounded once
+#: the dtype in which a product and the sum after it are computed, so that the result is rounded once
 _WIDER: dict[Any, Any] = {_FLOAT32: _DOUBLE, np.dtype(np.float64): np.longdouble}
 
 
@@ -101,7 +101,7 @@ def _fused_double(a: Any, b: Any, c: Any) -> Any:
 
 #: by kind and memory format of operands: the elements that vector code takes, and their number where they are the first in row-major order
 _taken: dict[Any, tuple[Any, int | None]] = {}
-#: so many of them are known at most
+#: the most entries of `_taken`
 _MOST_TAKEN = 1 << 8
 
 

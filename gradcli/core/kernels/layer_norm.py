@@ -88,7 +88,7 @@ def backward(grad: Array, x: Array, weight: Array | None, mean: Array, a: Array)
 def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
     """`(x - mean) * rstd * weight + bias`."""
     normal = (x - mean) * rstd
-    zero = x.dtype.type(0)  # which PyTorch adds for a bias that is not given
+    zero = x.dtype.type(0)  # PyTorch adds 0 where no bias is given
     if weight is None:
         return np.asarray(normal + (zero if bias is None else bias))
     return (

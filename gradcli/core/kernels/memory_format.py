@@ -431,24 +431,3 @@ def copy_with_gaps(array: Array) -> Array:
 def spelled_out(array: Array) -> Array:
     """An array without elements with the strides that PyTorch's has, for its views; any other array as it is."""
     return array if _has_strides(array) else empty(array.shape, contiguous_strides(array.shape), array.dtype)
-
-
-# --- what the argument `memory_format` of a call asks for ---
-
-#: the formats with channels last, and how many dimensions they need
-CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
-
-
-def is_in(array: Array, format: Any) -> bool:
-    """`is_contiguous(memory_format=...)`: whether an array is in a format; False for a wrong rank."""
-    rank = CHANNELS_LAST.get(getattr(format, "name", ""))
-    return bool(array.flags.c_contiguous) if rank is None else array.ndim == rank and is_channels_last(array)
-
-
-def suggests(array: Array, format: Any) -> bool:
-    """Whether PyTorch takes an array to be in a format already, so that `to` leaves it as it is."""
-    if format is None or format.name == "preserve_format":
-        return True
-    rank = CHANNELS_LAST.get(format.name)
-    last = suggests_channels_last(array)
-    return not last if rank is None else last and array.ndim == rank

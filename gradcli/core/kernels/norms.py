@@ -60,7 +60,7 @@ def _euclidean(x: Array, dims: tuple[int, ...], keepdims: bool) -> Array:
     if not kept and not x.flags.forc:
         squares = np.add.accumulate(np.square(x.reshape(-1)))[-1:]
         return np.sqrt(squares).reshape(shape)
-    if not kept:  # in the order of memory
+    if not kept:  # all elements are added up in the order of memory
         rows = x.reshape(1, -1, order="A")
     elif min(dims) > max(kept) and (x.flags.c_contiguous or (len(dims) == 1 and x.strides[-1] == x.itemsize)):
         rows = x.reshape(math.prod(x.shape[d] for d in kept), -1)

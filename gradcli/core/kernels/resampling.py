@@ -80,7 +80,7 @@ def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array
 
 #: the most rows of a sum that `np.add.reduceat` adds one after the other, the first one at the end
 _FEW = 8
-#: from so many elements on it takes longer than whole rows, since it goes through each column
+#: the number of elements from which on this takes longer than whole rows, since it goes through each column
 _MANY = 1 << 14
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.kernels import Array
 
-#: for fewer values the positions are not worth computing
+#: the number of values below which computing positions is not worth it
 _MANY = 1 << 10
 
 

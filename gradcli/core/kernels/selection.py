@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array
 Less = Callable[[int, int], bool]
 #: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
 _EMULATED = 1 << 16
-#: of so many elements the first ones of each row are selected before they are sorted
+#: the number of elements from which on the first ones of each row are selected before they are sorted
 _MANY = 1 << 12
 
 

@@ -40,13 +40,7 @@ def _given(dictionaries: Any) -> dict[Any, Any]:
 
 @Routine
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
-    kwargs: Any = None,
-    *,
-    tie_weights: Any = True,
-    strict: Any = False,
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: Any = True, strict: Any = False
 ) -> Any:
     """`module(*args, **kwargs)`; the module has its own tensors again afterwards."""
     if not isinstance(module, Module):

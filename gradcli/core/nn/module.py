@@ -175,7 +175,7 @@ class Module(SavedModule, ConvertedModule):
         return [f"({name}): {indented(repr(child))}" for name, child in self.children_by_name.items()]
 
     def __repr__(self) -> str:
-        limits.evaluation.tick()  # what is shared, or holds itself, comes again and again
+        limits.evaluation.tick()  # a module that is shared, or holds itself, comes again and again
         extra, lines, name = self.extra_repr(), self.lines(), self.shown_name()
         if not lines and "\n" not in extra:
             return f"{name}({extra})"

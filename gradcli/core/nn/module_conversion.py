@@ -153,18 +153,7 @@ class ConvertedModule(ModuleTree):
         ModuleTree.SCRIPT_METHODS
         | {
             function.__name__: Routine(function, f"Module.{function.__name__}")
-            for function in (
-                to,
-                to_empty,
-                cpu,
-                cuda,
-                share_memory,
-                requires_grad_,
-                zero_grad,
-            )
+            for function in (to, to_empty, cpu, cuda, share_memory, requires_grad_, zero_grad)
         }
-        | {
-            "type": Routine(cast, "Module.type"),
-            **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
-        }
+        | {"type": Routine(cast, "Module.type"), **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()}}
     )

@@ -150,12 +150,7 @@ class ModuleMembers(ModuleTree):
         ModuleTree.SCRIPT_METHODS
         | {
             function.__name__: Routine(function, f"Module.{function.__name__}")
-            for function in (
-                register_buffer,
-                register_parameter,
-                add_module,
-                set_submodule,
-            )
+            for function in (register_buffer, register_parameter, add_module, set_submodule)
         }
         | {
             "register_module": Routine(add_module, "Module.register_module"),

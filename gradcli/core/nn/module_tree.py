@@ -180,7 +180,7 @@ class ModuleTree(Scripted):
         pending: list[Any] = [self]
         while pending:
             module = pending.pop()
-            limits.evaluation.tick()  # what is shared comes again and again
+            limits.evaluation.tick()  # a shared module comes again and again
             order.append(module)
             pending += [child for _, child in module.distinct_children()]
         for module in reversed(order):
@@ -257,10 +257,7 @@ class ModuleTree(Scripted):
             *(parameters, named_parameters, buffers, named_buffers, modules, named_modules, children),
             *(named_children, apply, get_submodule, get_parameter, get_buffer),
         )
-    } | {
-        "_get_name": Routine(shown_name, "Module._get_name"),
-        "__getattr__": Routine(attribute, "Module.__getattr__"),
-    }
+    } | {"_get_name": Routine(shown_name, "Module._get_name"), "__getattr__": Routine(attribute, "Module.__getattr__")}
 
 
 @cache

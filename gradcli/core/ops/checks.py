@@ -137,13 +137,19 @@ def check_broadcast(arrays: Sequence[Array]) -> None:
         limits.check_elements(math.prod(common_shape([a.shape for a in arrays])), arrays[-1].itemsize)
 
 
+# --- the argument `memory_format` ---
+
+#: the formats with channels last, and how many dimensions they need
+CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}
+
+
 def strides_of(shape: Sequence[int], format: Any) -> memory_format.Strides | None:
     """The strides that a format gives a tensor; None for none and `torch.preserve_format`. Raises RuntimeError for a wrong rank."""
     if format is None or format.name == "preserve_format":
         return None
     if format.name == "contiguous_format":
         return memory_format.contiguous_strides(shape)
-    rank = memory_format.CHANNELS_LAST[format.name]
+    rank = CHANNELS_LAST[format.name]
     if len(shape) != rank:
         raise runtime_error(f"required rank {rank} tensor to use {format.name} format")
     return memory_format.channels_last_strides(shape)
@@ -153,6 +159,21 @@ def in_format(array: Array, format: Any) -> Array:
     """The array with the strides of a format: itself, or a copy."""
     strides = strides_of(array.shape, format)
     return array if strides is None else memory_format.laid_out(array, strides)
+
+
+def is_in(array: Array, format: Any) -> bool:
+    """`is_contiguous(memory_format=...)`: whether an array is in a format; False for a wrong rank."""
+    rank = CHANNELS_LAST.get(getattr(format, "name", ""))
+    return bool(array.flags.c_contiguous) if rank is None else array.ndim == rank and memory_format.is_channels_last(array)
+
+
+def suggests(array: Array, format: Any) -> bool:
+    """Whether PyTorch takes an array to be in a format already, so that `to` leaves it as it is."""
+    if format is None or format.name == "preserve_format":
+        return True
+    rank = CHANNELS_LAST.get(format.name)
+    last = memory_format.suggests_channels_last(array)
+    return not last if rank is None else last and array.ndim == rank
 
 
 # --- dtypes ---

@@ -99,7 +99,7 @@ class BackwardPlan:
             content[place] = result if varies else _constant(result)
         last = _total_of(plan, found)
         if last is not None:
-            groups[last.size] = groups.pop(last.size, [])  # it comes at the end
+            groups[last.size] = groups.pop(last.size, [])  # the group of the last one moves to the end
         for size, places in groups.items():
             is_last = last is not None and size == last.size
             count = len(places) + is_last
@@ -127,14 +127,14 @@ class BackwardPlan:
         if between is not None:
             try:
                 between()
-            except Exception:  # the ordinary way raises it with its place
+            except Exception:  # evaluation in the ordinary way raises the error, with its place
                 return None
         edges = self.edges(values, slots)
         if edges is None:
             return None
         try:
             totals = self.totals(slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         self.accumulate(values, totals)
         return self.results(values, edges, slots)
@@ -189,7 +189,7 @@ class BackwardPlan:
         slots = self.plan.slots(values)
         try:
             return None if slots is None else self.forward(slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
 
     def forward(self, slots: list[Any]) -> list[Any]:
@@ -268,7 +268,7 @@ class BackwardRepetition:
             if between is not None:
                 between()
             totals = plan.totals(slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return False
         state.sequence += skipped
         self._last = slots

@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.op_node import OpNode, Saved
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.saved_arrays import Saved
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
 from gradcli.core.tensor.tensor import Tensor, Version, View
 
@@ -146,7 +147,7 @@ class FoldedNode(Lazy):
         slots[plan.root] = grad
         try:
             found = gradients(plan.backward, slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         if inner and any(value.shape != node.meta(number)[0] for (node, number), value in zip(self.outward(), found, strict=True)):  # type: ignore[union-attr]
             return None
@@ -171,7 +172,7 @@ class FoldedNode(Lazy):
                 view, expected[slot] = tensors[slot], expected[base]
                 view.version = tensors[base].counter()
                 view.view = View(tensors[base], expected[base], "default", source)
-                if not any(template.slot == slot for template in plan.nodes):  # without node it requires a gradient as its base does
+                if not any(template.slot == slot for template in plan.nodes):  # a view without a node requires a gradient if its base does
                     view.requires_grad = tensors[base].requires_grad
                     view.version.views.append(ref(view))
         known: dict[int, PartNode | None] = {}

@@ -130,7 +130,7 @@ class FusedPass(BackwardPlan):
                 phase.run(content, self._size, self._in_blocks)
             totals = [_value(total, content) for total in self._totals]
             last, *named = _own([self._root, *self._named], content)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         made = _Slots(slots)
         made += [None] * (self._count - len(slots))

@@ -11,11 +11,12 @@ import numpy as np
 
 from gradcli.core.graph import op_node
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.op_node import OpNode, message_name
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.plans.backward_plan import BackwardPlan
 from gradcli.core.plans.plan import Back, Named, Plan, Template, Text, Viewed, packed
 from gradcli.core.plans.slots import NoPlanError, Slots, StepError, place_of, require
 from gradcli.core.plans.watching import Ran
+from gradcli.core.tensor.node import message_name
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
@@ -57,7 +58,7 @@ def with_backward(plan: Plan, values: Sequence[Any]) -> list[BackwardPlan]:
         return []
     try:
         return [BackwardPlan(plan, slots)]
-    except Exception:  # the ordinary way raises it with its place
+    except Exception:  # evaluation in the ordinary way raises the error, with its place
         return []
 
 

@@ -89,7 +89,7 @@ class Template(NamedTuple):
     op: Op
     keeping: Keeping
     attrs: tuple[Any, ...]
-    #: its place in the program, or in a plan with `origins` its number among these
+    #: where the operation stands in the program; in a plan with `origins`, its number among these
     origin: Any
     shape: tuple[int, ...]
     dtype: DType
@@ -118,7 +118,7 @@ class Named(NamedTuple):
     slot: int
     #: the number of its node, None without one
     number: int | None
-    #: its place among the slots that are kept, None where it is not
+    #: the slot's place among those that are kept, None for one that is not
     place: int | None
 
 
@@ -207,7 +207,7 @@ class Plan:
             return None
         try:
             carry_out(self.steps, slots)
-        except Exception:  # the ordinary way raises it with its place
+        except Exception:  # evaluation in the ordinary way raises the error, with its place
             return None
         return slots
 

@@ -119,7 +119,7 @@ class Slots:
                     made[leaf] = scalar if as_scalar else _whole
             self.arguments.append(given)
         leaves = 0 if self.text is None else len(self.text.numbers)
-        require(len(self.operands) == leaves)  # each is an operand, from none another number is computed
+        require(len(self.operands) == leaves)  # each number is an operand, and no other number is computed from one
         self.plan.constants = self.content[len(self.values) + leaves :]
         for leaf, function in made.items():
             self.operands[leaf] = len(self.content)

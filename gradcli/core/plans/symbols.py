@@ -58,7 +58,7 @@ class Symbol(NDArrayOperatorsMixin):
         self.inputs = inputs
         self.shape = shape
         self.dtype = dtype
-        #: its place in the order of making
+        #: the symbol's place in the order of making
         self.number = len(trace.symbols)
         #: the reductions that come before it, one after the other
         self.level: int = max((one.level for one in inputs if type(one) is Symbol), default=0) + (type(step) is Reduce)

@@ -19,7 +19,7 @@ class Ran(NamedTuple):
     inputs: Sequence[Any]
     attrs: tuple[Any, ...]
     outs: Sequence[Tensor]
-    #: its place in the program
+    #: where the operation stands in the program
     origin: Any
 
 

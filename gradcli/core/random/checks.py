@@ -128,10 +128,7 @@ def full_range(kind: DType) -> None:
     """Refuse a dtype that `random_` does not fill with all 64 bits."""
     if kind in (dtypes.bool_, dtypes.float16):
         refuse_dtype(kind, _FULL_RANGE)
-    _require(
-        kind is dtypes.int64 or kind.is_floating_point,
-        f"{_FULL_RANGE} handles only int64, double, float and bfloat16",
-    )
+    _require(kind is dtypes.int64 or kind.is_floating_point, f"{_FULL_RANGE} handles only int64, double, float and bfloat16")
 
 
 def permutation(n: int, kind: DType) -> None:
@@ -153,10 +150,7 @@ def multinomial(weights: Array, num_samples: int, replacement: bool, kind: DType
     _require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim", None)
     _require(kind.is_floating_point, f"multinomial only supports floating-point dtypes for input, got: {kind.torch_name}", None)
     _require(num_samples > 0, "cannot sample n_sample <= 0 samples")
-    _require(
-        replacement or num_samples <= weights.shape[-1],
-        "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
-    )
+    _require(replacement or num_samples <= weights.shape[-1], "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     _require(weights.shape[-1] <= 2**24, "number of categories cannot exceed 2^24")
     if num_samples == 1:
         text = "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."

@@ -203,15 +203,7 @@ class Generator:
             out[out == last] = first
         return out.reshape(shape)
 
-    def normal(
-        self,
-        shape: Shape,
-        dtype: DType = dtypes.float32,
-        mean: float = 0.0,
-        std: float = 1.0,
-        *,
-        contiguous: bool = True,
-    ) -> Array:
+    def normal(self, shape: Shape, dtype: DType = dtypes.float32, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True) -> Array:
         """`normal_(mean, std)`, `randn`: Box-Muller, in runs of 16 or, for fewer or not contiguous elements, in pairs."""
         if not std >= 0.0:
             raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")

@@ -124,7 +124,7 @@ def _log(x: Array) -> Array:
     exponent = (bits >> 23) - 126
     bits = bits & 0x7FFFFF
     bits |= 0x3F000000
-    fraction = bits.view(np.float32)  # in [1/2, 1)
+    fraction = bits.view(np.float32)  # this is in [1/2, 1)
     small = fraction < _HALF_ROOT
     exponent -= small
     e = exponent.astype(np.float32)

@@ -22,18 +22,8 @@ class DType:
     """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
 
     __slots__ = (
-        "name",
-        "np",
-        "torch_name",
-        "c_name",
-        "is_floating_point",
-        "is_complex",
-        "is_differentiable",
-        "is_special",
-        "is_plain",
-        "itemsize",
-        "rank",
-        "scalars",
+        *("name", "np", "torch_name", "c_name", "is_floating_point", "is_complex", "is_differentiable", "is_special", "is_plain"),
+        *("itemsize", "rank", "scalars"),
     )
 
     def __init__(self, name: str, storage: type, torch_name: str, c_name: str, rank: int, itemsize: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -209,6 +210,44 @@ def freed_error() -> ProgramError:
         "after calling backward.",
         code=Code.GRAPH_FREED,
     )
+
+
+def message_name(grad_fn: str) -> str:
+    """The name as error messages give it: `Exp` for `ExpBackward0`, `Pow1` for `PowBackward1`; other names are whole."""
+    return re.sub(r"Backward(?:0$|(?=[1-9]*$))", "", grad_fn)
+
+
+_FOUND = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+    "there or anywhere later. Good luck!"
+)
+_NOT_FOUND = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+
+def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
+    """PyTorch's error when a saved tensor was written to before backward needed it."""
+    where = "" if node is None else f", which is output {number} of {message_name(node.name())},"
+    return runtime_error(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{dtype.tensor_name} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
+        f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
+        code=Code.SAVED_TENSOR_MODIFIED,
+    )
+
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+    "of `torch.inference_mode()`."
+)
+
+
+def inference_saved() -> ProgramError:
+    """PyTorch's error for an inference tensor that would be saved."""
+    return runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
 
 
 def misfit_error(node: str, place: str, have: str, wanted: str) -> ProgramError:

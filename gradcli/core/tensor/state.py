@@ -100,29 +100,9 @@ class State:
     """What recording depends on, such as grad mode, and what is under way."""
 
     __slots__ = (
-        "enabled",
-        "grad_mode",
-        "inference",
-        "origin",
-        "sequence",
-        "recount",
-        "anomaly",
-        "anomaly_nan",
-        "anomaly_turns",
-        "walks",
-        "watch",
-        "saving",
-        "saving_forbidden",
-        "observed",
-        "mapped",
-        "transforms",
-        "within",
-        "multithreading",
-        "dual",
-        "numpy",
-        "hooks",
-        "module_hooks",
-        "deterministic",
+        *("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "anomaly_turns", "walks"),
+        *("watch", "saving", "saving_forbidden", "observed", "mapped", "transforms", "within", "multithreading", "dual", "numpy"),
+        *("hooks", "module_hooks", "deterministic"),
     )
 
     def __init__(self) -> None:

@@ -76,19 +76,7 @@ class View:
 class Tensor:
     """A tensor. `array` always is an ndarray (0-d too); views of the storage are numpy views of one buffer."""
 
-    __slots__ = (
-        "array",
-        "dtype",
-        "requires_grad",
-        "grad",
-        "node",
-        "output_nr",
-        "version",
-        "view",
-        "meta",
-        "accumulator",
-        "__weakref__",
-    )
+    __slots__ = ("array", "dtype", "requires_grad", "grad", "node", "output_nr", "version", "view", "meta", "accumulator", "__weakref__")
 
     array: Array
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from gradcli.core.graph import in_place, namespaces, strided
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.op_node import OpNode, Saved, SavedDual
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.recast import Part
 from gradcli.core.graph.record import Op
+from gradcli.core.graph.saved_arrays import Saved, SavedDual
 from gradcli.core.tensor.state import ForwardLevel, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms import forward_ad_rules

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -16,238 +17,116 @@ from gradcli.core.vocabulary._index import DECLARED
 #: namespaces that scripts see as modules
 MODULES: tuple[str, ...] = (
     "",
-    "accelerator",
-    "amp",
-    "autograd",
-    "autograd.anomaly_mode",
-    "autograd.forward_ad",
-    "autograd.function",
-    "autograd.functional",
-    "autograd.grad_mode",
-    "autograd.graph",
-    "autograd.variable",
-    "backends",
-    "backends.cudnn",
-    "backends.mps",
-    "cuda",
-    "cuda.amp",
-    "distributions",
-    "fft",
-    "func",
-    "linalg",
-    "masked",
-    "nn",
-    "nn.functional",
-    "nn.init",
-    "nn.parallel",
-    "nn.parameter",
-    "nn.utils",
-    "nn.utils.parametrizations",
-    "nn.utils.parametrize",
-    "nn.utils.prune",
-    "nn.utils.rnn",
-    "nn.utils.fusion",
-    "nn.utils.stateless",
-    "optim",
-    "optim.lr_scheduler",
-    "optim.swa_utils",
-    "overrides",
-    "random",
-    "signal",
-    "signal.windows",
-    "special",
-    "testing",
-    "utils",
-    "utils.checkpoint",
-    "utils.data",
-    "utils.dlpack",
+    *("accelerator", "amp", "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.functional"),
+    *("autograd.grad_mode", "autograd.graph", "autograd.variable", "backends", "backends.cudnn", "backends.mps", "cuda", "cuda.amp"),
+    *("distributions", "fft", "func", "linalg", "masked", "nn", "nn.functional", "nn.init"),
+    *("nn.parallel", "nn.parameter", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune"),
+    *("nn.utils.rnn", "nn.utils.fusion", "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides"),
+    *("random", "signal", "signal.windows", "special", "testing", "utils", "utils.checkpoint", "utils.data", "utils.dlpack"),
     *("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"),
 )
 
-_AUTOGRAD = "gradcli.core.autograd.torch_autograd"
-_FORWARD = "gradcli.core.transforms.forward_ad"
-_CUSTOM = "gradcli.core.autograd.custom_function"
-_ANOMALY = "gradcli.core.autograd.anomaly"
-_GRAD_MODE = "gradcli.core.autograd.grad_mode"
-_EDGES = "gradcli.core.autograd.gradient_edge"
-_SAVING = "gradcli.core.autograd.saved_tensor_hooks"
-_SETTINGS = "gradcli.core.vocabulary.settings"
-_SEEDS = "gradcli.core.random.seeds"
-_FACTS = "gradcli.core.vocabulary.type_facts"
-_HAS_TORCH_FUNCTION = [f"{place}.has_torch_function" for place in ("autograd", "nn.functional")]
-_HAS_TORCH_FUNCTION += [f"{_HAS_TORCH_FUNCTION[1]}_{end}" for end in ("unary", "variadic")]
-_HAS_TORCH_FUNCTION.append("overrides.has_torch_function")
-_HANDLE_TORCH_FUNCTION = [f"{place}.handle_torch_function" for place in ("autograd", "nn.functional", "overrides")]
-_FORKED = "gradcli.core.vocabulary.forked_random"
-_MIXED = "gradcli.core.vocabulary.mixed_precision"
-_TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
-_FUNCTIONAL = "gradcli.core.transforms.autograd_functional"
-_FUNC = "gradcli.core.transforms.torch_func"
-_FUNC_JACOBIANS = "gradcli.core.transforms.func_jacobians"
-_VMAP = "gradcli.core.transforms.vmap"
-_GRADCHECK = "gradcli.core.transforms.gradcheck"
+#: the modules below gradcli.core that have routines and types as constants: `NO_GRAD` is that of `no_grad`
+_CONSTANTS = {
+    "autograd.torch_autograd": "autograd.backward autograd.grad",
+    "autograd.custom_function": "autograd.Function autograd.function.Function",
+    "autograd.once_differentiable": "autograd.function.once_differentiable",
+    "transforms.autograd_functional": (
+        "autograd.functional.jacobian autograd.functional.hessian autograd.functional.vjp autograd.functional.jvp "
+        "autograd.functional.hvp autograd.functional.vhp"
+    ),
+    "transforms.gradcheck": "autograd.gradcheck autograd.gradgradcheck",
+    "transforms.assert_close": "testing.assert_close",
+    "transforms.torch_func": "func.grad func.grad_and_value func.vjp func.jvp func.linearize func.functionalize",
+    "transforms.func_jacobians": "func.jacrev func.jacfwd func.hessian",
+    "transforms.vmap": "func.vmap vmap",
+    "autograd.anomaly": (
+        "autograd.set_detect_anomaly autograd.detect_anomaly autograd.anomaly_mode.set_detect_anomaly "
+        "autograd.anomaly_mode.detect_anomaly set_anomaly_enabled is_anomaly_enabled is_anomaly_check_nan_enabled"
+    ),
+    "autograd.grad_mode": (
+        "autograd.set_multithreading_enabled autograd.grad_mode.set_multithreading_enabled autograd.enforce_grad_layout_policy "
+        "autograd.grad_mode.enforce_grad_layout_policy autograd.is_multithreading_enabled autograd.is_view_replay_enabled no_grad "
+        "enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled autograd.no_grad autograd.enable_grad "
+        "autograd.set_grad_enabled autograd.inference_mode autograd.grad_mode.no_grad autograd.grad_mode.enable_grad "
+        "autograd.grad_mode.set_grad_enabled autograd.grad_mode.inference_mode"
+    ),
+    "autograd.hooks": "autograd.graph.register_multi_grad_hook",
+    "autograd.saved_tensor_hooks": (
+        "autograd.graph.saved_tensors_hooks autograd.graph.save_on_cpu autograd.graph.disable_saved_tensors_hooks "
+        "autograd.graph.allow_mutation_on_saved_tensors"
+    ),
+    "transforms.forward_ad": (
+        "autograd.forward_ad.dual_level autograd.forward_ad.enter_dual_level autograd.forward_ad.exit_dual_level "
+        "autograd.forward_ad.make_dual autograd.forward_ad.unpack_dual autograd.forward_ad.UnpackedDualTensor"
+    ),
+    "autograd.gradient_edge": (
+        "autograd.graph.Node autograd.graph.GradientEdge autograd.graph.get_gradient_edge "
+        "autograd.graph.region_activation_memory_budget autograd.graph.increment_version"
+    ),
+    "vocabulary.mixed_precision": "autocast amp.autocast amp.GradScaler GradScaler cuda.amp.autocast cuda.amp.GradScaler",
+    "random.seeds": (
+        "manual_seed seed initial_seed get_rng_state set_rng_state random.seed random.default_generator random.manual_seed "
+        "random.initial_seed random.get_rng_state random.set_rng_state Generator default_generator"
+    ),
+    "vocabulary.forked_random": "random.fork_rng",
+    "vocabulary.settings": (
+        "get_default_dtype set_default_dtype set_printoptions promote_types result_type can_cast is_tensor set_flush_denormal "
+        "set_num_threads get_num_threads use_deterministic_algorithms"
+    ),
+    "vocabulary.type_facts": (
+        "is_storage get_default_device set_default_device set_float32_matmul_precision are_deterministic_algorithms_enabled typename "
+        "set_default_tensor_type thread_safe_generator random.thread_safe_generator autograd.is_tensor_like overrides.is_tensor_like "
+        "func.rearrange autograd.has_torch_function nn.functional.has_torch_function nn.functional.has_torch_function_unary "
+        "nn.functional.has_torch_function_variadic overrides.has_torch_function autograd.handle_torch_function "
+        "nn.functional.handle_torch_function overrides.handle_torch_function"
+    ),
+    "nn.init": "nn.init._calculate_fan_in_and_fan_out",
+    "nn.functional_call": "nn.utils.stateless.functional_call",
+    "nn.recurrent.packing": "nn.utils.rnn.PackedSequence",
+    "vocabulary.torch_types": (
+        "accelerator.is_available accelerator.device_count accelerator.current_accelerator cuda.is_available cuda.device_count "
+        "cuda.manual_seed cuda.manual_seed_all cuda.empty_cache cuda.is_initialized cuda.memory_allocated cuda.max_memory_allocated "
+        "cuda.memory_reserved cuda.synchronize cuda.current_device cuda.get_device_name cuda.get_device_properties "
+        "cuda.get_device_capability backends.mps.is_available backends.mps.is_built backends.cudnn.is_available "
+        "backends.cudnn.deterministic backends.cudnn.benchmark device finfo iinfo Tensor FloatTensor DoubleTensor LongTensor IntTensor "
+        "ShortTensor CharTensor ByteTensor HalfTensor BFloat16Tensor "
+        "BoolTensor Size dtype strided contiguous_format preserve_format channels_last channels_last_3d autograd.Variable "
+        "autograd.variable.Variable"
+    ),
+}
+#: the names whose constants are called otherwise
+_OTHER_CONSTANTS = {
+    "NOT_AVAILABLE": (
+        "accelerator.is_available cuda.is_available backends.mps.is_available backends.mps.is_built backends.cudnn.is_available"
+    ),
+    "BFLOAT16_TENSOR": "BFloat16Tensor",
+    "SEED_NOTHING": "cuda.manual_seed cuda.manual_seed_all",
+    "CUDA_AUTOCAST": "cuda.amp.autocast",
+    "CUDA_GRAD_SCALER": "cuda.amp.GradScaler",
+    "OFF": "backends.cudnn.deterministic backends.cudnn.benchmark",
+    "HAS_TORCH_FUNCTION": "nn.functional.has_torch_function_unary nn.functional.has_torch_function_variadic",
+    "_FANS": "nn.init._calculate_fan_in_and_fan_out",
+    "_STATELESS": "nn.utils.stateless.functional_call",
+}
+
+
+def _constant(name: str) -> str:
+    """The constant that holds what `torch.NAME` is: the name's last word, `GRAD_SCALER` for `amp.GradScaler`."""
+    last = name.rpartition(".")[2]
+    return last.upper() if last.islower() else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).upper()
+
 
 #: name -> (module, attribute)
 PLACES: dict[str, tuple[str, str]] = {
-    "autograd.backward": (_AUTOGRAD, "BACKWARD"),
-    "autograd.grad": (_AUTOGRAD, "GRAD"),
-    "autograd.Function": (_CUSTOM, "FUNCTION"),
-    "autograd.function.Function": (_CUSTOM, "FUNCTION"),
-    "autograd.function.once_differentiable": ("gradcli.core.autograd.once_differentiable", "ONCE_DIFFERENTIABLE"),
-    "autograd.functional.jacobian": (_FUNCTIONAL, "JACOBIAN"),
-    "autograd.functional.hessian": (_FUNCTIONAL, "HESSIAN"),
-    "autograd.functional.vjp": (_FUNCTIONAL, "VJP"),
-    "autograd.functional.jvp": (_FUNCTIONAL, "JVP"),
-    "autograd.functional.hvp": (_FUNCTIONAL, "HVP"),
-    "autograd.functional.vhp": (_FUNCTIONAL, "VHP"),
-    "autograd.gradcheck": (_GRADCHECK, "GRADCHECK"),
-    "testing.assert_close": ("gradcli.core.transforms.assert_close", "ASSERT_CLOSE"),
-    "autograd.gradgradcheck": (_GRADCHECK, "GRADGRADCHECK"),
-    "func.grad": (_FUNC, "GRAD"),
-    "func.grad_and_value": (_FUNC, "GRAD_AND_VALUE"),
-    "func.vjp": (_FUNC, "VJP"),
-    "func.jvp": (_FUNC, "JVP"),
-    "func.jacrev": (_FUNC_JACOBIANS, "JACREV"),
-    "func.jacfwd": (_FUNC_JACOBIANS, "JACFWD"),
-    "func.hessian": (_FUNC_JACOBIANS, "HESSIAN"),
-    "func.vmap": (_VMAP, "VMAP"),
-    "func.linearize": (_FUNC, "LINEARIZE"),
-    "func.functionalize": (_FUNC, "FUNCTIONALIZE"),
-    "vmap": (_VMAP, "VMAP"),
-    "autograd.set_detect_anomaly": (_ANOMALY, "SET_DETECT_ANOMALY"),
-    "autograd.detect_anomaly": (_ANOMALY, "DETECT_ANOMALY"),
-    "autograd.anomaly_mode.set_detect_anomaly": (_ANOMALY, "SET_DETECT_ANOMALY"),
-    "autograd.anomaly_mode.detect_anomaly": (_ANOMALY, "DETECT_ANOMALY"),
-    "set_anomaly_enabled": (_ANOMALY, "SET_ANOMALY_ENABLED"),
-    "autograd.set_multithreading_enabled": (_GRAD_MODE, "SET_MULTITHREADING_ENABLED"),
-    "autograd.grad_mode.set_multithreading_enabled": (_GRAD_MODE, "SET_MULTITHREADING_ENABLED"),
-    "autograd.enforce_grad_layout_policy": (_GRAD_MODE, "ENFORCE_GRAD_LAYOUT_POLICY"),
-    "autograd.grad_mode.enforce_grad_layout_policy": (_GRAD_MODE, "ENFORCE_GRAD_LAYOUT_POLICY"),
-    "autograd.is_multithreading_enabled": (_GRAD_MODE, "IS_MULTITHREADING_ENABLED"),
-    "autograd.is_view_replay_enabled": (_GRAD_MODE, "IS_VIEW_REPLAY_ENABLED"),
-    "no_grad": (_GRAD_MODE, "NO_GRAD"),
-    "enable_grad": (_GRAD_MODE, "ENABLE_GRAD"),
-    "inference_mode": (_GRAD_MODE, "INFERENCE_MODE"),
-    "set_grad_enabled": (_GRAD_MODE, "SET_GRAD_ENABLED"),
-    "is_grad_enabled": (_GRAD_MODE, "IS_GRAD_ENABLED"),
-    "is_anomaly_enabled": (_ANOMALY, "IS_ANOMALY_ENABLED"),
-    "is_anomaly_check_nan_enabled": (_ANOMALY, "IS_ANOMALY_CHECK_NAN_ENABLED"),
-    "is_inference_mode_enabled": (_GRAD_MODE, "IS_INFERENCE_MODE_ENABLED"),
-    "autograd.no_grad": (_GRAD_MODE, "NO_GRAD"),
-    "autograd.enable_grad": (_GRAD_MODE, "ENABLE_GRAD"),
-    "autograd.set_grad_enabled": (_GRAD_MODE, "SET_GRAD_ENABLED"),
-    "autograd.inference_mode": (_GRAD_MODE, "INFERENCE_MODE"),
-    "autograd.grad_mode.no_grad": (_GRAD_MODE, "NO_GRAD"),
-    "autograd.grad_mode.enable_grad": (_GRAD_MODE, "ENABLE_GRAD"),
-    "autograd.grad_mode.set_grad_enabled": (_GRAD_MODE, "SET_GRAD_ENABLED"),
-    "autograd.grad_mode.inference_mode": (_GRAD_MODE, "INFERENCE_MODE"),
-    "autograd.graph.register_multi_grad_hook": ("gradcli.core.autograd.hooks", "REGISTER_MULTI_GRAD_HOOK"),
-    "autograd.graph.saved_tensors_hooks": (_SAVING, "SAVED_TENSORS_HOOKS"),
-    "autograd.graph.save_on_cpu": (_SAVING, "SAVE_ON_CPU"),
-    "autograd.graph.disable_saved_tensors_hooks": (_SAVING, "DISABLE_SAVED_TENSORS_HOOKS"),
-    "autograd.graph.allow_mutation_on_saved_tensors": (_SAVING, "ALLOW_MUTATION_ON_SAVED_TENSORS"),
-    "autograd.forward_ad.dual_level": (_FORWARD, "DUAL_LEVEL"),
-    "autograd.forward_ad.enter_dual_level": (_FORWARD, "ENTER_DUAL_LEVEL"),
-    "autograd.forward_ad.exit_dual_level": (_FORWARD, "EXIT_DUAL_LEVEL"),
-    "autograd.forward_ad.make_dual": (_FORWARD, "MAKE_DUAL"),
-    "autograd.forward_ad.unpack_dual": (_FORWARD, "UNPACK_DUAL"),
-    "autograd.forward_ad.UnpackedDualTensor": (_FORWARD, "UNPACKED_DUAL_TENSOR"),
-    "autograd.graph.Node": (_EDGES, "NODE"),
-    "autograd.graph.GradientEdge": (_EDGES, "GRADIENT_EDGE"),
-    "autograd.graph.get_gradient_edge": (_EDGES, "GET_GRADIENT_EDGE"),
-    "autograd.graph.region_activation_memory_budget": (_EDGES, "REGION_ACTIVATION_MEMORY_BUDGET"),
-    "autograd.graph.increment_version": (_EDGES, "INCREMENT_VERSION"),
-    "accelerator.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
-    "accelerator.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
-    "accelerator.current_accelerator": (_TORCH_TYPES, "CURRENT_ACCELERATOR"),
-    "cuda.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
-    "cuda.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
-    "cuda.manual_seed": (_TORCH_TYPES, "SEED_NOTHING"),
-    "cuda.manual_seed_all": (_TORCH_TYPES, "SEED_NOTHING"),
-    "cuda.empty_cache": (_TORCH_TYPES, "EMPTY_CACHE"),
-    "cuda.is_initialized": (_TORCH_TYPES, "IS_INITIALIZED"),
-    "cuda.memory_allocated": (_TORCH_TYPES, "MEMORY_ALLOCATED"),
-    "cuda.max_memory_allocated": (_TORCH_TYPES, "MAX_MEMORY_ALLOCATED"),
-    "cuda.memory_reserved": (_TORCH_TYPES, "MEMORY_RESERVED"),
-    "cuda.synchronize": (_TORCH_TYPES, "SYNCHRONIZE"),
-    "cuda.current_device": (_TORCH_TYPES, "CURRENT_DEVICE"),
-    "cuda.get_device_name": (_TORCH_TYPES, "GET_DEVICE_NAME"),
-    "cuda.get_device_properties": (_TORCH_TYPES, "GET_DEVICE_PROPERTIES"),
-    "cuda.get_device_capability": (_TORCH_TYPES, "GET_DEVICE_CAPABILITY"),
-    **dict.fromkeys(("autocast", "amp.autocast"), (_MIXED, "AUTOCAST")),
-    **dict.fromkeys(("amp.GradScaler", "GradScaler"), (_MIXED, "GRAD_SCALER")),
-    "cuda.amp.autocast": (_MIXED, "CUDA_AUTOCAST"),
-    "cuda.amp.GradScaler": (_MIXED, "CUDA_GRAD_SCALER"),
-    "backends.mps.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
-    "backends.mps.is_built": (_TORCH_TYPES, "NOT_AVAILABLE"),
-    "manual_seed": (_SEEDS, "MANUAL_SEED"),
-    "seed": (_SEEDS, "SEED"),
-    "initial_seed": (_SEEDS, "INITIAL_SEED"),
-    "get_rng_state": (_SEEDS, "GET_RNG_STATE"),
-    "set_rng_state": (_SEEDS, "SET_RNG_STATE"),
-    "random.fork_rng": (_FORKED, "FORK_RNG"),
-    "random.seed": (_SEEDS, "SEED"),
-    "random.default_generator": (_SEEDS, "DEFAULT_GENERATOR"),
-    "random.manual_seed": (_SEEDS, "MANUAL_SEED"),
-    "random.initial_seed": (_SEEDS, "INITIAL_SEED"),
-    "random.get_rng_state": (_SEEDS, "GET_RNG_STATE"),
-    "random.set_rng_state": (_SEEDS, "SET_RNG_STATE"),
-    "Generator": (_SEEDS, "GENERATOR"),
-    "default_generator": (_SEEDS, "DEFAULT_GENERATOR"),
-    "get_default_dtype": (_SETTINGS, "GET_DEFAULT_DTYPE"),
-    "set_default_dtype": (_SETTINGS, "SET_DEFAULT_DTYPE"),
-    "set_printoptions": (_SETTINGS, "SET_PRINTOPTIONS"),
-    "promote_types": (_SETTINGS, "PROMOTE_TYPES"),
-    "result_type": (_SETTINGS, "RESULT_TYPE"),
-    "can_cast": (_SETTINGS, "CAN_CAST"),
-    "is_tensor": (_SETTINGS, "IS_TENSOR"),
-    "is_storage": (_FACTS, "IS_STORAGE"),
-    "get_default_device": (_FACTS, "GET_DEFAULT_DEVICE"),
-    "set_default_device": (_FACTS, "SET_DEFAULT_DEVICE"),
-    "set_float32_matmul_precision": (_FACTS, "SET_FLOAT32_MATMUL_PRECISION"),
-    "are_deterministic_algorithms_enabled": (_FACTS, "ARE_DETERMINISTIC_ALGORITHMS_ENABLED"),
-    "backends.cudnn.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
-    "backends.cudnn.deterministic": (_TORCH_TYPES, "OFF"),
-    "backends.cudnn.benchmark": (_TORCH_TYPES, "OFF"),
-    "typename": (_FACTS, "TYPENAME"),
-    "set_default_tensor_type": (_FACTS, "SET_DEFAULT_TENSOR_TYPE"),
-    "thread_safe_generator": (_FACTS, "THREAD_SAFE_GENERATOR"),
-    "random.thread_safe_generator": (_FACTS, "THREAD_SAFE_GENERATOR"),
-    "autograd.is_tensor_like": (_FACTS, "IS_TENSOR_LIKE"),
-    "overrides.is_tensor_like": (_FACTS, "IS_TENSOR_LIKE"),
-    "func.rearrange": (_FACTS, "REARRANGE"),
-    **dict.fromkeys(_HAS_TORCH_FUNCTION, (_FACTS, "HAS_TORCH_FUNCTION")),
-    **dict.fromkeys(_HANDLE_TORCH_FUNCTION, (_FACTS, "HANDLE_TORCH_FUNCTION")),
-    "set_flush_denormal": (_SETTINGS, "SET_FLUSH_DENORMAL"),
-    "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
-    "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
-    "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
-    "nn.init._calculate_fan_in_and_fan_out": ("gradcli.core.nn.init", "_FANS"),
-    "nn.utils.stateless.functional_call": ("gradcli.core.nn.functional_call", "_STATELESS"),
-    "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.recurrent.packing", "PACKED_SEQUENCE"),
-    "device": (_TORCH_TYPES, "DEVICE"),
-    "finfo": (_TORCH_TYPES, "FINFO"),
-    "iinfo": (_TORCH_TYPES, "IINFO"),
-    "Tensor": (_TORCH_TYPES, "TENSOR"),
-    **{
-        f"{kind}Tensor": (_TORCH_TYPES, f"{kind.upper()}_TENSOR")
-        for kind in ("Float", "Double", "Long", "Int", "Short", "Char", "Byte", "Half", "BFloat16", "Bool")
-    },
-    "Size": (_TORCH_TYPES, "SIZE"),
-    "dtype": (_TORCH_TYPES, "DTYPE"),
-    "strided": (_TORCH_TYPES, "STRIDED"),
-    "contiguous_format": (_TORCH_TYPES, "CONTIGUOUS_FORMAT"),
-    "preserve_format": (_TORCH_TYPES, "PRESERVE_FORMAT"),
-    "channels_last": (_TORCH_TYPES, "CHANNELS_LAST"),
-    "channels_last_3d": (_TORCH_TYPES, "CHANNELS_LAST_3D"),
-    "autograd.Variable": (_TORCH_TYPES, "VARIABLE"),
-    "autograd.variable.Variable": (_TORCH_TYPES, "VARIABLE"),
+    name: (f"gradcli.core.{module}", _constant(name)) for module, names in _CONSTANTS.items() for name in names.split()
 }
+PLACES |= {name: (PLACES[name][0], constant) for constant, names in _OTHER_CONSTANTS.items() for name in names.split()}
 
 MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in DECLARED) if place.startswith("distributions.")}))
 
 # classes and functions of nn, optim, distributions and utils.data stand under their own names
-PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
+PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in sorted(DECLARED.items())}
 MODULES += ("distributions.kl",)
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared

@@ -135,7 +135,7 @@ _LIKE = "array a, dtype dtype=, *, shape shape="
 _DECLARED = (
     ("zeros", np.zeros, _SHAPED, _shaped),
     ("ones", np.ones, _SHAPED, _shaped),
-    # what numpy leaves in the memory would differ from run to run
+    # zeros: memory that is not set would differ from run to run
     ("empty", np.zeros, _SHAPED, _shaped),
     ("full", np.full, "shape shape, number fill_value, dtype dtype=", _full),
     ("zeros_like", np.zeros_like, _LIKE, _like),

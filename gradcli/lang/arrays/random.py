@@ -23,7 +23,7 @@ from gradcli.lang.values.value_classes import Builtin, register
 
 Host = np.random.RandomState | np.random.Generator
 
-#: by name, the parameters; those of both kinds of generator
+#: the parameters of functions, by name, that both kinds of generator have
 _BOTH = {
     "beta": "array a, array b, shape size=",
     "binomial": "array n, array p, shape size=",

@@ -34,7 +34,7 @@ _METHODS_OF_TENSORS: dict[str, tuple[Callable[..., Any], str]] = {
     "any": (np.any, _TRUTH),
     "all": (np.all, _TRUTH),
 }
-#: these give tensors for tensors
+#: functions that give tensors for tensors
 _WRAPPING: dict[str, tuple[Callable[..., Any], str]] = {
     "argmax": (np.argmax, "array a, int axis=, target out=, *, bool keepdims="),
     "argmin": (np.argmin, "array a, int axis=, target out=, *, bool keepdims="),

@@ -152,7 +152,7 @@ def _scalar_class(host: type[np.generic]) -> type[NumpyScalar]:
     return type(name.capitalize(), (NumpyScalar, base), fields)
 
 
-#: by numpy's class, ours
+#: gradcli's classes by numpy's
 SCALARS: dict[type[np.generic], type[NumpyScalar]] = {
     host: _scalar_class(host)
     for host in (

@@ -83,7 +83,7 @@ def try_(node: Try, context: Context) -> Run:
             raise  # the limits are used up, so `finally` cannot run either
         except KeyboardInterrupt:
             final(frame)
-            raise  # `continue`, `break` and `return` there do not swallow it
+            raise  # `continue`, `break` and `return` in `finally` do not swallow an interrupt
         except ProgramError as error:
             locate(error)
             leaving = final(frame)

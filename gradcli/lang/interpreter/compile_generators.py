@@ -17,28 +17,7 @@ from gradcli.lang.interpreter.compile_exceptions import Handling, entered, note_
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_statements import BREAK, CONTINUE
 from gradcli.lang.interpreter.compile_targets import assign_to
-from gradcli.lang.syntax.nodes import (
-    Assign,
-    AugAssign,
-    BoolOp,
-    ClassDef,
-    Comprehension,
-    Conditional,
-    ExprStmt,
-    For,
-    FunctionDef,
-    If,
-    Lambda,
-    Match,
-    Node,
-    Return,
-    Stmt,
-    Try,
-    While,
-    With,
-    Yield,
-    children,
-)
+from gradcli.lang.syntax import nodes
 from gradcli.lang.values import generators
 from gradcli.lang.values.execution import execution, locate, tick
 from gradcli.lang.values.managers import Leave, value_of
@@ -51,7 +30,7 @@ Steps = Callable[[Frame], Generator[Any, Any, Any]]
 Compiled = tuple[Run, None] | tuple[None, Steps]
 
 
-def generator(node: FunctionDef, context: Context, code: Code) -> Run:
+def generator(node: nodes.FunctionDef, context: Context, code: Code) -> Run:
     """The code of a generator: calling it makes the iterator, and runs nothing yet."""
     steps = _block(node.body, context)
 
@@ -65,41 +44,41 @@ def generator(node: FunctionDef, context: Context, code: Code) -> Run:
     return run
 
 
-def _yields(node: Node) -> Iterator[Yield]:
+def _yields(node: nodes.Node) -> Iterator[nodes.Yield]:
     """The `yield` expressions inside a node, not in functions inside it, in the order in which they yield."""
-    stack: list[tuple[Node, bool]] = [(node, False)]
+    stack: list[tuple[nodes.Node, bool]] = [(node, False)]
     while stack:
         one, visited = stack.pop()
         if visited:
-            assert isinstance(one, Yield)
+            assert isinstance(one, nodes.Yield)
             yield one
             continue
-        if isinstance(one, FunctionDef | ClassDef | Lambda | Comprehension) and one is not node:
+        if isinstance(one, nodes.FunctionDef | nodes.ClassDef | nodes.Lambda | nodes.Comprehension) and one is not node:
             continue
-        if isinstance(one, Yield):
+        if isinstance(one, nodes.Yield):
             stack.append((one, True))
         stack += [(child, False) for child in reversed(_in_order(one))]
 
 
-def _in_order(node: Node) -> list[Node]:
+def _in_order(node: nodes.Node) -> list[nodes.Node]:
     """The nodes inside, in the order in which they are evaluated."""
-    if isinstance(node, Assign):
+    if isinstance(node, nodes.Assign):
         return [node.value, *node.targets]
-    return [node.value, node.target] if isinstance(node, AugAssign) else children(node)
+    return [node.value, node.target] if isinstance(node, nodes.AugAssign) else nodes.children(node)
 
 
-def _has_yield(*nodes: Node | None) -> bool:
-    return any(node is not None and next(_yields(node), None) is not None for node in nodes)
+def _has_yield(*parts: nodes.Node | None) -> bool:
+    return any(part is not None and next(_yields(part), None) is not None for part in parts)
 
 
-def _statement(node: Stmt, context: Context) -> Compiled:
+def _statement(node: nodes.Stmt, context: Context) -> Compiled:
     if not _has_yield(node):
         return context.statement(node), None
     compiler = _COMPOUND.get(type(node))
     return None, _simple(node, context) if compiler is None else compiler(node, context)
 
 
-def _block(statements: tuple[Stmt, ...], context: Context) -> Steps:
+def _block(statements: tuple[nodes.Stmt, ...], context: Context) -> Steps:
     parts = [_statement(one, context) for one in statements]
 
     def run(frame: Frame) -> Generator[Any, Any, Any]:
@@ -116,20 +95,20 @@ def _block(statements: tuple[Stmt, ...], context: Context) -> Steps:
     return run
 
 
-def _optional(statements: tuple[Stmt, ...], context: Context) -> Steps | None:
+def _optional(statements: tuple[nodes.Stmt, ...], context: Context) -> Steps | None:
     return _block(statements, context) if statements else None
 
 
 # --- simple statements ------------------------------------------------------------------------------
 
 
-def _simple(node: Stmt, context: Context) -> Steps:
+def _simple(node: nodes.Stmt, context: Context) -> Steps:
     """The yields of a statement one after the other, then the statement."""
-    if not isinstance(node, ExprStmt | Assign | AugAssign | Return):
+    if not isinstance(node, nodes.ExprStmt | nodes.Assign | nodes.AugAssign | nodes.Return):
         raise _refused(next(_yields(node)))
     _check_places(node)
     yields = [_one(one, context) for one in _yields(node)]
-    if isinstance(node, ExprStmt) and isinstance(node.value, Yield):
+    if isinstance(node, nodes.ExprStmt) and isinstance(node.value, nodes.Yield):
         return yields[-1] if len(yields) == 1 else _sequence(yields, lambda frame: None)
     return _sequence(yields, context.statement(node))
 
@@ -143,7 +122,7 @@ def _sequence(yields: list[Steps], rest: Run) -> Steps:
     return run
 
 
-def _one(node: Yield, context: Context) -> Steps:
+def _one(node: nodes.Yield, context: Context) -> Steps:
     """One `yield`: the value goes out, and what is sent into the hidden local."""
     _, slot = context.scope.where(context.scope.yields[node])
     value: Run = (lambda frame: None) if node.value is None else context.expression(node.value)
@@ -160,17 +139,17 @@ def _one(node: Yield, context: Context) -> Steps:
     return run_from if node.delegates else run
 
 
-def _check_places(node: Stmt) -> None:
+def _check_places(node: nodes.Stmt) -> None:
     """Raise LanguageError for a `yield` whose turn depends on a condition: it would yield in any case."""
-    stack: list[Node] = children(node)
+    stack: list[nodes.Node] = nodes.children(node)
     while stack:
         one = stack.pop()
-        if isinstance(one, Conditional | BoolOp) and _has_yield(one):
+        if isinstance(one, nodes.Conditional | nodes.BoolOp) and _has_yield(one):
             raise _refused(next(_yields(one)))
-        stack += children(one)
+        stack += nodes.children(one)
 
 
-def _refused(node: Yield) -> LanguageError:
+def _refused(node: nodes.Yield) -> LanguageError:
     text = "yield stands here as a statement, in what is assigned or returned, or among arguments; not in conditions and headers"
     return LanguageError(text, span=node.span)
 
@@ -178,14 +157,14 @@ def _refused(node: Yield) -> LanguageError:
 # --- compound statements ----------------------------------------------------------------------------
 
 
-def _plain_header(*nodes: Node | None) -> None:
-    for node in nodes:
+def _plain_header(*parts: nodes.Node | None) -> None:
+    for node in parts:
         if node is not None:
             for one in _yields(node):
                 raise _refused(one)
 
 
-def _if(node: If, context: Context) -> Steps:
+def _if(node: nodes.If, context: Context) -> Steps:
     _plain_header(*[test for test, _ in node.branches])
     branches = [(condition(test, context), _block(body, context)) for test, body in node.branches]
     orelse = _optional(node.orelse, context)
@@ -199,7 +178,7 @@ def _if(node: If, context: Context) -> Steps:
     return run
 
 
-def _match(node: Match, context: Context) -> Steps:
+def _match(node: nodes.Match, context: Context) -> Steps:
     from gradcli.lang.interpreter.compile_patterns import case_test
 
     _plain_header(node.subject, *[case.guard for case in node.cases])
@@ -216,7 +195,7 @@ def _match(node: Match, context: Context) -> Steps:
     return run
 
 
-def _while(node: While, context: Context) -> Steps:
+def _while(node: nodes.While, context: Context) -> Steps:
     _plain_header(node.test)
     test, body, orelse = condition(node.test, context), _block(node.body, context), _optional(node.orelse, context)
     counting = context.counting
@@ -236,7 +215,7 @@ def _while(node: While, context: Context) -> Steps:
     return run
 
 
-def _for(node: For, context: Context) -> Steps:
+def _for(node: nodes.For, context: Context) -> Steps:
     _plain_header(node.iterable, node.target)
     iterable, body, orelse = context.expression(node.iterable), _block(node.body, context), _optional(node.orelse, context)
     put, place, counting = assign_to(node.target, context), node.iterable, context.counting
@@ -259,7 +238,7 @@ def _for(node: For, context: Context) -> Steps:
     return run
 
 
-def _with(node: With, context: Context) -> Steps:
+def _with(node: nodes.With, context: Context) -> Steps:
     _plain_header(*[part for item in node.items for part in item])
     steps = _block(node.body, context)
     for place, target in reversed(node.items):
@@ -289,7 +268,7 @@ def _with_one(enter: Callable[[Frame], Leave], body: Steps) -> Steps:
     return run
 
 
-def _try(node: Try, context: Context) -> Steps:
+def _try(node: nodes.Try, context: Context) -> Steps:
     guarded = _with_handlers(node, context) if node.handlers else _block(node.body, context)
     if not node.finalbody:
         return guarded
@@ -312,7 +291,7 @@ def _try(node: Try, context: Context) -> Steps:
     return run
 
 
-def _with_handlers(node: Try, context: Context) -> Steps:
+def _with_handlers(node: nodes.Try, context: Context) -> Steps:
     body, orelse = _block(node.body, context), _optional(node.orelse, context)
     handlers = [Handling(handler, context, _block(handler.body, context)) for handler in node.handlers]
     _plain_header(*[handler.type for handler in node.handlers])
@@ -366,4 +345,11 @@ def _handle(handler: Handling, frame: Frame, error: ProgramError) -> Generator[A
             handler.unbind(frame)
 
 
-_COMPOUND: dict[type, Callable[[Any, Context], Steps]] = {If: _if, Match: _match, While: _while, For: _for, With: _with, Try: _try}
+_COMPOUND: dict[type, Callable[[Any, Context], Steps]] = {
+    nodes.If: _if,
+    nodes.Match: _match,
+    nodes.While: _while,
+    nodes.For: _for,
+    nodes.With: _with,
+    nodes.Try: _try,
+}

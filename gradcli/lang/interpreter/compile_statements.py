@@ -15,25 +15,7 @@ from gradcli.lang.interpreter.compile_names import direct_key, store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to, delete_target
 from gradcli.lang.names import imports
-from gradcli.lang.syntax.nodes import (
-    Assert,
-    Assign,
-    Break,
-    Continue,
-    Delete,
-    ExprStmt,
-    For,
-    Global,
-    If,
-    Import,
-    ImportFrom,
-    Name,
-    Nonlocal,
-    Pass,
-    Return,
-    Stmt,
-    While,
-)
+from gradcli.lang.syntax import nodes
 from gradcli.lang.values.execution import execution, tick
 from gradcli.lang.values.object_operations import iterate
 from gradcli.lang.values.types import make_error
@@ -49,7 +31,7 @@ BREAK = Signal()
 CONTINUE = Signal()
 
 
-def block(statements: tuple[Stmt, ...], context: Context) -> Run:
+def block(statements: tuple[nodes.Stmt, ...], context: Context) -> Run:
     """Statements one after the other, until one gives a signal that is not None."""
     runs = tuple(context.block(statements))
     if len(runs) == 1:
@@ -75,7 +57,7 @@ def block(statements: tuple[Stmt, ...], context: Context) -> Run:
     return run
 
 
-def expression_statement(node: ExprStmt, context: Context) -> Run:
+def expression_statement(node: nodes.ExprStmt, context: Context) -> Run:
     """An expression as a statement; within a block of the prompt its value is displayed."""
     value = context.expression(node.value)
 
@@ -90,12 +72,12 @@ def expression_statement(node: ExprStmt, context: Context) -> Run:
     return run_shown if context.one_off and context.scope.is_module else run
 
 
-def assign(node: Assign, context: Context) -> Run:
+def assign(node: nodes.Assign, context: Context) -> Run:
     """`a = b = value`."""
     value = context.expression(node.value)
     if len(node.targets) == 1:
         target = node.targets[0]
-        key = direct_key(target.id, context) if isinstance(target, Name) else None
+        key = direct_key(target.id, context) if isinstance(target, nodes.Name) else None
         if key is not None:
 
             def run_name(frame: Frame) -> None:
@@ -118,7 +100,7 @@ def assign(node: Assign, context: Context) -> Run:
     return run
 
 
-def for_(node: For, context: Context) -> Run:
+def for_(node: nodes.For, context: Context) -> Run:
     """`for`: the iterable's items one by one."""
     again = context.again()
     repeated = again.tables.loop(node, again)
@@ -127,7 +109,7 @@ def for_(node: For, context: Context) -> Run:
     iterable = context.expression(node.iterable)
     body = block(node.body, again)
     orelse = block(node.orelse, context) if node.orelse else None
-    key = direct_key(node.target.id, context) if isinstance(node.target, Name) else None
+    key = direct_key(node.target.id, context) if isinstance(node.target, nodes.Name) else None
     place = node.iterable
     counting = context.counting
     if key is None or counting:
@@ -150,7 +132,7 @@ def for_(node: For, context: Context) -> Run:
     return run
 
 
-def iterating(node: For, context: Context, orelse: Run | None = None) -> Callable[[Frame, Any, Run], Any]:
+def iterating(node: nodes.For, context: Context, orelse: Run | None = None) -> Callable[[Frame, Any, Run], Any]:
     """What runs a body for each value of an iterable, which the target of the `for` gets."""
     put = assign_to(node.target, context)
     place = node.iterable
@@ -174,7 +156,7 @@ def iterating(node: For, context: Context, orelse: Run | None = None) -> Callabl
     return run
 
 
-def while_(node: While, context: Context) -> Run:
+def while_(node: nodes.While, context: Context) -> Run:
     """`while`."""
     again = context.again()
     test = condition(node.test, again)
@@ -198,7 +180,7 @@ def while_(node: While, context: Context) -> Run:
     return run
 
 
-def if_(node: If, context: Context) -> Run:
+def if_(node: nodes.If, context: Context) -> Run:
     """`if`, with any number of `elif`."""
     branches = [(condition(test, context), block(body, context)) for test, body in node.branches]
     orelse = block(node.orelse, context) if node.orelse else None
@@ -221,7 +203,7 @@ def if_(node: If, context: Context) -> Run:
     return run
 
 
-def return_(node: Return, context: Context) -> Run:
+def return_(node: nodes.Return, context: Context) -> Run:
     """`return`: the signal is a tuple that holds the value."""
     if node.value is None:
         return lambda frame: (None,)
@@ -229,7 +211,7 @@ def return_(node: Return, context: Context) -> Run:
     return lambda frame: (value(frame),)
 
 
-def assert_(node: Assert, context: Context) -> Run:
+def assert_(node: nodes.Assert, context: Context) -> Run:
     """`assert test, message`."""
     test = condition(node.test, context)
     message = None if node.message is None else context.expression(node.message)
@@ -247,7 +229,7 @@ def assert_(node: Assert, context: Context) -> Run:
     return run
 
 
-def delete(node: Delete, context: Context) -> Run:
+def delete(node: nodes.Delete, context: Context) -> Run:
     """`del`."""
     parts = [delete_target(target, context) for target in node.targets]
 
@@ -258,22 +240,22 @@ def delete(node: Delete, context: Context) -> Run:
     return run
 
 
-def pass_(node: Pass | Global | Nonlocal, context: Context) -> Run:
+def pass_(node: nodes.Pass | nodes.Global | nodes.Nonlocal, context: Context) -> Run:
     """Statements that do nothing when the program runs."""
     return lambda frame: None
 
 
-def break_(node: Break, context: Context) -> Run:
+def break_(node: nodes.Break, context: Context) -> Run:
     """`break`."""
     return lambda frame: BREAK
 
 
-def continue_(node: Continue, context: Context) -> Run:
+def continue_(node: nodes.Continue, context: Context) -> Run:
     """`continue`."""
     return lambda frame: CONTINUE
 
 
-def import_(node: Import, context: Context) -> Run:
+def import_(node: nodes.Import, context: Context) -> Run:
     """`import a.b as c`: binds a built-in module."""
     puts = [(dotted, alias, store(alias or dotted.partition(".")[0], context)) for dotted, alias in node.names]
 
@@ -285,7 +267,7 @@ def import_(node: Import, context: Context) -> Run:
     return run
 
 
-def import_from(node: ImportFrom, context: Context) -> Run:
+def import_from(node: nodes.ImportFrom, context: Context) -> Run:
     """`from a import b as c`, and `from a import *`."""
     if not node.names:
 

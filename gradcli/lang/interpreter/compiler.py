@@ -82,7 +82,7 @@ def _shaped(mode: str, statements: bool) -> Tables:
     return Tables({**_EXPRESSIONS, **more}, once.statements, once.again, once)
 
 
-#: from so many statements or expressions on, shapes are looked for
+#: the fewest statements or expressions whose shapes are looked for
 _MANY = 16
 
 #: how many compiled programs and expressions are kept for another run

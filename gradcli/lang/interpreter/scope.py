@@ -14,41 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.errors import LanguageError
-from gradcli.lang.syntax import patterns
-from gradcli.lang.syntax.nodes import (
-    Assign,
-    Attribute,
-    AugAssign,
-    Binary,
-    Call,
-    Case,
-    ClassDef,
-    Comprehension,
-    Constant,
-    Declaration,
-    Delete,
-    Expr,
-    For,
-    FunctionDef,
-    Global,
-    Handler,
-    Import,
-    ImportFrom,
-    Lambda,
-    ListExpr,
-    Name,
-    NamedExpr,
-    Node,
-    Nonlocal,
-    Parameter,
-    Starred,
-    Subscript,
-    Try,
-    TupleExpr,
-    With,
-    Yield,
-    children,
-)
+from gradcli.lang.syntax import nodes, patterns
 from gradcli.lang.values.special_methods import CLASS_NAMES
 
 #: the kinds of places where a name lives
@@ -61,33 +27,20 @@ class Scope:
     """The names of a module or of one function."""
 
     __slots__ = (
-        "bound",
-        "cells",
-        "children",
-        "deleted",
-        "frees",
-        "globals",
-        "node",
-        "nonlocals",
-        "parameters",
-        "parent",
-        "passed",
-        "slots",
-        "uses",
-        "wanted",
-        "yields",
+        *("bound", "cells", "children", "deleted", "frees", "globals", "node", "nonlocals", "parameters", "parent", "passed", "slots"),
+        *("uses", "wanted", "yields"),
     )
 
-    def __init__(self, node: Node, parent: Scope | None) -> None:
+    def __init__(self, node: nodes.Node, parent: Scope | None) -> None:
         self.node = node
         self.parent = parent
-        self.children: dict[Node, Scope] = {}
+        self.children: dict[nodes.Node, Scope] = {}
         #: names bound here, in order of first binding
         self.bound: dict[str, None] = {}
         self.uses: set[str] = set()
         self.deleted: set[str] = set()
         self.globals: set[str] = set()
-        self.nonlocals: dict[str, Node] = {}
+        self.nonlocals: dict[str, nodes.Node] = {}
         #: names that this scope or one inside it needs from outside
         self.wanted: set[str] = set()
         self.slots: dict[str, int] = {}
@@ -97,7 +50,7 @@ class Scope:
         self.passed: dict[str, int] = {}
         self.parameters: tuple[str, ...] = ()
         #: the `yield` expressions of a generator, each with the name of the hidden local that holds what was sent
-        self.yields: dict[Node, str] = {}
+        self.yields: dict[nodes.Node, str] = {}
 
     @property
     def is_module(self) -> bool:
@@ -107,7 +60,7 @@ class Scope:
     @property
     def is_class(self) -> bool:
         """Whether this is the body of a class."""
-        return isinstance(self.node, ClassDef)
+        return isinstance(self.node, nodes.ClassDef)
 
     def where(self, name: str) -> tuple[str, int]:
         """The kind of place of `name`, and its slot in a frame (0 for globals)."""
@@ -126,7 +79,7 @@ class Scope:
         return self.passed[name] if name in self.passed else self.slots[name]
 
 
-def analyse(program: Node, body: Iterable[Node]) -> Scope:
+def analyse(program: nodes.Node, body: Iterable[nodes.Node]) -> Scope:
     """The scope of a whole program or of a single expression, with the scopes of all functions inside it. Raises LanguageError."""
     scope = Scope(program, None)
     _collect(scope, body)
@@ -137,29 +90,29 @@ def analyse(program: Node, body: Iterable[Node]) -> Scope:
 # --- the names that each scope binds and uses ---------------------------------------------------------------
 
 
-def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
-    """Fill in the scope from its statements; functions inside become children. The nodes are visited without recursion."""
-    stack: list[Any] = list(nodes)
+def _collect(scope: Scope, parts: Iterable[nodes.Node]) -> None:
+    """Fill in the scope from its statements; functions inside become children. The parts are visited without recursion."""
+    stack: list[Any] = list(parts)
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind is Name:
+        if kind is nodes.Name:
             scope.uses.add(node.id)
             if node.id == "super":
                 scope.uses.add(CLASS)
-        elif kind is Constant:
+        elif kind is nodes.Constant:
             continue
-        elif kind is Binary:
+        elif kind is nodes.Binary:
             stack.append(node.first)
             stack += node.rest
-        elif kind is Call:
+        elif kind is nodes.Call:
             stack += (node.function, *node.args, *node.keywords)
-        elif kind is Attribute:
+        elif kind is nodes.Attribute:
             stack.append(node.value)
         elif kind in _SPECIAL:
             _SPECIAL[kind](scope, node, stack)
         else:
-            stack += children(node)
+            stack += nodes.children(node)
     if scope.is_class:
         scope.uses -= scope.bound.keys()
     for child in scope.children.values():
@@ -172,49 +125,49 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
         scope.wanted -= scope.bound.keys()
 
 
-def _add(scope: Scope, name: str, node: Node) -> None:
+def _add(scope: Scope, name: str, node: nodes.Node) -> None:
     """Note that `node` binds a name. Raises LanguageError for names such as `__class__`, which programs cannot bind."""
     if len(name) > 4 and name.startswith("__") and name.endswith("__") and not (scope.is_class and name in CLASS_NAMES):
         raise LanguageError(f"names such as {name} cannot be bound in gradcli's language", span=node.span)
     scope.bound[name] = None
 
 
-def _bind(scope: Scope, target: Node, stack: list[Node]) -> None:
+def _bind(scope: Scope, target: nodes.Node, stack: list[nodes.Node]) -> None:
     """Note the names that an assignment to `target` binds; the expressions inside the target are put on the stack."""
     pending = [target]
     while pending:
         node = pending.pop()
-        if isinstance(node, Name):
+        if isinstance(node, nodes.Name):
             _add(scope, node.id, node)
-        elif isinstance(node, TupleExpr | ListExpr):
+        elif isinstance(node, nodes.TupleExpr | nodes.ListExpr):
             pending.extend(reversed(node.items))
-        elif isinstance(node, Starred):
+        elif isinstance(node, nodes.Starred):
             pending.append(node.value)
-        elif isinstance(node, Subscript):
+        elif isinstance(node, nodes.Subscript):
             stack += [node.value, node.index]
-        elif isinstance(node, Attribute):
+        elif isinstance(node, nodes.Attribute):
             stack.append(node.value)
 
 
-def _assign(scope: Scope, node: Assign, stack: list[Node]) -> None:
+def _assign(scope: Scope, node: nodes.Assign, stack: list[nodes.Node]) -> None:
     for target in node.targets:
         _bind(scope, target, stack)
     stack.append(node.value)
 
 
-def _aug_assign(scope: Scope, node: AugAssign, stack: list[Node]) -> None:
-    if isinstance(node.target, Name):
+def _aug_assign(scope: Scope, node: nodes.AugAssign, stack: list[nodes.Node]) -> None:
+    if isinstance(node.target, nodes.Name):
         scope.uses.add(node.target.id)
     _bind(scope, node.target, stack)
     stack.append(node.value)
 
 
-def _for(scope: Scope, node: For, stack: list[Node]) -> None:
+def _for(scope: Scope, node: nodes.For, stack: list[nodes.Node]) -> None:
     _bind(scope, node.target, stack)
     stack += [node.iterable, *node.body, *node.orelse]
 
 
-def _with(scope: Scope, node: With, stack: list[Node]) -> None:
+def _with(scope: Scope, node: nodes.With, stack: list[nodes.Node]) -> None:
     for context, target in node.items:
         stack.append(context)
         if target is not None:
@@ -222,9 +175,9 @@ def _with(scope: Scope, node: With, stack: list[Node]) -> None:
     stack += node.body
 
 
-def _case(scope: Scope, node: Case, stack: list[Node]) -> None:
+def _case(scope: Scope, node: nodes.Case, stack: list[nodes.Node]) -> None:
     for one, evaluated in patterns.walked(node.pattern):
-        if isinstance(one, Name) and one.id != patterns.WILDCARD:
+        if isinstance(one, nodes.Name) and one.id != patterns.WILDCARD:
             _add(scope, one.id, one)
         stack += evaluated
     if node.name is not None:
@@ -234,11 +187,11 @@ def _case(scope: Scope, node: Case, stack: list[Node]) -> None:
         stack.append(node.guard)
 
 
-def _try(scope: Scope, node: Try, stack: list[Node]) -> None:
+def _try(scope: Scope, node: nodes.Try, stack: list[nodes.Node]) -> None:
     stack += [*node.body, *node.handlers, *node.orelse, *node.finalbody]
 
 
-def _handler(scope: Scope, node: Handler, stack: list[Node]) -> None:
+def _handler(scope: Scope, node: nodes.Handler, stack: list[nodes.Node]) -> None:
     if node.name is not None:
         _add(scope, node.name, node)
         scope.deleted.add(node.name)
@@ -247,34 +200,34 @@ def _handler(scope: Scope, node: Handler, stack: list[Node]) -> None:
     stack += node.body
 
 
-def _delete(scope: Scope, node: Delete, stack: list[Node]) -> None:
+def _delete(scope: Scope, node: nodes.Delete, stack: list[nodes.Node]) -> None:
     for target in node.targets:
         _bind(scope, target, stack)
-        pending: list[Expr] = [target]
+        pending: list[nodes.Expr] = [target]
         while pending:
             at = pending.pop()
-            if isinstance(at, Name):
+            if isinstance(at, nodes.Name):
                 scope.deleted.add(at.id)
-            elif isinstance(at, TupleExpr | ListExpr):
+            elif isinstance(at, nodes.TupleExpr | nodes.ListExpr):
                 pending.extend(at.items)
 
 
-def _named(scope: Scope, node: NamedExpr, stack: list[Node]) -> None:
+def _named(scope: Scope, node: nodes.NamedExpr, stack: list[nodes.Node]) -> None:
     """`:=`; inside a comprehension it binds in the function or module around all comprehensions."""
     name = node.target.id
     owner = scope
-    while isinstance(owner.node, Comprehension) and owner.parent is not None:
+    while isinstance(owner.node, nodes.Comprehension) and owner.parent is not None:
         owner.uses.add(name)
         owner = owner.parent
     _add(owner, name, node.target)
     stack.append(node.value)
 
 
-def _yield(scope: Scope, node: Yield, stack: list[Node]) -> None:
+def _yield(scope: Scope, node: nodes.Yield, stack: list[nodes.Node]) -> None:
     """`yield` makes the function a generator."""
-    if isinstance(scope.node, Comprehension):
+    if isinstance(scope.node, nodes.Comprehension):
         raise LanguageError("'yield' inside a comprehension", span=node.span)
-    if not isinstance(scope.node, FunctionDef):
+    if not isinstance(scope.node, nodes.FunctionDef):
         raise LanguageError("'yield' outside function", span=node.span)
     scope.yields[node] = f"<yield {len(scope.yields)}>"
     scope.bound[scope.yields[node]] = None
@@ -282,34 +235,34 @@ def _yield(scope: Scope, node: Yield, stack: list[Node]) -> None:
         stack.append(node.value)
 
 
-def _import(scope: Scope, node: Import, stack: list[Node]) -> None:
+def _import(scope: Scope, node: nodes.Import, stack: list[nodes.Node]) -> None:
     for dotted, alias in node.names:
         _add(scope, alias or dotted.partition(".")[0], node)
 
 
-def _import_from(scope: Scope, node: ImportFrom, stack: list[Node]) -> None:
+def _import_from(scope: Scope, node: nodes.ImportFrom, stack: list[nodes.Node]) -> None:
     if not node.names and scope.parent is not None:
         raise LanguageError("import * only allowed at module level", span=node.span)
     for name, alias in node.names:
         _add(scope, alias or name, node)
 
 
-def _global(scope: Scope, node: Global, stack: list[Node]) -> None:
+def _global(scope: Scope, node: nodes.Global, stack: list[nodes.Node]) -> None:
     scope.globals.update(node.names)
 
 
-def _nonlocal(scope: Scope, node: Nonlocal, stack: list[Node]) -> None:
+def _nonlocal(scope: Scope, node: nodes.Nonlocal, stack: list[nodes.Node]) -> None:
     for name in node.names:
         scope.nonlocals[name] = node
         scope.uses.add(name)
 
 
-def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> None:
+def _function(scope: Scope, node: nodes.FunctionDef | nodes.Lambda, stack: list[nodes.Node]) -> None:
     """A function: its decorators and defaults belong to the outer scope, its body has a scope of its own."""
-    if isinstance(node, FunctionDef):
+    if isinstance(node, nodes.FunctionDef):
         _add(scope, node.name, node)
         stack += node.decorators
-        body: Iterable[Node] = node.body
+        body: Iterable[nodes.Node] = node.body
     else:
         body = (node.body,)
     stack += [p.default for p in node.parameters if p.default is not None]
@@ -320,7 +273,7 @@ def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> No
     _declarations(child)
 
 
-def _class(scope: Scope, node: ClassDef, stack: list[Node]) -> None:
+def _class(scope: Scope, node: nodes.ClassDef, stack: list[nodes.Node]) -> None:
     """A class: its decorators and bases belong to the outer scope, its body has a scope of its own."""
     _add(scope, node.name, node)
     stack += [*node.decorators, *node.bases, *node.keywords]
@@ -330,11 +283,11 @@ def _class(scope: Scope, node: ClassDef, stack: list[Node]) -> None:
     _declarations(child)
 
 
-def _declaration(scope: Scope, node: Declaration, stack: list[Node]) -> None:
+def _declaration(scope: Scope, node: nodes.Declaration, stack: list[nodes.Node]) -> None:
     """A declaration binds nothing."""
 
 
-def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
+def _parameters(scope: Scope, parameters: tuple[nodes.Parameter, ...]) -> None:
     """Bind the parameters in the order of the slots: positional, keyword-only, `*`, `**`."""
     order = {"positional": 0, "plain": 0, "keyword": 1, "*": 2, "**": 3}
     # a bare `*` only separates: it binds nothing
@@ -351,13 +304,13 @@ def _declarations(scope: Scope) -> None:
     scope.wanted |= scope.nonlocals.keys()
 
 
-def _comprehension(scope: Scope, node: Comprehension, stack: list[Node]) -> None:
+def _comprehension(scope: Scope, node: nodes.Comprehension, stack: list[nodes.Node]) -> None:
     """A comprehension: its first iterable belongs to the outer scope, everything else to a scope of its own."""
     first, *others = node.clauses
     stack.append(first.iterable)
     child = Scope(node, scope)
     scope.children[node] = child
-    inner: list[Node] = [node.element]
+    inner: list[nodes.Node] = [node.element]
     if node.value is not None:
         inner.append(node.value)
     for clause in node.clauses:
@@ -367,26 +320,26 @@ def _comprehension(scope: Scope, node: Comprehension, stack: list[Node]) -> None
     _collect(child, inner)
 
 
-_SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
-    Assign: _assign,
-    AugAssign: _aug_assign,
-    For: _for,
-    With: _with,
-    Try: _try,
-    Handler: _handler,
-    Case: _case,
-    Delete: _delete,
-    NamedExpr: _named,
-    Import: _import,
-    ImportFrom: _import_from,
-    Global: _global,
-    Nonlocal: _nonlocal,
-    FunctionDef: _function,
-    ClassDef: _class,
-    Declaration: _declaration,
-    Lambda: _function,
-    Comprehension: _comprehension,
-    Yield: _yield,
+_SPECIAL: dict[type, Callable[[Scope, Any, list[nodes.Node]], None]] = {
+    nodes.Assign: _assign,
+    nodes.AugAssign: _aug_assign,
+    nodes.For: _for,
+    nodes.With: _with,
+    nodes.Try: _try,
+    nodes.Handler: _handler,
+    nodes.Case: _case,
+    nodes.Delete: _delete,
+    nodes.NamedExpr: _named,
+    nodes.Import: _import,
+    nodes.ImportFrom: _import_from,
+    nodes.Global: _global,
+    nodes.Nonlocal: _nonlocal,
+    nodes.FunctionDef: _function,
+    nodes.ClassDef: _class,
+    nodes.Declaration: _declaration,
+    nodes.Lambda: _function,
+    nodes.Comprehension: _comprehension,
+    nodes.Yield: _yield,
 }
 
 

@@ -7,85 +7,83 @@ NAMES: dict[str, str] = {
         "CharStorage ClassType Code CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType "
         "ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType "
         "DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage EnumType ErrorReport Event "
-        "ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType Gradient "
-        "Graph GraphExecutorState HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType "
+        "ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType Gradient Graph "
+        "GraphExecutorState HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType "
         "LiteScriptModule LockingLogger LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType "
         "OutOfMemoryError PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter QInt32Storage QInt8Storage "
         "QUInt2x4Storage QUInt4x2Storage QUInt8Storage RRefType SUM ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
         "ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject "
         "ScriptObjectProperty SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType "
-        "StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState "
-        "TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value "
-        "affine_grid_generator alpha_dropout_ ao autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt "
-        "batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
-        "batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes "
-        "classproperty clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu "
-        "crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
-        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm "
-        "embedding_bag embedding_renorm_ empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
-        "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
-        "fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
-        "float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_dlpack from_file frombuffer functional fused_moving_avg_obs_fake_quant "
-        "futures fx get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype "
-        "get_deterministic_debug_mode get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler "
-        "grid_sampler_2d grid_sampler_3d has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub import_ir_module "
-        "import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled "
-        "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
-        "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit layout "
-        "legacy_contiguous_format library load lobpcg memory_format merge_type_from_type_comment "
-        "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
-        "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution "
-        "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_batch_norm "
-        "native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops package parse_ir "
-        "parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
-        "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
-        "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-        "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
-        "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
-        "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 "
-        "resize_as_sparse_ return_types row_indices_copy saddmm save segment_reduce serialization set_autocast_cache_enabled "
-        "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
-        "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
-        "set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc sparse_bsc_tensor sparse_bsr "
-        "sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr "
-        "sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
-        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch torch_version types uint1 uint16 uint2 uint3 "
-        "uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop "
-        "windows xpu "
+        "StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType "
+        "Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value affine_grid_generator "
+        "alpha_dropout_ ao autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce "
+        "batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats bit bits16 "
+        "bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes classproperty clear_autocast_cache "
+        "col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu crow_indices_copy "
+        "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
+        "cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm embedding_bag embedding_renorm_ "
+        "empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+        "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
+        "feature_alpha_dropout_ feature_dropout_ float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
+        "fork frobenius_norm from_dlpack from_file frombuffer functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype "
+        "get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_deterministic_debug_mode "
+        "get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler grid_sampler_2d grid_sampler_3d "
+        "has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub import_ir_module import_ir_module_from_buffer indices_copy "
+        "init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled is_autocast_cpu_enabled "
+        "is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled is_deterministic_algorithms_warn_only_enabled "
+        "is_vulkan_available is_warn_always_enabled jagged jit layout legacy_contiguous_format library load lobpcg memory_format "
+        "merge_type_from_type_comment miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+        "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
+        "mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing "
+        "native_batch_norm native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
+        "parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
+        "per_tensor_symmetric prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 "
+        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization "
+        "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell "
+        "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
+        "quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_sparse_ return_types row_indices_copy saddmm save "
+        "segment_reduce serialization set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
+        "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype "
+        "set_autocast_xla_enabled set_deterministic_debug_mode set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc "
+        "sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor "
+        "sparse_csr sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch torch_version types uint1 uint16 uint2 uint3 uint32 "
+        "uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop windows "
+        "xpu"
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
         "get_device_capability get_memory_info graphs max_memory_allocated max_memory_reserved memory memory_allocated memory_reserved "
-        "memory_stats reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx set_device_index set_stream synchronize torch "
+        "memory_stats reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx set_device_index set_stream synchronize torch"
     ),
-    "amp": ("autocast_mode custom_bwd custom_fwd grad_scaler is_autocast_available "),
+    "amp": "autocast_mode custom_bwd custom_fwd grad_scaler is_autocast_available",
     "autograd": (
         "DeviceType Mapping NestedIOFunction ProfilerActivity ProfilerConfig ProfilerEvent ProfilerState SavedTensor Sequence cast "
-        "kineto_available overload profiler profiler_legacy profiler_util torch "
+        "kineto_available overload profiler profiler_legacy profiler_util torch"
     ),
-    "autograd.anomaly_mode": ("torch "),
-    "autograd.forward_ad": ("Any NamedTuple torch "),
+    "autograd.anomaly_mode": "torch",
+    "autograd.forward_ad": "Any NamedTuple torch",
     "autograd.function": (
         "AUTOGRAD_FUNCTION_COUNTER Any BackwardCFunction Callable Concatenate FunctionCtx FunctionMeta InplaceFunction NestedIOFunction "
-        "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch "
+        "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch"
     ),
-    "autograd.functional": ("fwAD torch "),
-    "autograd.grad_mode": ("Any F torch "),
+    "autograd.functional": "fwAD torch",
+    "autograd.grad_mode": "Any F torch",
     "autograd.graph": (
         "Any Callable Generator Iterable Iterator Literal MutableMapping NamedTuple Optional RemovableHandle Sequence TYPE_CHECKING "
         "TorchDispatchMode TypeAlias Union Variable WeakKeyDictionary WeakValueDictionary cast defaultdict deque log "
-        "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch "
+        "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch"
     ),
-    "autograd.variable": ("ImperativeEngine VariableMeta torch "),
-    "backends": ("cpu cuda cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "),
-    "backends.cudnn": ("m "),
-    "backends.mps": ("Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch "),
+    "autograd.variable": "ImperativeEngine VariableMeta torch",
+    "backends": "cpu cuda cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized",
+    "backends.cudnn": "m",
+    "backends.mps": "Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch",
     "cuda": (
-        "AcceleratorError Any BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph "
-        "CUDAPluggableAllocator Callable CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
+        "AcceleratorError Any BFloat16Storage BoolStorage BoolTensor ByteStorage CUDAGraph "
+        "CUDAPluggableAllocator Callable CharStorage ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
         "DeferredCudaCallError Device DoubleStorage DoubleTensor Event ExternalStream FloatStorage FloatTensor GreenContext HalfStorage "
-        "HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool NewType Optional OutOfMemoryError PYTORCH_RELEASES_CODE_CC "
-        "ShortStorage ShortTensor Stream StreamContext TYPE_CHECKING caching_allocator_alloc caching_allocator_delete "
+        "IntStorage IntTensor LongStorage LongTensor MemPool NewType Optional OutOfMemoryError PYTORCH_RELEASES_CODE_CC "
+        "ShortStorage Stream StreamContext TYPE_CHECKING caching_allocator_alloc caching_allocator_delete "
         "caching_allocator_disabled caching_allocator_enable can_device_access_peer cast change_current_allocator check_error "
         "classproperty clock_rate cudaStatus cudart current_blas_handle current_solver_handle current_stream default_generators "
         "default_stream device device_memory_used device_of gds get_allocator_backend get_arch_list get_gencode_flags "
@@ -96,68 +94,66 @@ NAMES: dict[str, str] = {
         "memory_stats_as_nested_dict memory_summary memory_usage nccl nvtx power_draw profiler random reset_accumulated_host_memory_stats "
         "reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached reset_peak_host_memory_stats "
         "reset_peak_memory_stats seed seed_all set_device set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream "
-        "set_sync_debug_mode sparse stream streams temperature torch tunable use_mem_pool utilization "
+        "set_sync_debug_mode sparse stream streams temperature torch tunable use_mem_pool utilization"
     ),
-    "cuda.amp": ("amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler "),
+    "cuda.amp": "amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler",
     "distributions": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
-        "constraint_registry identity_transform register_kl utils "
+        "biject_to constraint_registry identity_transform register_kl transform_to utils"
     ),
     "distributions.constraints": (
-        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property is_dependent positive_semidefinite stack "
-        "torch "
+        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
+        "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch"
     ),
-    "fft": ("Tensor common_args factory_common_args torch "),
-    "func": ("debug_unwrap replace_all_batch_norm_modules_ "),
-    "linalg": ("LinAlgError common_notes "),
-    "masked": ("MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor "),
+    "fft": "Tensor common_args factory_common_args torch",
+    "func": "debug_unwrap replace_all_batch_norm_modules_",
+    "linalg": "LinAlgError common_notes",
+    "masked": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor",
     "nn": (
-        "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad "
-        "intrinsic qat quantizable quantized "
+        "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad intrinsic qat quantizable "
+        "quantized"
     ),
     "nn.functional": (
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
         "Optional ScalingType SwizzleType TYPE_CHECKING Tensor adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
         "adaptive_max_pool3d_with_indices assert_int_or_pair boolean_dispatch conv_tbc grad grouped_mm multi_head_attention_forward "
-        "reproducibility_notes scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch "
+        "reproducibility_notes scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch"
     ),
-    "nn.init": ("Callable Literal ParamSpec Tensor TypeVar torch "),
+    "nn.init": "Callable Literal ParamSpec Tensor TypeVar torch",
     "nn.parallel": (
         "DistributedDataParallel DistributedDataParallelCPU comm deprecated distributed gather parallel_apply replicate scatter "
-        "scatter_gather "
+        "scatter_gather"
     ),
-    "nn.parameter": ("Any OrderedDict UninitializedTensorMixin is_lazy torch "),
-    "nn.utils": (
-        "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters fusion init memory_format "
-    ),
-    "nn.utils.parametrizations": ("Enum F Module Tensor auto parametrize torch "),
+    "nn.parameter": "Any OrderedDict UninitializedTensorMixin is_lazy torch",
+    "nn.utils": "clip_grad convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format convert_parameters init memory_format",
+    "nn.utils.parametrizations": "Enum F Module Tensor auto parametrize torch",
     "nn.utils.parametrize": (
         "Module ModuleDict ModuleList OpaqueBase Parameter Sequence Tensor contextmanager deepcopy get_swap_module_params_on_conversion "
-        "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params "
+        "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params"
     ),
-    "nn.utils.prune": ("ABC Iterable abstractmethod torch "),
-    "nn.utils.rnn": (
-        "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch "
-    ),
-    "nn.utils.stateless": ("Any NamedMemberAccessor Tensor deprecated torch "),
-    "optim": ("swap_in_optimizer_params_and_state "),
+    "nn.utils.prune": "ABC Iterable abstractmethod torch",
+    "nn.utils.rnn": "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch",
+    "nn.utils.fusion": "ConvT LinearT TypeVar annotations torch",
+    "nn.utils.stateless": "Any NamedMemberAccessor Tensor deprecated torch",
+    "optim": "swap_in_optimizer_params_and_state",
     "optim.lr_scheduler": (
         "Any Counter EPOCH_DEPRECATION_WARNING Literal Optimizer Self SupportsFloat TYPE_CHECKING Tensor TypedDict annotations "
-        "bisect_right cast inf override partial ref wraps "
+        "bisect_right cast inf override partial ref wraps"
     ),
-    "optim.swa_utils": ("Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch "),
+    "optim.swa_utils": "Any LRScheduler Literal Module PARAM_LIST TYPE_CHECKING Tensor annotations cast deepcopy override torch",
     "overrides": (
         "Any BaseTorchFunctionMode Callable Iterable ParamSpec TorchFunctionMode TypeVar cast enable_reentrant_dispatch "
         "get_default_nowrap_functions get_ignored_functions get_overridable_functions get_testing_overrides has_torch_function_unary "
-        "has_torch_function_variadic is_tensor_method_or_property redispatch_function resolve_name torch wrap_torch_function wraps "
+        "has_torch_function_variadic is_tensor_method_or_property redispatch_function resolve_name torch wrap_torch_function wraps"
     ),
-    "random": ("Generator TYPE_CHECKING default_generator seed torch "),
-    "special": ("Tensor common_args multi_dim_common torch "),
-    "testing": ("FileCheck assert_allclose make_tensor "),
+    "random": "Generator TYPE_CHECKING torch",
+    "signal.windows": "windows",
+    "special": "Tensor common_args multi_dim_common torch",
+    "testing": "FileCheck assert_allclose make_tensor",
     "utils": (
         "ThroughputBenchmark backcompat backend_registration cmake_prefix_path collect_env cpp_backtrace deterministic "
         "generate_methods_for_privateuse1_backend get_cpp_backtrace hooks rename_privateuse1_backend set_module swap_tensors "
-        "throughput_benchmark torch weak "
+        "throughput_benchmark torch weak"
     ),
     "utils.checkpoint": (
         "AbstractSet Annotated Any AnyStr AsyncContextManager AsyncGenerator AsyncIterable AsyncIterator Awaitable BinaryIO ByteString "
@@ -171,93 +167,93 @@ NAMES: dict[str, str] = {
         "assert_never assert_type capture_logs cast check_backward_validity clear_overloads create_selective_checkpoint_contexts "
         "dataclass_transform defaultdict detach_variable final fx_traceback get_args get_device_states get_origin get_overloads "
         "get_type_hints is_typeddict no_type_check no_type_check_decorator noop_context_fn overload reveal_type runtime_checkable "
-        "set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states torch tree_map "
+        "set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states torch tree_map"
     ),
     "utils.data": (
         "DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes default_convert distributed "
         "functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
-        "runtime_validation_disabled "
+        "runtime_validation_disabled"
     ),
-    "utils.dlpack": ("Any DLDeviceType from_dlpack to_dlpack torch "),
+    "utils.dlpack": "Any DLDeviceType from_dlpack to_dlpack torch",
     "utils.data.dataloader": (
         "Any BatchSampler Callable Dataset ExceptionWrapper Generic IterDataPipe IterableDataset MapDataPipe NoReturn RandomSampler "
-        "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch "
+        "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch"
     ),
-    "utils.data.dataset": ("Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm "),
-    "utils.data.sampler": ("Generic Iterable Iterator Sequence Sized TypeVar torch "),
+    "utils.data.dataset": "Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm",
+    "utils.data.sampler": "Generic Iterable Iterator Sequence Sized TypeVar torch",
     "distributions.bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs nan "
-        "probs_to_logits torch "
+        "probs_to_logits torch"
     ),
-    "distributions.beta": ("Dirichlet ExponentialFamily Tensor broadcast_all constraints torch "),
-    "distributions.binomial": ("Distribution Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch "),
-    "distributions.categorical": ("Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch "),
-    "distributions.cauchy": ("Distribution Tensor broadcast_all constraints inf nan torch "),
-    "distributions.chi2": ("Gamma Tensor constraints "),
+    "distributions.beta": "Dirichlet ExponentialFamily Tensor broadcast_all constraints torch",
+    "distributions.binomial": "Distribution Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch",
+    "distributions.categorical": "Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch",
+    "distributions.cauchy": "Distribution Tensor broadcast_all constraints inf nan torch",
+    "distributions.chi2": "Gamma Tensor constraints",
     "distributions.continuous_bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all clamp_probs constraints lazy_property "
-        "logits_to_probs probs_to_logits torch "
+        "logits_to_probs probs_to_logits torch"
     ),
-    "distributions.dirichlet": ("ExponentialFamily Function Tensor constraints once_differentiable torch "),
-    "distributions.distribution": ("Tensor constraints deprecated lazy_property torch "),
-    "distributions.exp_family": ("Distribution Tensor torch "),
-    "distributions.exponential": ("ExponentialFamily Tensor broadcast_all constraints torch "),
-    "distributions.fishersnedecor": ("Distribution Gamma Tensor broadcast_all constraints nan torch "),
-    "distributions.gamma": ("ExponentialFamily Tensor broadcast_all constraints torch "),
-    "distributions.generalized_pareto": ("Distribution Number Real broadcast_all constraints inf nan torch "),
+    "distributions.dirichlet": "ExponentialFamily Function Tensor constraints once_differentiable torch",
+    "distributions.distribution": "Tensor constraints deprecated lazy_property torch",
+    "distributions.exp_family": "Distribution Tensor torch",
+    "distributions.exponential": "ExponentialFamily Tensor broadcast_all constraints torch",
+    "distributions.fishersnedecor": "Distribution Gamma Tensor broadcast_all constraints nan torch",
+    "distributions.gamma": "ExponentialFamily Tensor broadcast_all constraints torch",
+    "distributions.generalized_pareto": "Distribution Number Real broadcast_all constraints inf nan torch",
     "distributions.geometric": (
         "Distribution Number Tensor binary_cross_entropy_with_logits broadcast_all constraints lazy_property logits_to_probs "
-        "probs_to_logits torch "
+        "probs_to_logits torch"
     ),
     "distributions.gumbel": (
-        "AffineTransform ExpTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant torch "
+        "AffineTransform ExpTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant torch"
     ),
-    "distributions.half_cauchy": ("AbsTransform Cauchy Tensor TransformedDistribution constraints inf torch "),
-    "distributions.half_normal": ("AbsTransform Normal Tensor TransformedDistribution constraints inf torch "),
-    "distributions.independent": ("D Distribution Generic Size Tensor TypeVar constraints torch "),
-    "distributions.inverse_gamma": ("Gamma PowerTransform Tensor TransformedDistribution constraints torch "),
+    "distributions.half_cauchy": "AbsTransform Cauchy Tensor TransformedDistribution constraints inf torch",
+    "distributions.half_normal": "AbsTransform Normal Tensor TransformedDistribution constraints inf torch",
+    "distributions.independent": "D Distribution Generic Size Tensor TypeVar constraints torch",
+    "distributions.inverse_gamma": "Gamma PowerTransform Tensor TransformedDistribution constraints torch",
     "distributions.kumaraswamy": (
-        "AffineTransform PowerTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant nan torch "
+        "AffineTransform PowerTransform Tensor TransformedDistribution Uniform broadcast_all constraints euler_constant nan torch"
     ),
-    "distributions.laplace": ("Distribution Tensor broadcast_all constraints torch "),
-    "distributions.lkj_cholesky": ("Beta Distribution Tensor broadcast_all constraints torch "),
-    "distributions.log_normal": ("ExpTransform Normal Tensor TransformedDistribution constraints "),
-    "distributions.logistic_normal": ("Independent Normal StickBreakingTransform Tensor TransformedDistribution constraints "),
-    "distributions.lowrank_multivariate_normal": ("Distribution Tensor constraints lazy_property torch "),
-    "distributions.mixture_same_family": ("Categorical Distribution MixtureSameFamilyConstraint Tensor constraints torch "),
-    "distributions.multinomial": ("Binomial Categorical Distribution Tensor broadcast_all constraints inf torch "),
-    "distributions.multivariate_normal": ("Distribution Tensor constraints lazy_property torch "),
+    "distributions.laplace": "Distribution Tensor broadcast_all constraints torch",
+    "distributions.lkj_cholesky": "Beta Distribution Tensor broadcast_all constraints torch",
+    "distributions.log_normal": "ExpTransform Normal Tensor TransformedDistribution constraints",
+    "distributions.logistic_normal": "Independent Normal StickBreakingTransform Tensor TransformedDistribution constraints",
+    "distributions.lowrank_multivariate_normal": "Distribution Tensor constraints lazy_property torch",
+    "distributions.mixture_same_family": "Categorical Distribution MixtureSameFamilyConstraint Tensor constraints torch",
+    "distributions.multinomial": "Binomial Categorical Distribution Tensor broadcast_all constraints inf torch",
+    "distributions.multivariate_normal": "Distribution Tensor constraints lazy_property torch",
     "distributions.negative_binomial": (
-        "Distribution F Gamma Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch "
+        "Distribution F Gamma Tensor broadcast_all constraints lazy_property logits_to_probs probs_to_logits torch"
     ),
-    "distributions.normal": ("ExponentialFamily Tensor broadcast_all constraints torch "),
-    "distributions.one_hot_categorical": ("Categorical Distribution Tensor constraints torch "),
-    "distributions.pareto": ("AffineTransform ExpTransform Exponential Optional Tensor TransformedDistribution broadcast_all constraints "),
-    "distributions.poisson": ("ExponentialFamily Number Tensor broadcast_all constraints torch "),
+    "distributions.normal": "ExponentialFamily Tensor broadcast_all constraints torch",
+    "distributions.one_hot_categorical": "Categorical Distribution Tensor constraints torch",
+    "distributions.pareto": "AffineTransform ExpTransform Exponential Optional Tensor TransformedDistribution broadcast_all constraints",
+    "distributions.poisson": "ExponentialFamily Number Tensor broadcast_all constraints torch",
     "distributions.relaxed_bernoulli": (
         "Distribution Number SigmoidTransform Tensor TransformedDistribution broadcast_all clamp_probs constraints lazy_property "
-        "logits_to_probs probs_to_logits torch "
+        "logits_to_probs probs_to_logits torch"
     ),
     "distributions.relaxed_categorical": (
-        "Categorical Distribution ExpTransform Tensor TransformedDistribution broadcast_all clamp_probs constraints torch "
+        "Categorical Distribution ExpTransform Tensor TransformedDistribution broadcast_all clamp_probs constraints torch"
     ),
-    "distributions.studentT": ("Chi2 Distribution Tensor broadcast_all constraints inf nan torch "),
-    "distributions.transformed_distribution": ("ComposeTransform Distribution Independent Tensor Transform constraints torch "),
+    "distributions.studentT": "Chi2 Distribution Tensor broadcast_all constraints inf nan torch",
+    "distributions.transformed_distribution": "ComposeTransform Distribution Independent Tensor Transform constraints torch",
     "distributions.transforms": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform Distribution F PositiveDefiniteTransform ReshapeTransform "
         "Sequence StackTransform Tensor broadcast_all constraints identity_transform lazy_property pad softplus torch tril_matrix_to_vec "
-        "vec_to_tril_matrix "
+        "vec_to_tril_matrix"
     ),
-    "distributions.uniform": ("Distribution Tensor broadcast_all constraints nan torch "),
-    "distributions.von_mises": ("Distribution Tensor broadcast_all constraints lazy_property torch "),
+    "distributions.uniform": "Distribution Tensor broadcast_all constraints nan torch",
+    "distributions.von_mises": "Distribution Tensor broadcast_all constraints lazy_property torch",
     "distributions.weibull": (
-        "AffineTransform Exponential PowerTransform Tensor TransformedDistribution broadcast_all constraints euler_constant torch "
+        "AffineTransform Exponential PowerTransform Tensor TransformedDistribution broadcast_all constraints euler_constant torch"
     ),
-    "distributions.wishart": ("ExponentialFamily Number Tensor constraints lazy_property nan torch "),
+    "distributions.wishart": "ExponentialFamily Number Tensor constraints lazy_property nan torch",
     "distributions.kl": (
         "Bernoulli Beta Binomial Callable Categorical Cauchy ContinuousBernoulli Dirichlet Distribution Exponential ExponentialFamily "
         "Gamma Geometric Gumbel HalfNormal Independent Laplace LowRankMultivariateNormal MultivariateNormal Normal OneHotCategorical "
-        "Pareto Poisson Tensor TransformedDistribution Uniform inf register_kl torch total_ordering "
+        "Pareto Poisson Tensor TransformedDistribution Uniform inf register_kl torch total_ordering"
     ),
     "nn.modules": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool1d AdaptiveMaxPool2d "
@@ -277,100 +273,99 @@ NAMES: dict[str, str] = {
         "SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign SyncBatchNorm Tanh Tanhshrink Threshold Transformer "
         "TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMarginLoss "
         "TripletMarginWithDistanceLoss Unflatten Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d "
-        "lazy linear_cross_entropy_options utils "
+        "lazy linear_cross_entropy_options utils"
     ),
     "nn.modules.activation": (
         "CELU ELU F GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish Module MultiheadAttention "
         "NonDynamicallyQuantizableLinear PReLU Parameter RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink "
-        "Softsign Tanh Tanhshrink Tensor Threshold constant_ torch xavier_normal_ xavier_uniform_ "
+        "Softsign Tanh Tanhshrink Tensor Threshold constant_ torch xavier_normal_ xavier_uniform_"
     ),
-    "nn.modules.adaptive": ("AdaptiveLogSoftmaxWithLoss F Linear Module ModuleList Sequence Sequential Tensor namedtuple torch "),
+    "nn.modules.adaptive": "AdaptiveLogSoftmaxWithLoss F Linear Module ModuleList Sequence Sequential Tensor namedtuple torch",
     "nn.modules.batchnorm": (
         "Any BatchNorm1d BatchNorm2d BatchNorm3d F LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyModuleMixin Module Parameter "
-        "SyncBatchNorm Tensor UninitializedBuffer UninitializedParameter init sync_batch_norm torch "
+        "SyncBatchNorm Tensor UninitializedBuffer UninitializedParameter init sync_batch_norm torch"
     ),
-    "nn.modules.channelshuffle": ("ChannelShuffle F Module Tensor "),
+    "nn.modules.channelshuffle": "ChannelShuffle F Module Tensor",
     "nn.modules.container": (
         "Any Container Module ModuleDict ModuleList OrderedDict Parameter ParameterDict ParameterList Self Sequential T TYPE_CHECKING "
-        "TypeVar annotations chain deprecated islice overload torch "
+        "TypeVar annotations chain deprecated islice overload torch"
     ),
     "nn.modules.conv": (
         "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d F LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
         "LazyConvTranspose2d LazyConvTranspose3d LazyModuleMixin Literal Module Parameter Tensor UninitializedParameter convolution_notes "
-        "deprecated init reproducibility_notes torch "
+        "deprecated init reproducibility_notes torch"
     ),
-    "nn.modules.distance": ("CosineSimilarity F Module PairwiseDistance Tensor "),
-    "nn.modules.dropout": ("AlphaDropout Dropout Dropout1d Dropout2d Dropout3d F FeatureAlphaDropout Module Tensor "),
-    "nn.modules.flatten": ("Flatten Module Tensor Unflatten "),
-    "nn.modules.fold": ("F Fold Module Tensor Unfold "),
+    "nn.modules.distance": "CosineSimilarity F Module PairwiseDistance Tensor",
+    "nn.modules.dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d F FeatureAlphaDropout Module Tensor",
+    "nn.modules.flatten": "Flatten Module Tensor Unflatten",
+    "nn.modules.fold": "F Fold Module Tensor Unfold",
     "nn.modules.instancenorm": (
-        "F InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d Tensor "
+        "F InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d Tensor"
     ),
     "nn.modules.linear": (
         "Any Bilinear F Identity LazyLinear LazyModuleMixin Linear Module NonDynamicallyQuantizableLinear Parameter Tensor "
-        "UninitializedParameter init torch "
+        "UninitializedParameter init torch"
     ),
     "nn.modules.loss": (
         "BCELoss BCEWithLogitsLoss CTCLoss Callable CosineEmbeddingLoss CrossEntropyLoss F GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
         "KLDivLoss L1Loss Linear LinearCrossEntropyLoss LinearCrossEntropyOptions MSELoss MarginRankingLoss Module MultiLabelMarginLoss "
         "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss Tensor "
-        "TripletMarginLoss TripletMarginWithDistanceLoss deprecated "
+        "TripletMarginLoss TripletMarginWithDistanceLoss deprecated"
     ),
     "nn.modules.module": (
         "Any BackwardHook Buffer Callable DeviceLikeType Iterator Mapping Module Optional OrderedDict Parameter RemovableHandle Self T "
-        "Tensor TypeVar Union device dtype is_traceable_wrapper_subclass namedtuple overload register_module_backward_hook "
-        "register_module_buffer_registration_hook register_module_forward_hook register_module_forward_pre_hook "
-        "register_module_full_backward_hook register_module_full_backward_pre_hook register_module_module_registration_hook "
-        "register_module_parameter_registration_hook torch "
+        "Tensor TypeVar Union device dtype is_traceable_wrapper_subclass namedtuple overload register_module_buffer_registration_hook "
+        "register_module_module_registration_hook register_module_parameter_registration_hook torch"
     ),
-    "nn.modules.normalization": ("CrossMapLRN2d F GroupNorm LayerNorm LocalResponseNorm Module Parameter RMSNorm Size Tensor init torch "),
+    "nn.modules.normalization": "CrossMapLRN2d F GroupNorm LayerNorm LocalResponseNorm Module Parameter RMSNorm Size Tensor init torch",
     "nn.modules.padding": (
         "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d F Module ReflectionPad1d ReflectionPad2d "
-        "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Sequence Tensor ZeroPad1d ZeroPad2d ZeroPad3d "
+        "ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d Sequence Tensor ZeroPad1d ZeroPad2d ZeroPad3d"
     ),
-    "nn.modules.pixelshuffle": ("F Module PixelShuffle PixelUnshuffle Tensor "),
+    "nn.modules.pixelshuffle": "F Module PixelShuffle PixelUnshuffle Tensor",
     "nn.modules.pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d AvgPool2d "
         "AvgPool3d F FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d "
-        "MaxUnpool2d MaxUnpool3d Module Tensor "
+        "MaxUnpool2d MaxUnpool3d Module Tensor"
     ),
     "nn.modules.rnn": (
         "GRU GRUCell LSTM LSTMCell Module PackedSequence Parameter RNN RNNBase RNNCell RNNCellBase Tensor apply_permutation deprecated "
-        "init overload torch "
+        "init overload torch"
     ),
-    "nn.modules.sparse": ("Embedding EmbeddingBag F Module Parameter Tensor init torch "),
+    "nn.modules.sparse": "Embedding EmbeddingBag F Module Parameter Tensor init torch",
     "nn.modules.transformer": (
         "Any Callable Dropout F LayerNorm Linear Module ModuleList MultiheadAttention Tensor Transformer TransformerDecoder "
-        "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer torch xavier_uniform_ "
+        "TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer torch xavier_uniform_"
     ),
-    "nn.modules.upsampling": ("F Module Tensor Upsample UpsamplingBilinear2d UpsamplingNearest2d "),
-    "optim.adadelta": ("Adadelta Any Optimizer ParamsT Tensor adadelta cast torch "),
-    "optim.adagrad": ("Adagrad DeviceDict Optimizer ParamsT Tensor adagrad cast torch "),
-    "optim.adam": ("Adam DeviceDict DeviceDtypeDict Optimizer ParamsT Tensor adam cast torch "),
-    "optim.adamax": ("Adamax Optimizer ParamsT Tensor adamax cast torch "),
-    "optim.adamw": ("Adam AdamW ParamsT Tensor adam adamw "),
-    "optim.asgd": ("ASGD Optimizer ParamsT Tensor asgd cast torch "),
-    "optim.lbfgs": ("LBFGS Optimizer ParamsT Tensor torch "),
-    "optim.nadam": ("NAdam Optimizer ParamsT Tensor cast nadam torch "),
+    "nn.modules.upsampling": "F Module Tensor Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "optim.adadelta": "Adadelta Any Optimizer ParamsT Tensor adadelta cast torch",
+    "optim.adagrad": "Adagrad DeviceDict Optimizer ParamsT Tensor adagrad cast torch",
+    "optim.adam": "Adam DeviceDict DeviceDtypeDict Optimizer ParamsT Tensor adam cast torch",
+    "optim.adamax": "Adamax Optimizer ParamsT Tensor adamax cast torch",
+    "optim.adamw": "Adam AdamW ParamsT Tensor adam adamw",
+    "optim.asgd": "ASGD Optimizer ParamsT Tensor asgd cast torch",
+    "optim.lbfgs": "LBFGS Optimizer ParamsT Tensor torch",
+    "optim.nadam": "NAdam Optimizer ParamsT Tensor cast nadam torch",
     "optim.optimizer": (
         "Any Args Callable DeviceDict DeviceDtypeDict GlobalOptimizerPostHook GlobalOptimizerPreHook Hashable Indices Iterable Kwargs "
         "Optimizer OrderedDict ParamSpec ParamsT R RemovableHandle Self Sequence StateDict T TensorListList TypeAlias TypeVar cast chain "
-        "deepcopy defaultdict deprecated hooks overload register_optimizer_step_post_hook register_optimizer_step_pre_hook required torch "
+        "deepcopy defaultdict deprecated hooks overload register_optimizer_step_post_hook register_optimizer_step_pre_hook required torch"
     ),
-    "optim.radam": ("Optimizer ParamsT RAdam Tensor cast radam torch "),
-    "optim.rmsprop": ("Optimizer ParamsT RMSprop Tensor cast rmsprop torch "),
-    "optim.rprop": ("Optimizer ParamsT Rprop Tensor cast rprop torch "),
-    "optim.sgd": ("DeviceDict Optimizer ParamsT SGD Tensor cast sgd torch "),
-    "optim._adafactor": ("Adafactor Optimizer ParamsT TYPE_CHECKING Tensor TensorListList adafactor cast torch "),
-    "optim._muon": ("DEFAULT_A DEFAULT_B DEFAULT_C DEFAULT_NS_STEPS EPS Muon MutableMapping Optimizer ParamsT Tensor muon torch "),
+    "optim.radam": "Optimizer ParamsT RAdam Tensor cast radam torch",
+    "optim.rmsprop": "Optimizer ParamsT RMSprop Tensor cast rmsprop torch",
+    "optim.rprop": "Optimizer ParamsT Rprop Tensor cast rprop torch",
+    "optim.sgd": "DeviceDict Optimizer ParamsT SGD Tensor cast sgd torch",
+    "optim.sparse_adam": "F Optimizer ParamsT SparseAdam Tensor torch",
+    "optim._adafactor": "Adafactor Optimizer ParamsT TYPE_CHECKING Tensor TensorListList adafactor cast torch",
+    "optim._muon": "DEFAULT_A DEFAULT_B DEFAULT_C DEFAULT_NS_STEPS EPS Muon MutableMapping Optimizer ParamsT Tensor muon torch",
     "nn.parallel.data_parallel": (
-        "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch "
+        "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch"
     ),
     "Tensor": (
-        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index "
-        "indices int_repr ipu is_coalesced is_ipu module_load mtia new pin_memory q_per_channel_axis q_per_channel_scales "
+        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index indices "
+        "int_repr ipu is_coalesced is_ipu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
         "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices "
         "set_ share_memory_ slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
-        "to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu "
+        "to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
     ),
 }

@@ -240,7 +240,7 @@ def find_attribute(value: Value, name: str) -> Value:
         own = value.property_of("fields") or {}
         return own[name] if name in own else subscripts.column(value, name)
     if kind is ProgramError and name == "value" and value.type_name == "StopIteration":
-        return value.args_[0] if value.args_ else None  # what the generator returned
+        return value.args_[0] if value.args_ else None  # the value that the generator returned
     if kind is ProgramError and name == "code" and value.type_name == "SystemExit":
         return value.args_ if len(value.args_) > 1 else value.args_[0] if value.args_ else None
     dynamic = hidden_method(value, "__getattr__")
@@ -396,7 +396,7 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
         setters[name](value, new)
         return
     methods = _table(kind, "SCRIPT_METHODS")
-    named = name in methods or name.startswith("__") or (kind is UserFunction and name in _OPEN)  # what has a meaning of its own
+    named = name in methods or name.startswith("__") or (kind is UserFunction and name in _OPEN)  # such names mean something else
     if "__setattr__" in methods and not named:
         methods["__setattr__"](value, name, new)
         return

@@ -269,7 +269,7 @@ class Figure(Scripted):
 
     def __init__(self, hand_on: Callable[[Figure, str | None], None]) -> None:
         self.rows = self.columns = 1
-        #: by place, counted along the rows
+        #: the axes by their place, counted along the rows
         self.panels: dict[int, Axes] = {}
         self.current = 0
         self.title = ""

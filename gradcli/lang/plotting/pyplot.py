@@ -168,7 +168,7 @@ CM: dict[str, Value] = {name: name for name in ("viridis", "plasma", "inferno", 
 STYLE: dict[str, Value] = {"use": Builtin("use", _nothing)}
 MATPLOTLIB: dict[str, Value] = {"use": Builtin("use", _nothing), "__version__": "3.10"}
 MEMBERS: dict[str, Value] = {
-    # what a program assigns is forgotten
+    # programs may assign settings, which change nothing
     "rcParams": Environment(),
     **{name: Builtin(name, function) for name, function in _FUNCTIONS.items()},
     **{name: _on_axes(name, name) for name in _DRAWING},

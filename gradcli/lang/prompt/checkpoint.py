@@ -161,7 +161,7 @@ class Checkpoint:
 
     def _object(self, value: Any, stack: list[Any]) -> None:
         if isinstance(value, Node):
-            stack.extend([parent for parent, _ in value.edges])  # which unfolds a folded node
+            stack.extend([parent for parent, _ in value.edges])  # reading the edges unfolds a folded node
         kind = type(value)
         names = _field_names.get(kind)
         if names is None:

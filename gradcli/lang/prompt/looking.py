@@ -15,22 +15,7 @@ _CHANGING = ("create.random", "layers.dropout", "shape.fill", "shape.apply", "te
 _READING = {"item", "tolist", "detach", "is_complex", "is_floating_point", "is_inference", "is_same_size", "is_signed"}
 #: Python's functions that change nothing
 _PYTHON = {
-    "abs",
-    "bool",
-    "float",
-    "int",
-    "isinstance",
-    "len",
-    "list",
-    "max",
-    "min",
-    "range",
-    "repr",
-    "round",
-    "str",
-    "sum",
-    "tuple",
-    "type",
+    *("abs", "bool", "float", "int", "isinstance", "len", "list", "max", "min", "range", "repr", "round", "str", "sum", "tuple", "type"),
 }
 
 

@@ -11,23 +11,7 @@ from dataclasses import dataclass, field
 
 from gradcli.lang.interpreter.scope import Scope, analyse
 from gradcli.lang.names import bare_names, builtins, importable_modules
-from gradcli.lang.syntax.nodes import (
-    Assign,
-    Call,
-    Comprehension,
-    ExprStmt,
-    FunctionDef,
-    Lambda,
-    ListExpr,
-    Name,
-    NamedExpr,
-    Node,
-    Program,
-    Starred,
-    Stmt,
-    TupleExpr,
-    children,
-)
+from gradcli.lang.syntax import nodes
 from gradcli.source import Source
 
 #: by prebound name, the import statement that binds it for PyTorch
@@ -60,11 +44,11 @@ class Input:
     expression statements within blocks were shown.
     """
 
-    program: Program
+    program: nodes.Program
     echoes: tuple[str, ...]
     bound: frozenset[str]
     one_off: bool = True
-    inner: Mapping[ExprStmt, str] = field(default_factory=dict)
+    inner: Mapping[nodes.ExprStmt, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -99,11 +83,11 @@ class Writer:
         edits: set[Insertion] = set()
         bound = set(one.bound)
         for statement, echo in zip(one.program.body, one.echoes, strict=True):
-            scope = analyse(Program(one.source, statement.start, statement.end, (statement,), {}), (statement,))
+            scope = analyse(nodes.Program(one.source, statement.start, statement.end, (statement,), {}), (statement,))
             is_simple = not _is_compound(statement)
             self._names(statement, scope, bound if is_simple else bound | set(scope.bound), one.one_off, edits)
             bound |= set(scope.bound)
-            if isinstance(statement, ExprStmt):
+            if isinstance(statement, nodes.ExprStmt):
                 edits.update(self._echo(statement, echo))
         for inner, echo in one.inner.items():
             edits.update(self._echo(inner, echo))
@@ -112,7 +96,7 @@ class Writer:
             text = text[:at] + new + text[at:]
         return text
 
-    def _echo(self, statement: ExprStmt, echo: str) -> list[Insertion]:
+    def _echo(self, statement: nodes.ExprStmt, echo: str) -> list[Insertion]:
         """Edits that print the value as the prompt showed it, and bind it to `_` if any input reads `_`."""
         if not echo:
             return []
@@ -124,29 +108,29 @@ class Writer:
         if echo == "silent":
             return []
         before, after = ("print(", ")") if echo == "print" else ("print(repr(", "))")
-        if isinstance(statement.value, TupleExpr) and not statement.text.startswith("("):
+        if isinstance(statement.value, nodes.TupleExpr) and not statement.text.startswith("("):
             before, after = before + "(", ")" + after
         return [(start, 0, before), (end, 0, after)]
 
     # --- names ---
 
-    def _names(self, root: Node, scope: Scope, bound: set[str], one_off: bool, edits: set[Insertion]) -> None:
+    def _names(self, root: nodes.Node, scope: Scope, bound: set[str], one_off: bool, edits: set[Insertion]) -> None:
         """Add the edits for the names below `root` that the program has not bound."""
-        calls: dict[Node, Call] = {}
-        stack: list[tuple[Node, Scope]] = [(root, scope)]
+        calls: dict[nodes.Node, nodes.Call] = {}
+        stack: list[tuple[nodes.Node, Scope]] = [(root, scope)]
         while stack:
             node, inside = stack.pop()
-            if isinstance(node, Name):
+            if isinstance(node, nodes.Name):
                 known = bound if inside.is_module else bound | self._ever
                 if node.id not in inside.slots and node.id not in known:
                     self._name(node, calls.get(node), one_off, edits)
                 continue
-            if isinstance(node, Call):
+            if isinstance(node, nodes.Call):
                 calls[node.function] = node
             targets = _targets(node)
             stack += [(child, where) for child, where in _below(node, inside) if child not in targets]
 
-    def _name(self, node: Name, call: Call | None, one_off: bool, edits: set[Insertion]) -> None:
+    def _name(self, node: nodes.Name, call: nodes.Call | None, one_off: bool, edits: set[Insertion]) -> None:
         name = node.id
         if one_off and name in builtins.ONE_OFF:
             chosen = "both" if call is None else self._choices.get(call, "both")
@@ -162,44 +146,46 @@ class Writer:
             edits.add((node.start, 1, "torch."))
 
 
-def _is_compound(statement: Stmt) -> bool:
+def _is_compound(statement: nodes.Stmt) -> bool:
     return hasattr(statement, "body") or hasattr(statement, "branches")
 
 
-def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
+def _below(node: nodes.Node, scope: Scope) -> list[tuple[nodes.Node, Scope]]:
     """The nodes directly inside, each with the scope it belongs to."""
     inner = scope.children.get(node, scope)
-    outer: list[Node] = []
-    if isinstance(node, FunctionDef | Lambda):
+    outer: list[nodes.Node] = []
+    if isinstance(node, nodes.FunctionDef | nodes.Lambda):
         outer = [*getattr(node, "decorators", ()), *(p.default for p in node.parameters if p.default is not None)]
-    elif isinstance(node, Comprehension):
+    elif isinstance(node, nodes.Comprehension):
         outer = [node.clauses[0].iterable]
     # these nodes belong to the outer scope, so they are left out of the inner one
     aside = set(outer)
-    return [(child, scope) for child in outer] + [(child, inner) for child in reversed(children(node)) if child not in aside]
+    return [(child, scope) for child in outer] + [(child, inner) for child in reversed(nodes.children(node)) if child not in aside]
 
 
-def _targets(node: Node) -> set[Node]:
+def _targets(node: nodes.Node) -> set[nodes.Node]:
     """The names that `node` binds, and the tuples and lists that hold them."""
-    pending: list[Node] = [node.target] if isinstance(node, NamedExpr) else list(node.targets) if isinstance(node, Assign) else []
-    found: set[Node] = set()
+    pending: list[nodes.Node] = (
+        [node.target] if isinstance(node, nodes.NamedExpr) else list(node.targets) if isinstance(node, nodes.Assign) else []
+    )
+    found: set[nodes.Node] = set()
     while pending:
         target = pending.pop()
-        if isinstance(target, TupleExpr | ListExpr | Starred):
-            pending += children(target)
-        elif not isinstance(target, Name):
+        if isinstance(target, nodes.TupleExpr | nodes.ListExpr | nodes.Starred):
+            pending += nodes.children(target)
+        elif not isinstance(target, nodes.Name):
             continue
         found.add(target)
     return found
 
 
-def _last_values(program: Program) -> set[str]:
+def _last_values(program: nodes.Program) -> set[str]:
     """Which of `_`, `__` and `___` the program reads or binds."""
     found: set[str] = set()
-    stack: list[Node] = [program]
+    stack: list[nodes.Node] = [program]
     while stack:
         node = stack.pop()
-        if isinstance(node, Name) and node.id in ("_", "__", "___"):
+        if isinstance(node, nodes.Name) and node.id in ("_", "__", "___"):
             found.add(node.id)
-        stack += children(node)
+        stack += nodes.children(node)
     return found

@@ -119,7 +119,7 @@ def kind_of(path: Value) -> str:
     try:
         return "" if place is None else place.kind(path_text(path))
     except ProgramError:
-        return ""  # it lies outside of the folder
+        return ""  # the path lies outside of the folder
 
 
 def make_folder(purpose: str, path: Value, parents: bool, exist_ok: bool) -> None:

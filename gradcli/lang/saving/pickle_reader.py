@@ -290,7 +290,7 @@ class Reader:
         given = self._stack.pop()
         target = self._stack[-1]
         _expect(type(target) is OrderedDict and type(given) is dict and list(given) == ["_metadata"], "the state of an object")
-        target.__class__ = SavedState  # the memo may have it, too
+        target.__class__ = SavedState  # the object stays the same, since the memo may refer to it
         target.metadata = given["_metadata"]
 
     def _persistent(self, _: None) -> None:

@@ -40,7 +40,7 @@ class Writer:
         self.storages: list[bytes] = []
         self._depth = 0
         self._memo: dict[Any, int] = {}
-        #: by the identity of the array that owns the memory: key, dtype, the array, the number of elements
+        #: the storages that were written: key, dtype, array and number of elements, by the identity of the array that owns the memory
         self._known: dict[int, tuple[str, DType, Array, int]] = {}
         #: what has an entry in the memo, so that no identity is used again
         self._kept: list[Value] = []

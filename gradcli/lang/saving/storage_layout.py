@@ -31,6 +31,6 @@ def decoded(content: bytes, dtype: DType, order: str) -> Array:
         halves: Array = np.frombuffer(content, ">u2" if big else "<u2").astype(np.uint32)
         return (halves << 16).view(np.float32)
     if dtype is dtypes.bool_:
-        # other bytes would be neither True nor False to numpy
+        # bytes other than 0 and 1 would be neither True nor False to numpy
         return np.not_equal(np.frombuffer(content, np.uint8), 0)
     return np.frombuffer(content, dtype.np.newbyteorder(">" if big else "<")).astype(dtype.np)

@@ -5,38 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.errors import LanguageError
-from gradcli.lang.syntax.nodes import (
-    Assign,
-    AugAssign,
-    ClassDef,
-    Comprehension,
-    Delete,
-    For,
-    FunctionDef,
-    Global,
-    Handler,
-    Import,
-    ImportFrom,
-    Lambda,
-    Name,
-    Node,
-    Nonlocal,
-    Program,
-    With,
-    children,
-)
+from gradcli.lang.syntax import nodes
 
 
-def check_declarations(program: Program) -> None:
+def check_declarations(program: nodes.Program) -> None:
     """Python's checks of global and nonlocal in every function of the program. Raises LanguageError."""
-    bodies: list[tuple[Node, tuple[Node, ...]]] = [(program, program.body)]
+    bodies: list[tuple[nodes.Node, tuple[nodes.Node, ...]]] = [(program, program.body)]
     while bodies:
         owner, body = bodies.pop()
         _check_body(owner, body, bodies)
 
 
-def _check_body(owner: Node, body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]]) -> None:
-    parameters = {p.name for p in owner.parameters} if isinstance(owner, FunctionDef) else set()
+def _check_body(owner: nodes.Node, body: tuple[nodes.Node, ...], bodies: list[tuple[nodes.Node, tuple[nodes.Node, ...]]]) -> None:
+    parameters = {p.name for p in owner.parameters} if isinstance(owner, nodes.FunctionDef) else set()
     #: the names so far, each with how it occurred: "used", "assigned to", "global" or "nonlocal"
     met: dict[str, str] = {}
     for node, name, how in _in_order(body, bodies):
@@ -44,7 +25,7 @@ def _check_body(owner: Node, body: tuple[Node, ...], bodies: list[tuple[Node, tu
             if met.get(name) != "assigned to":
                 met[name] = how
             continue
-        if how == "nonlocal" and isinstance(owner, Program):
+        if how == "nonlocal" and isinstance(owner, nodes.Program):
             raise LanguageError("nonlocal declaration not allowed at module level", span=node.span)
         if name in parameters:
             raise LanguageError(f"name '{name}' is parameter and {how}", span=node.span)
@@ -57,52 +38,54 @@ def _check_body(owner: Node, body: tuple[Node, ...], bodies: list[tuple[Node, tu
         met[name] = how
 
 
-def _in_order(body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]]) -> Iterator[tuple[Node, str, str]]:
+def _in_order(
+    body: tuple[nodes.Node, ...], bodies: list[tuple[nodes.Node, tuple[nodes.Node, ...]]]
+) -> Iterator[tuple[nodes.Node, str, str]]:
     """Each occurrence of a name as (node, name, how), in the order of the text. Functions inside are added to `bodies`."""
-    stack: list[Node] = list(reversed(body))
+    stack: list[nodes.Node] = list(reversed(body))
     while stack:
         node = stack.pop()
-        if isinstance(node, Global | Nonlocal):
+        if isinstance(node, nodes.Global | nodes.Nonlocal):
             for name in node.names:
                 yield node, name, type(node).__name__.lower()
             continue
-        if isinstance(node, Name):
+        if isinstance(node, nodes.Name):
             yield node, node.id, "used"
-        elif isinstance(node, FunctionDef):
+        elif isinstance(node, nodes.FunctionDef):
             yield node, node.name, "assigned to"
             bodies.append((node, node.body))
             stack += [p.default for p in node.parameters if p.default is not None]
             stack += node.decorators
-        elif isinstance(node, ClassDef):
+        elif isinstance(node, nodes.ClassDef):
             yield node, node.name, "assigned to"
             bodies.append((node, node.body))
             stack += [*node.keywords, *node.bases, *node.decorators]
-        elif isinstance(node, Lambda):
+        elif isinstance(node, nodes.Lambda):
             stack += [p.default for p in node.parameters if p.default is not None]
-        elif isinstance(node, Comprehension):
+        elif isinstance(node, nodes.Comprehension):
             stack.append(node.clauses[0].iterable)
-        elif isinstance(node, Import | ImportFrom):
+        elif isinstance(node, nodes.Import | nodes.ImportFrom):
             for dotted, alias in node.names:
                 yield node, alias or dotted.partition(".")[0], "assigned to"
         else:
             yield from _bound(node)
-            stack += reversed(children(node))
+            stack += reversed(nodes.children(node))
 
 
-def _bound(node: Node) -> Iterator[tuple[Node, str, str]]:
+def _bound(node: nodes.Node) -> Iterator[tuple[nodes.Node, str, str]]:
     """The names that a statement binds."""
-    targets: list[Node] = []
-    if isinstance(node, Assign | Delete):
+    targets: list[nodes.Node] = []
+    if isinstance(node, nodes.Assign | nodes.Delete):
         targets = list(node.targets)
-    elif isinstance(node, AugAssign | For):
+    elif isinstance(node, nodes.AugAssign | nodes.For):
         targets = [node.target]
-    elif isinstance(node, With):
+    elif isinstance(node, nodes.With):
         targets = [target for _, target in node.items if target is not None]
-    elif isinstance(node, Handler) and node.name is not None:
+    elif isinstance(node, nodes.Handler) and node.name is not None:
         yield node, node.name, "assigned to"
     while targets:
         target = targets.pop()
-        if isinstance(target, Name):
+        if isinstance(target, nodes.Name):
             yield target, target.id, "assigned to"
         else:
-            targets += [child for child in children(target) if not hasattr(target, "index")]
+            targets += [child for child in nodes.children(target) if not hasattr(target, "index")]

@@ -51,10 +51,7 @@ KEYWORDS = {
     )
 }
 #: Python's other keywords, each with the beginning of the message
-LEFT_OUT = {
-    "async": "async is",
-    "await": "await is",
-}
+LEFT_OUT = {"async": "async is", "await": "await is"}
 #: keywords at the beginning of some lines, and names elsewhere
 _SOFT = {"match": "MATCH", "case": "CASE"}
 _WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, ""), **dict.fromkeys(_SOFT, "SOFT")}

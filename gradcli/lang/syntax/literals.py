@@ -8,19 +8,7 @@ from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
 from gradcli.source import Source, Span
 
-_SIMPLE = {
-    "\n": "",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-}
+_SIMPLE = {"\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE = r"(?s)\\(?:([0-7]{1,3})|x([0-9a-fA-F]{0,2})|u([0-9a-fA-F]{0,4})|U([0-9a-fA-F]{0,8})|N(\{[^}\n]*\}?)?|(.))"
 _LINE_ENDS = r"\r\n?"
 _BASES = {"x": (16, "hexadecimal"), "o": (8, "octal"), "b": (2, "binary")}

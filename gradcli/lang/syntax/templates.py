@@ -21,7 +21,7 @@ from gradcli.source import Source
 _OFTEN = 8
 #: at most so many patterns are counted or have templates
 _MOST = 512
-#: after so many texts in a row without template only one in `_SELDOM` is looked at
+#: after `_MISSES` texts in a row without a template, only one in `_SELDOM` is looked at
 _MISSES, _SELDOM = 512, 16
 
 #: decimal numbers of few digits that touch no name, no digit and no dot; any other is part of the pattern

@@ -77,7 +77,7 @@ def _cells(panel: Panel, wide: int, across: tuple[float, float], up: tuple[float
 def _curve(one: Drawn, panel: Panel, wide: int, across: tuple[float, float], up: tuple[float, float]) -> list[str]:
     from plotille import Canvas
 
-    # what is at 1 stands on the last dot
+    # the ends of the axes are so that the number 1 falls on the last dot
     canvas = Canvas(wide, _ROWS, 0, 0, 2 * wide / (2 * wide - 1), 4 * _ROWS / (4 * _ROWS - 1))
     points = panel.points(one, across, up)
     if one.kind == "bars":

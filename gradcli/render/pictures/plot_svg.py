@@ -11,7 +11,7 @@ from gradcli.results.plots import Curves, HeatMap
 _WIDTH, _HEIGHT = 720.0, 400.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 16.0, 36.0, 44.0
 _ROW = 18.0
-#: of the usual monospaced fonts at 12 pixels
+#: the width of a character of the usual monospaced fonts at 12 pixels
 _CHARACTER = 7.23
 _DASHES = ("", "9 5", "2 4", "9 4 2 4", "4 7", "2 8", "14 4 4 4", "3 3")
 
@@ -167,11 +167,11 @@ def _heat(plot: HeatMap) -> list[str]:
             if j == len(row) or row[j] != row[start]:
                 left, right = area.x(float(xs[start] - half[0])), area.x(float(xs[j - 1] + half[0]))
                 look = "unknown" if row[start] < 0 else f"h{row[start]}"
-                # a little more than its place, so that no seams show
+                # each cell is a little larger than its place, so that no seams show
                 size = f'width="{right - left + 0.4:.2f}" height="{bottom - top + 0.4:.2f}"'
                 out.append(f'<rect class="{look}" x="{left:.2f}" y="{top:.2f}" {size}/>')
                 start = j
-    # without seams between the cells
+    # crisp edges leave no seams between the cells
     cells = ['<g shape-rendering="crispEdges">', *out, "</g>"]
     return [*cells, *_field(plot, area), *area.axes(plot.names[0], plot.names[1], grid=False)]
 

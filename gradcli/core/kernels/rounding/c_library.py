@@ -26,11 +26,11 @@ _PER_LN2 = np.array(1.4426950216, _SINGLE)
 #: log(2) in two parts, the first short enough for exact products with small whole numbers
 _LN2_HIGH, _LN2_LOW = _constants(6.9313812256e-01, 9.0580006145e-06)
 _HALF_LN2 = np.array(0.5 * np.log(2), _SINGLE)
-#: from 2^23 on expm1 adds its terms in another order, up to 2^56; where it is infinite
+#: expm1 adds its terms in another order from 2^23 up to 2^56; the argument from which on it is infinite
 _MANY, _MOST_K, _HIGHEST = _constants(23, 56, 88.72)
-#: from sqrt(1/2) to sqrt(2), where log1p needs no scaling
+#: the arguments between which log1p needs no scaling: sqrt(1/2) - 1 and sqrt(2) - 1
 _LEAST, _MOST = _constants(-0.29289323, 0.41421354)
-#: of the bits of a float32: how many digits there are, all of them, the exponent of 1, those of sqrt(1/2), and what takes these to 1
+#: bits of a float32: the number of digits, their mask, the exponent of 1, the bits of sqrt(1/2), and the distance from these to 1
 _BITS, _DIGITS, _BIAS, _ROOT_HALF, _TO_ROOT = (np.array(value, np.int32) for value in (23, 0x7FFFFF, 127, 0x3F3504F7, 0x4AFB09))
 #: exp(r log(2) / 32) = 1 + ..., from the highest power
 _EXP = tuple(
@@ -56,7 +56,7 @@ def exp(x: Any) -> Any:
     """2^(k / 32) exp(r) in float64 with a polynomial of degree 3, which decides how one element of thousands is rounded."""
     r = np.multiply(x, _PER_LN2_32, dtype=np.float64)  # no step writes to its operand, so that plans can trace them
     k = np.rint(r)
-    r = np.fmin(r - k, _WIDE_ONE)  # it is nan for infinity
+    r = np.fmin(r - k, _WIDE_ONE)  # the difference is nan for infinity
     made = r * _EXP[0]
     for term in _EXP[1:]:
         made = (made + term) * r
@@ -72,7 +72,7 @@ def log1p(x: Any) -> Any:
         return np.copysign(x - (half - s * (half + rest)), x)
     u = _ONE + x
     np.putmask(u, near, _ONE)
-    # what the sum has lost
+    # the part of the sum that rounding has lost
     lost = x - (u - _ONE)
     np.putmask(lost, u >= _TWO, _ONE - (u - x))
     lost /= u
@@ -116,7 +116,7 @@ def expm1(x: Any) -> Any:
     low = k * _LN2_LOW
     y = high - low
     high -= y
-    high -= low  # what y has lost
+    high -= low  # the part of y that rounding has lost
     half = _HALF * y
     square = y * half
     r = _series(_EXPM1, square)

@@ -23,7 +23,7 @@ _STEP = 64
 
 #: by rule, dtype, shape and memory format of operands: which elements have every step rounded
 _known: dict[Any, Any] = {}
-#: so many of them are known at most
+#: the most entries of `_known`
 _MOST_KNOWN = 1 << 8
 
 
@@ -41,7 +41,7 @@ def _row_of_products(size: int, strides: list[int], single: bool) -> Any:
     """Which elements of a row have every step rounded, from the strides of the operands."""
     rounded = _row_of_factors(size, strides, single)
     first = int(np.count_nonzero(rounded))
-    if single and 0 in strides and _in_vectors(strides):  # one element by itself, and then four at a time
+    if single and 0 in strides and _in_vectors(strides):  # PyTorch takes one element by itself, and then four at a time
         rounded[first : first + 1] = True
         rounded[size - max(size - first - 1, 0) % 4 :] = True
     elif single and size % 2:

@@ -39,7 +39,7 @@ def _chebyshev(coefficients: tuple[float, ...], y: Array, terms: int | None = No
     return np.asarray(kind(0.5) * (here - before))
 
 
-#: of exp(-|x|) I1(x) PyTorch's single precision takes fewer terms, near and far, than of the modified Bessel function itself
+#: PyTorch's single precision takes fewer terms for exp(-|x|) I1(x), near and far, than for the modified Bessel function itself
 _FEWER = {np.dtype(np.float32): (17, 7)}
 
 

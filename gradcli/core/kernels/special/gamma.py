@@ -120,7 +120,7 @@ def _rounded(quick: Callable[[Array], tuple[Array, Array]], exact: Callable[[Arr
     return lambda x: in_single(x) if x.dtype == np.float32 and x.size >= _MANY else exact(np.asarray(x))
 
 
-#: for fewer elements the exact steps are as fast
+#: the number of elements below which the exact steps are as fast
 _MANY = 1 << 9
 #: log |gamma(x)|, inf at the poles
 lgamma = _rounded(_quick_lgamma, _lgamma)

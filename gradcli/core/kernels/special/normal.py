@@ -22,7 +22,7 @@ def _scaled(x: Array) -> Array:
     small = np.where(near, size, 0.0)
     inner = np.exp(small * small) * erfc(small)
     right = np.where(near, inner, scaled_tail(np.where(near, 1.0, size)))
-    # with the rounding error of the square, as PyTorch's kernel
+    # the rounding error of the square stays, as in PyTorch's kernel
     left = 2 * np.exp(np.minimum(size * size, 1e4)) - np.where(size > 6.1, 0, right)
     return np.where(x >= 0, right, np.where(np.isnan(x), x, np.where(size > 26.7, np.inf, left)))
 

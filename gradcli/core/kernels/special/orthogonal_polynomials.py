@@ -85,12 +85,7 @@ def _waves(kind: str, x: Array, n: Array) -> Array:
 
 #: values at 1 and -1, and the polynomial of degree 1
 _ENDS = {"t": ("1", "1"), "u": ("n + 1", "n + 1"), "v": ("1", "2 n + 1"), "w": ("2 n + 1", "1")}
-_FIRST: dict[str, Callable[[Array], Array]] = {
-    "t": lambda x: x,
-    "u": lambda x: x + x,
-    "v": lambda x: x + x - 1,
-    "w": lambda x: x + x + 1,
-}
+_FIRST: dict[str, Callable[[Array], Array]] = {"t": lambda x: x, "u": lambda x: x + x, "v": lambda x: x + x - 1, "w": lambda x: x + x + 1}
 
 
 def chebyshev(kind: str, beyond: int, shifted: bool = False) -> Forward:

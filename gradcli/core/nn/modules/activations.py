@@ -75,31 +75,14 @@ class Unshown(Activation):
 CLASSES = ClassTable(
     row(
         Activation,
-        {
-            "ReLU": "F.relu",
-            "ReLU6": "F.relu6",
-            "SELU": "F.selu",
-            "SiLU": "F.silu",
-            "Mish": "F.mish",
-        },
+        {"ReLU": "F.relu", "ReLU6": "F.relu6", "SELU": "F.selu", "SiLU": "F.silu", "Mish": "F.mish"},
         ARGUMENTS={"inplace": False},
         ASSIGNED="inplace",
     ),
     row(Unshown, {"Hardsigmoid": "F.hardsigmoid", "Hardswish": "F.hardswish"}, ARGUMENTS={"inplace": False}, ASSIGNED="inplace"),
-    row(
-        Activation,
-        {"LeakyReLU": "F.leaky_relu"},
-        ARGUMENTS={"negative_slope": 1e-2, "inplace": False},
-        ASSIGNED="negative_slope inplace",
-    ),
+    row(Activation, {"LeakyReLU": "F.leaky_relu"}, ARGUMENTS={"negative_slope": 1e-2, "inplace": False}, ASSIGNED="negative_slope inplace"),
     row(Activation, {"ELU": "F.elu", "CELU": "F.celu"}, ARGUMENTS={"alpha": 1.0, "inplace": False}, ASSIGNED="alpha inplace"),
-    row(
-        Activation,
-        {"GELU": "F.gelu"},
-        ARGUMENTS={"approximate": "none"},
-        BY_KEYWORD=True,
-        EXTRA="approximate={approximate!r}",
-    ),
+    row(Activation, {"GELU": "F.gelu"}, ARGUMENTS={"approximate": "none"}, BY_KEYWORD=True, EXTRA="approximate={approximate!r}"),
     row(
         Clamping,
         {"Hardtanh": "F.hardtanh"},

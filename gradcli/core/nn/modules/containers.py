@@ -169,7 +169,7 @@ class Sequential(ModuleSequence, place="container"):
         return self
 
     def forward(self, input: Any) -> Any:
-        limits.evaluation.tick()  # what is shared is called once for each path
+        limits.evaluation.tick()  # a shared module is called once for each path to it
         for module in self.children_by_name.values():
             if module is None:
                 raise not_callable(module)

@@ -52,7 +52,7 @@ class Convolution(FunctionModule):
                 raise ProgramError("ValueError", f"{name} must be divisible by groups")
         stride = sizes_of(given["stride"], self.RANK)
         if self.TRANSPOSED and isinstance(padding, str):
-            padding = tuple(padding)  # as of any iterable, PyTorch takes the letters for sizes
+            padding = tuple(padding)  # PyTorch takes the letters for sizes, as it takes the items of any iterable
         if isinstance(padding, str):
             _check_named(padding, stride)
         if mode not in _PADDING_MODES:

@@ -61,14 +61,7 @@ class Bilinear(FunctionModule, place="linear"):
 
     FUNCTION = "nn.functional.bilinear"
     METHODS = "reset_parameters"
-    ARGUMENTS = {
-        "in1_features": REQUIRED,
-        "in2_features": REQUIRED,
-        "out_features": REQUIRED,
-        "bias": True,
-        "device": None,
-        "dtype": None,
-    }
+    ARGUMENTS = {"in1_features": REQUIRED, "in2_features": REQUIRED, "out_features": REQUIRED, "bias": True, "device": None, "dtype": None}
     PARAMETERS = "weight bias"
     EXTRA = "in1_features={in1_features}, in2_features={in2_features}, out_features={out_features}, bias={bias}"
 

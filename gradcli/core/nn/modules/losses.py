@@ -121,14 +121,7 @@ CLASSES = ClassTable(
     row(
         Loss,
         {"CrossEntropyLoss": "F.cross_entropy"},
-        ARGUMENTS={
-            "weight": None,
-            "size_average": None,
-            "ignore_index": -100,
-            "reduce": None,
-            "reduction": "mean",
-            "label_smoothing": 0.0,
-        },
+        ARGUMENTS={"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "mean", "label_smoothing": 0.0},
         BUFFERS="weight",
     ),
     row(
@@ -174,12 +167,7 @@ CLASSES = ClassTable(
         BUFFERS="weight",
     ),
     row(Loss, {"MultiLabelMarginLoss": "F.multilabel_margin_loss"}, ARGUMENTS=_REDUCED),
-    row(
-        Loss,
-        {"MultiLabelSoftMarginLoss": "F.multilabel_soft_margin_loss"},
-        ARGUMENTS={"weight": None, **_REDUCED},
-        BUFFERS="weight",
-    ),
+    row(Loss, {"MultiLabelSoftMarginLoss": "F.multilabel_soft_margin_loss"}, ARGUMENTS={"weight": None, **_REDUCED}, BUFFERS="weight"),
     row(Distance, {"CosineSimilarity": "F.cosine_similarity"}, ARGUMENTS={"dim": 1, "eps": 1e-8}),
 )
 

@@ -71,7 +71,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             mean, variance = Tensor(np.zeros(size, dtype.np), dtype), Tensor(np.ones(size, dtype.np), dtype)
             buffers = mean, variance, Tensor(np.zeros((), np.int64), dtypes.int64)
             for buffer in buffers:
-                buffer.counter().count = 1  # its first numbers have been written
+                buffer.counter().count = 1  # writing the first numbers counts as a write
             self.own_buffers = dict(zip(self.BUFFERS.split(), buffers, strict=True))
 
     def reset_running_stats(self) -> None:
@@ -195,15 +195,7 @@ class GroupNorm(Norm, place="normalization"):
 
     FUNCTION = "nn.functional.group_norm"
     METHODS = "reset_parameters"
-    ARGUMENTS = {
-        "num_groups": REQUIRED,
-        "num_channels": REQUIRED,
-        "eps": 1e-5,
-        "affine": True,
-        "device": None,
-        "dtype": None,
-        "bias": True,
-    }
+    ARGUMENTS = {"num_groups": REQUIRED, "num_channels": REQUIRED, "eps": 1e-5, "affine": True, "device": None, "dtype": None, "bias": True}
     KEYWORD_ONLY = "bias"
     PARAMETERS = "weight bias"
     EXTRA = "{num_groups}, {num_channels}, eps={eps}, affine={affine}, bias={bias}"
@@ -239,14 +231,7 @@ class LayerNorm(ShapeNorm, place="normalization"):
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
 
     FUNCTION = "nn.functional.layer_norm"
-    ARGUMENTS = {
-        "normalized_shape": REQUIRED,
-        "eps": 1e-5,
-        "elementwise_affine": True,
-        "bias": True,
-        "device": None,
-        "dtype": None,
-    }
+    ARGUMENTS = {"normalized_shape": REQUIRED, "eps": 1e-5, "elementwise_affine": True, "bias": True, "device": None, "dtype": None}
     PARAMETERS = "weight bias"
     EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
 

@@ -106,7 +106,7 @@ class ParameterList(ParameterContainer, place="container"):
         self.put(self._name(index), value)
 
     def __delitem__(self, index: Any) -> None:
-        raise ProgramError("AttributeError", "__delitem__")  # what Python says of a class that has only __setitem__
+        raise ProgramError("AttributeError", "__delitem__")  # Python's error for a class that has only __setitem__
 
     def __iadd__(self, values: Any) -> ParameterList:
         return self.extend(values)

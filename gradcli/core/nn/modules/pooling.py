@@ -55,14 +55,7 @@ class MaxPool(WindowPool):
     """The largest element of each window."""
 
     INIT_NAME = "_MaxPoolNd"
-    ARGUMENTS = {
-        "kernel_size": REQUIRED,
-        "stride": None,
-        "padding": 0,
-        "dilation": 1,
-        "return_indices": False,
-        "ceil_mode": False,
-    }
+    ARGUMENTS = {"kernel_size": REQUIRED, "stride": None, "padding": 0, "dilation": 1, "return_indices": False, "ceil_mode": False}
     SHOWN = "kernel_size stride padding dilation ceil_mode"
 
 

@@ -72,14 +72,7 @@ class RNNCell(Cell, place="rnn"):
     """`tanh` or `relu` of linear maps of input and state."""
 
     SETTINGS = "input_size hidden_size bias nonlinearity"
-    ARGUMENTS = {
-        "input_size": REQUIRED,
-        "hidden_size": REQUIRED,
-        "bias": True,
-        "nonlinearity": "tanh",
-        "device": None,
-        "dtype": None,
-    }
+    ARGUMENTS = {"input_size": REQUIRED, "hidden_size": REQUIRED, "bias": True, "nonlinearity": "tanh", "device": None, "dtype": None}
     nonlinearity: str
 
     def forward(self, input: Any, hx: Any = None) -> Any:

@@ -17,10 +17,9 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
-from gradcli.core.graph.op_node import modified_error
-from gradcli.core.graph.record import inference_saved
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
+from gradcli.core.tensor.node import inference_saved, modified_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import OutRule
 from gradcli.core.functions.python_function import kernel
-from gradcli.core.graph import in_place, inplace_forms
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -88,7 +88,7 @@ def writing(run: Run) -> Run:
 
     def write(input: Tensor, *more: Any) -> Tensor:
         try:
-            return in_place.apply(input, lambda t: run(t, *more))
+            return inplace_forms.apply(input, lambda t: run(t, *more))
         except ProgramError as error:
             if error.code is not Code.NO_KERNEL:
                 raise

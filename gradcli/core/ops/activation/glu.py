@@ -89,10 +89,7 @@ GLU_BACKWARD: Op = Op(
     on_tensors=True,
     in_half=_glu_gradient_in_half,
     grad_output=Rule(_glu_first, _PARTS + _GRAD_PARTS + "p * s + q * a * s * (1 - s)"),
-    input=Rule(
-        _glu_second,
-        _PARTS + _GRAD_PARTS + "g = grad_output * s * (1 - s); cat([g * q, g * (p + q * a * (1 - 2 * s))], dim)",
-    ),
+    input=Rule(_glu_second, _PARTS + _GRAD_PARTS + "g = grad_output * s * (1 - s); cat([g * q, g * (p + q * a * (1 - 2 * s))], dim)"),
 )
 GLU = Op(
     "GluBackward0",
@@ -101,8 +98,7 @@ GLU = Op(
     "dim",
     jvp=lambda xp, inputs, attrs, tangents, out: xp.call(GLU_JVP, out, inputs[0], tangents[0], *attrs),
     input=Rule(
-        lambda xp, grad, input, dim: xp.call(GLU_BACKWARD, grad, input, dim),
-        _PARTS + "cat([grad * s, grad * a * s * (1 - s)], dim)",
+        lambda xp, grad, input, dim: xp.call(GLU_BACKWARD, grad, input, dim), _PARTS + "cat([grad * s, grad * a * s * (1 - s)], dim)"
     ),
 )
 

@@ -65,11 +65,7 @@ LEAKY_RELU_INPLACE = Pointwise(
     LEAKY_RELU.forward,
     "input",
     "negative_slope",
-    input=Rule(
-        _leaky_relu_rule,
-        "where(out > 0, grad, grad * negative_slope)",
-        "the negative slope at 0",
-    ),
+    input=Rule(_leaky_relu_rule, "where(out > 0, grad, grad * negative_slope)", "the negative slope at 0"),
 )
 leaky_relu = checked(LEAKY_RELU, require_floating, "leaky_relu_cpu")
 _write_leaky_relu = writing(checked(LEAKY_RELU_INPLACE, require_floating, "leaky_relu_cpu"))
@@ -82,7 +78,7 @@ PRELU_BACKWARD: Op = Op(
     lambda grad, x, weight: blocks.where(x > 0, grad, grad * weight),
     "grad_output input weight",
     layout="reversed",
-    jvp="transpose",  # it is not 0 where the weight is
+    jvp="transpose",  # this tangent is not 0 where the weight is 0
     grad_output=Rule(
         lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
     ),
@@ -143,7 +139,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if channels != weight.array.size:
             raise shape_error(
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.array.size} "
-                f"and channel size = {channels}.",
+                f"and channel size = {channels}."
             )
     if weight.array.ndim > 1:
         raise shape_error(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
@@ -242,11 +238,7 @@ RRELU_MEAN_INPLACE = Op(
     "input",
     "lower upper",
     saved="noise=? lower result training=False upper",
-    input=Rule(
-        _rrelu_mean_rule,
-        "where(out > 0, grad, grad * (lower + upper) / 2)",
-        "the slope at 0 is that of negative elements",
-    ),
+    input=Rule(_rrelu_mean_rule, "where(out > 0, grad, grad * (lower + upper) / 2)", "the slope at 0 is that of negative elements"),
 )
 
 

@@ -240,13 +240,7 @@ FUNCTIONS = (
         torch_inplace=("relu_",),
     ),
     functional(
-        "relu",
-        "Tensor input",
-        relu,
-        "max(input, 0).",
-        RELU,
-        Sample("F.relu(x)", lambda x: np.maximum(x, 0), x=_X),
-        write=_write_relu,
+        "relu", "Tensor input", relu, "max(input, 0).", RELU, Sample("F.relu(x)", lambda x: np.maximum(x, 0), x=_X), write=_write_relu
     ),
     *inplace_functions("relu", "Tensor input", _write_relu, RELU),
     functional(

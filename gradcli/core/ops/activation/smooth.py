@@ -311,9 +311,7 @@ FUNCTIONS = (
         GELU,
         Sample("F.gelu(x)", None, x=_X),
         Sample(
-            "F.gelu(x, approximate='tanh')",
-            lambda x: 0.5 * x * (1 + elementary.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
-            x=_X,
+            "F.gelu(x, approximate='tanh')", lambda x: 0.5 * x * (1 + elementary.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), x=_X
         ),
         python="",
         out=Out(SAME, first=True, check=_check_gaps),
@@ -357,15 +355,7 @@ FUNCTIONS = (
         Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X),
         calls="tanh",
     ),
-    functional(
-        "tanh",
-        "Tensor input",
-        lambda x: TANH(x),
-        "Hyperbolic tangent.",
-        TANH,
-        Sample("F.tanh(x)", np.tanh, x=_X),
-        calls="tanh",
-    ),
+    functional("tanh", "Tensor input", lambda x: TANH(x), "Hyperbolic tangent.", TANH, Sample("F.tanh(x)", np.tanh, x=_X), calls="tanh"),
     functional(
         "sigmoid",
         "Tensor input",

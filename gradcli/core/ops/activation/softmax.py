@@ -248,7 +248,7 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
         ),
         Function(
             name,
-            # as PyTorch's declarations differ
+            # PyTorch declares softmax without the `*` that the others have
             (f"Tensor input, int dim, {'' if name == 'softmax' else '*, '}dtype? dtype=None", run),
             doc=doc,
             ops=(op,),

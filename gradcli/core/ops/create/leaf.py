@@ -73,7 +73,7 @@ def making(
             raise cannot_pin()
         for value in own if state.mapped else ():
             if type(value) is Tensor and value.batch is not None:
-                value.batch.need_samples()  # what is like a batched tensor is batched, too
+                value.batch.need_samples()  # a tensor made like a batched one is batched, too
         try:
             made = run(*own, dtype, layout, pin_memory) if whole else run(*own, dtype)
         except ProgramError as error:

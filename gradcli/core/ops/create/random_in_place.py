@@ -43,7 +43,7 @@ def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     if drawing is not None and drawing.refusal is None and not state.mapped[-1].levels(tensor):
         raise runtime_error(_UNBATCHED)
     if shares_places(tensor.array):
-        draw((0,))  # which raises the errors of the parameters, at which PyTorch looks first
+        draw((0,))  # raises the errors of the parameters, which PyTorch checks first
     check_memory(tensor)
 
     def write(array: Array) -> None:
@@ -73,7 +73,7 @@ def _filling(grad_fn: str, draw: Callable[..., Array], kernel: str = "") -> Call
     def run(input: Tensor, *given: Any) -> Tensor:
         *own, named = given
         if input.dtype.is_complex and kernel and input.array.size:
-            draw(source(named), (0,), input.dtype.real, *own)  # which raises the errors of the parameters
+            draw(source(named), (0,), input.dtype.real, *own)  # raises the errors of the parameters
             check_memory(input)
             raise not_implemented(kernel, input.dtype)
         return _fill(input, op, lambda shape: draw(source(named), shape, input.dtype, *own))

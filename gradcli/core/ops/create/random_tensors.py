@@ -63,7 +63,7 @@ def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0
 
 def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
     """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
-    if dtype.is_complex:  # both parts together have the variance
+    if dtype.is_complex:  # the variances of both parts add up to the whole
         return _of_parts(normal((*size, 2), dtype.real, given, mean, std / math.sqrt(2)))
     if 0 not in size:
         require_floating("normal_kernel_cpu", dtype)
@@ -238,7 +238,7 @@ def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
     check_no_tangent("aten::bernoulli", input)
     check_same(input)
     if input.dtype.is_complex:
-        source(given).bernoulli(p, (0,), input.dtype.real)  # which raises the error of the chance
+        source(given).bernoulli(p, (0,), input.dtype.real)  # raises the error of the probability
         if input.array.size:
             raise ProgramError("NotImplementedError", f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.torch_name}'")
     return recorded(_BERNOULLI_P, leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype), input)
@@ -335,7 +335,7 @@ def _check_kernel(values: list[Any], out: Tensor) -> None:
 
 
 def _multinomial_out(input: Tensor, *_: Any) -> Out:
-    first = input.dtype.is_floating_point and input.array.ndim in (1, 2)  # which PyTorch checks before
+    first = input.dtype.is_floating_point and input.array.ndim in (1, 2)  # PyTorch checks these first
     return Out("multinomial expects Long tensor out, got: {out}", dtype=dtypes.int64, first=first, silent=True)
 
 

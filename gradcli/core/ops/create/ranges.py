@@ -139,11 +139,11 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     count = max(steps - 1, 1)
     at: Any = np.arange(steps, dtype=work)
     lower = np.arange(steps) < steps // 2
-    if name == "logspace":  # in double precision, but for the ends and their distance
+    if name == "logspace":  # the ends and their distance are rounded to the dtype; the rest is in double precision
         first, last = (dtypes.cast(x, dtype).astype(np.float64) for x in (first, last))
         step = dtypes.cast(last - first, dtype).astype(np.float64) / count
         return np.asarray(np.where(lower, first + step * at, last - step * at[::-1]))
-    if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds, and so do counts
+    if dtype in (dtypes.float16, dtypes.bfloat16):  # each operation rounds, and so does the conversion of the counts
         first, last, at = (dtypes.stored(x, dtype) for x in (first, last, at))
         step = dtypes.stored(dtypes.stored(last - first, dtype) / dtypes.stored(np.asarray(count, work), dtype), dtype)
         up, down = (dtypes.stored(step * counts, dtype) for counts in (at, at[::-1]))
@@ -192,7 +192,7 @@ def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None
     exponents = linear("logspace", start, end, steps, wanted)
     if wanted.is_complex:
         return elementary.complex_power(np.asarray(base, wanted.np), exponents), wanted
-    if steps == 1:  # a single number is not rounded before
+    if steps == 1:  # a single exponent is not rounded to the dtype first
         exponents = np.asarray([_number(start)], np.float64)
     number = np.float64(base)
     # the C library's function, not the vector code of numpy's arrays

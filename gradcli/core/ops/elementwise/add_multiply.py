@@ -1,4 +1,4 @@
-"""Sums, differences and products: add, sub, rsub, mul, neg, addcmul, lerp and their aliases."""
+"""Sums, differences and products: add, sub, rsub, mul, neg, addcmul and their aliases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
 from gradcli.core.kernels import elementary, memory_format
-from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
+from gradcli.core.ops.checks import Number, Operand, check_broadcast, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType, scalar_of
@@ -46,7 +46,7 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
     return (negative_zero(out) if a_t is None else a_t) + (negative_zero(out) if b_t is None else b_t)
 
 
-#: from so many elements on an expanded gradient is looked for
+#: the fewest elements of a gradient that is examined for being expanded
 _LARGE = 1 << 14
 
 
@@ -202,45 +202,6 @@ ADDCMUL = Pointwise(
 )
 
 
-def _lerp(a: Any, b: Any, weight: float) -> Any:
-    """`a + weight * (b - a)`, computed from the nearer end."""
-    weight = a.dtype.type(weight)
-    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else _lerp_from_end(a, b, weight)
-
-
-def _lerp_from_end(a: Any, b: Any, weight: Any) -> Any:
-    """`b + (weight - 1) * (b - a)`; PyTorch's scalar code takes the negative of `1 - weight`, which is -0 for the weight 1."""
-    difference = b - a
-    vectors = elementary.in_vectors(difference, 64, a, b, *([weight] if isinstance(weight, np.ndarray) else []))
-    return elementary.fused(difference, np.where(vectors, weight - 1, -(1 - weight)), b)
-
-
-def _lerp_start(xp: Any, grad: Any, weight: Any) -> Any:
-    if xp.plain(weight).dtype == np.bool_:
-        raise no_difference(True, True)
-    return grad * xp.call(SUB, 1, weight)
-
-
-LERP_SCALAR = Pointwise(
-    "LerpBackward0",
-    _lerp,
-    "input end",
-    "weight",
-    input=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, 1 - weight), "grad * (1 - weight)"),
-    end=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, weight), "grad * weight"),
-    complex=True,
-)
-LERP_TENSOR = Pointwise(
-    "LerpBackward1",
-    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), _lerp_from_end(a, b, w)),
-    "input end weight",
-    input=Rule(_lerp_start, "grad * (1 - weight)"),
-    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
-    weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
-    complex=True,
-)
-
-
 def _check_alpha(a: Operand, b: Operand, alpha: Number, negated: bool = False) -> None:
     """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype, or does not fit; `negated`: minus it."""
     if type(alpha) is int and alpha.bit_length() < 8:
@@ -340,18 +301,6 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) 
     return ADDCMUL(input, tensor1, tensor2, scalar_of(value, dtypes.widened(dtype)))
 
 
-def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """Linear interpolation: `input + weight * (end - input)`; all tensors but a 0-d weight have one floating dtype."""
-    for name, t in (("end", end), ("weight", weight)):
-        if type(t) is Tensor and t.dtype is not input.dtype and (t is end or t.array.ndim):
-            raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
-    dtype = dtypes.result_type((input, end, weight)) if type(weight) is Tensor else input.dtype
-    if not dtype.is_differentiable:
-        check_broadcast([t.array for t in (input, end, weight) if type(t) is Tensor])
-        raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", dtype)
-    return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
-
-
 def _subtract_number(a: Operand, other: Number, alpha: Number) -> Tensor:
     if _is_bool(a) or type(other) is bool:
         raise no_difference(a, other)
@@ -439,18 +388,5 @@ FUNCTIONS = (
         samples=(Sample("addcmul(x, y, y, value=2)", lambda x, y: x + 2 * y * y, x=_X, y=_Y),),
         inplace=True,
         out=True,
-    ),
-    Function(
-        "lerp",
-        ("Tensor input, Tensor end, Tensor weight", lerp),
-        ("Tensor input, Tensor end, Number weight", lerp),
-        doc="Linear interpolation from input to end.",
-        ops=(LERP_SCALAR, LERP_TENSOR),
-        samples=(
-            Sample("lerp(x, y, 0.3)", lambda x, y: x + 0.3 * (y - x), x=_X, y=_Y),
-            Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y),
-        ),
-        inplace=True,
-        out=lambda input, end, weight: Out(SAME if type(weight) is Tensor and weight.array.ndim else ""),
     ),
 )

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
-from gradcli.core.graph import in_place, inplace_forms
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.conjugate import CONJ, CONJ_VIEW, conj, in_memory_of_conjugates
 from gradcli.core.graph.pointwise import Pointwise, check_fit
@@ -61,13 +61,7 @@ CONJ_PHYSICAL: Op = Op(
     wirtinger=True,
     input=Rule(lambda xp, grad: xp.call(CONJ_PHYSICAL, grad), "grad.conj()"),
 )
-VIEW_AS_REAL: Op = Recast(
-    "ViewAsRealBackward0",
-    _pairs,
-    "input",
-    view=True,
-    input=Rule(_paired, "view_as_complex(grad.contiguous())"),
-)
+VIEW_AS_REAL: Op = Recast("ViewAsRealBackward0", _pairs, "input", view=True, input=Rule(_paired, "view_as_complex(grad.contiguous())"))
 VIEW_AS_COMPLEX: Op = Recast(
     "ViewAsComplexBackward0",
     _numbers,
@@ -99,7 +93,7 @@ COMPLEX_CONJ_PHYSICAL: Op = Op(
 
 def _conj_physical_(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
-        return in_place.apply(input, COMPLEX_CONJ_PHYSICAL)
+        return inplace_forms.apply(input, COMPLEX_CONJ_PHYSICAL)
     return inplace_forms.fill(input, REAL_CONJ_PHYSICAL, "conj_physical_")
 
 

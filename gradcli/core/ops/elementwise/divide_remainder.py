@@ -133,7 +133,7 @@ def _fmod_in_single(a: Array, b: Any) -> Array:
     return made
 
 
-#: for fewer elements numpy's function is as fast
+#: the number of elements below which numpy's function is as fast
 _MANY = 1 << 12
 
 
@@ -374,10 +374,7 @@ FUNCTIONS = (
         ("Tensor input, Number other", fmod),
         doc="C's fmod: the sign of input.",
         ops=(FMOD, FMOD_NUMBER),
-        samples=(
-            Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),
-            Sample("fmod(x, 1.3)", lambda x: np.fmod(x, 1.3), x=_X),
-        ),
+        samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]), Sample("fmod(x, 1.3)", lambda x: np.fmod(x, 1.3), x=_X)),
         inplace=True,
         out=True,
     ),

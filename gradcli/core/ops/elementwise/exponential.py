@@ -150,7 +150,7 @@ def _logit_gradient(limits: Callable[[float], Any], xp: Any, grad: Any, input: A
         low, high = limits(eps)
         held = (xp.plain(input) >= low) & (xp.plain(input) <= high)
         return xp.where(held, grad / (input * scalars.from_number(xp, 1, input)), 0.0)
-    given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None, but where it records the derivative
+    given = -1.0 if eps is None else eps  # a negative eps counts as None in PyTorch, except where the derivative is recorded
     low, high = limits(max(given, 0.0))
     plain = xp.plain(input)
     inside = (plain >= low) & (plain <= high)

@@ -219,7 +219,7 @@ def _nan_to_num(input: Tensor, *numbers: float | None) -> Tensor:
 
 def _with_numbers(input: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
     """`nan_to_num` of any dtype, also of complex numbers that require grad, of which PyTorch refuses the out-of-place form alone."""
-    if input.dtype is dtypes.bfloat16:  # whose array has larger numbers
+    if input.dtype is dtypes.bfloat16:  # the array, of float32, can hold larger numbers
         largest = dtypes.largest(input.dtype)
         posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
     return NAN_TO_NUM(input, nan, posinf, neginf)

@@ -165,7 +165,7 @@ def _power_in_half(dtype: DType, a: Any, b: float) -> Any:
     b = float(dtypes.stored(np.asarray(b, np.float32), dtype))
     if dtype is dtypes.float16:
         return _power_of_pair(a, np.asarray(b, a.dtype))
-    if b == -0.5:  # which the vector code, of 64 elements at a time, rounds once
+    if b == -0.5:  # the vector code, which takes 64 elements at a time, rounds this power once
         root = np.asarray(np.sqrt(a))
         return np.true_divide(1, np.where(elementary.in_vectors(root, 64 * root.itemsize), root, dtypes.stored(root, dtype)))
     if b in (3, -2):
@@ -257,7 +257,7 @@ def rpow(a: Tensor, b: Number) -> Tensor:
         a = traced.cast(a, dtype)
     if dtype is not a.dtype:
         a = Tensor(memory_format.in_dtype(a.array, dtype.np), dtype)
-    if type(b) is int and dtype.category == 1:  # it wraps around
+    if type(b) is int and dtype.category == 1:  # a number out of range wraps around
         b = int(dtypes.wrapped(b, dtype))
     return POW_NUMBER(a, b)
 
@@ -281,10 +281,10 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
     if input.dtype is not dtype:
         needed = f"the operation's result requires dtype {dtype.torch_name}"
         raise runtime_error(f"the base given to float_power_ has dtype {input.dtype.torch_name} but {needed}")
-    from gradcli.core.graph import in_place, write_checks  # a program may need powers and never write in place
+    from gradcli.core.graph import inplace_forms, write_checks  # a program may need powers and never write in place
 
     write_checks.check_memory(input)
-    return in_place.apply(input, lambda t: float_power(t, exponent))
+    return inplace_forms.apply(input, lambda t: float_power(t, exponent))
 
 
 def _check_power_out(values: list[Any], out: Tensor) -> None:
@@ -324,11 +324,7 @@ FUNCTIONS = (
         ("Tensor input, Number exponent", pow),
         doc="Power.",
         ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
-        samples=(
-            Sample("x ** 3", lambda x: x**3, x=_X),
-            Sample("x ** y", np.power, x=_P, y=_Y),
-            Sample("2 ** x", lambda x: 2**x, x=_X),
-        ),
+        samples=(Sample("x ** 3", lambda x: x**3, x=_X), Sample("x ** y", np.power, x=_P, y=_Y), Sample("2 ** x", lambda x: 2**x, x=_X)),
         inplace=True,
         analytic=np.power,
         out=_pow_out,

@@ -39,7 +39,7 @@ def from_number(xp: Any, number: float, x: Any) -> Any:
 
 def times_data(xp: Any, x: Any, data: Array) -> Any:
     """`x` times an array that no gradient flows to, such as a mask or a count."""
-    if type(x) is Tensor and x.dtype is dtypes.bfloat16:  # whose numbers are stored in single precision
+    if type(x) is Tensor and x.dtype is dtypes.bfloat16:  # numbers of bfloat16 are stored in single precision
         return xp.call(MUL, x, Tensor(data, x.dtype))
     return xp.call(MUL, x, data)
 

@@ -163,10 +163,7 @@ R2C: Op = Op(
     saved="self dim normalization onesided",
     complex=True,
     wirtinger=True,
-    input=Rule(
-        _real_rule,
-        f"torch.fft.ifftn(grad, [input.shape[d] for d in dim], dim, {_BACK}).real",
-    ),
+    input=Rule(_real_rule, f"torch.fft.ifftn(grad, [input.shape[d] for d in dim], dim, {_BACK}).real"),
 )
 C2R: Op = Op(
     "FftC2RBackward0",

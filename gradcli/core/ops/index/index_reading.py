@@ -61,7 +61,7 @@ def _torch_item(item: Any) -> Any:
     if type(item) is Tensor or type(item) in (int, slice, list, tuple):
         return item
     number = language.plain(item)
-    if type(number) is bool:  # of numpy's truth values PyTorch makes no index
+    if type(number) is bool:  # PyTorch makes no index of numpy's bools
         return item
     array = language.as_array(item) if number is item else None
     if array is not None and array.dtype.kind == "f":

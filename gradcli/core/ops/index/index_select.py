@@ -109,10 +109,7 @@ INDEX_ADD: Op = Op(
     saved="index source alpha dim source_dim",
     layout="contiguous",
     input=UNCHANGED,
-    source=Rule(
-        _added_rule,
-        "alpha * grad.index_select(dim, index)",
-    ),
+    source=Rule(_added_rule, "alpha * grad.index_select(dim, index)"),
     complex=True,
 )
 _INDEX_ADD_BFLOAT = in_half_precision(INDEX_ADD, partial(_index_add, dtype=dtypes.bfloat16), "contiguous")
@@ -226,7 +223,7 @@ def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, sou
         raise runtime_error(f"{name}_(): Indexing dim {at} is out of bounds of the source tensor with dim {len(given)}")
     length = given[at] if given else 1
     if index.array.size != length:
-        size(source, at)  # which a 0-d tensor has none of
+        size(source, at)  # raises the error for a 0-d tensor, which has no sizes
         text = f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
         raise shape_error(text)
 
@@ -235,7 +232,7 @@ def different_slices(input: Tensor, source: Tensor) -> ProgramError:
     """The error for slices of another shape."""
     return shape_error(
         "source tensor shape must match self tensor shape, excluding the specified dimension. "
-        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}",
+        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}"
     )
 
 
@@ -248,7 +245,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
         raise different_slices(input, source)
     length = have[at] if have else 1
     bad = out_of_range(index.array, length)
-    if bad is not None and (len(have) < 2 or input.array.size):  # in nothing PyTorch adds nothing
+    if bad is not None and (len(have) < 2 or input.array.size):  # PyTorch adds nothing to a matrix without elements
         if len(have) < 2 or (at and len(have) > 2) or index.dtype is not dtypes.int64 or alpha != 1:
             raise out_of_bounds("index out of range in self", "IndexError")
         raise out_of_bounds(f"index {bad} is out of bounds for dimension {at} with size {length}")
@@ -318,7 +315,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     if slice_a != slice_b:
         raise shape_error(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0.",
+            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0."
         )
     count = given[at] if given else 1
     if index.array.size != count:

@@ -67,7 +67,7 @@ def unique(indices: Key) -> bool:
 def _gather(a: Array, indices: Key) -> Array:
     """The chosen elements, laid out as PyTorch walks the tensor and the positions."""
     inside = indices
-    if not a.size:  # where there is nothing to index, positions may be out of range
+    if not a.size:  # positions may be out of range where there are no elements
         inside = tuple(i if isinstance(i, slice) or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
         a = _with_places(a, indices)
     made = a[inside]
@@ -345,7 +345,7 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
             f"{values.dtype.torch_name} for the source."
         )
     if values.dtype.is_complex and not tensor.dtype.is_complex:
-        scalar_of(values.item(), tensor.dtype)  # which raises the error of an imaginary part
+        scalar_of(values.item(), tensor.dtype)  # raises the error for an imaginary part
 
 
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:

@@ -17,13 +17,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.adding import combined_at
-from gradcli.core.ops.index.gather_scatter import (
-    GATHER,
-    SCATTER_NUMBER,
-    check_gather,
-    places_along,
-    source_gradient,
-)
+from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_NUMBER, check_gather, places_along, source_gradient
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.rules import in_half_precision, moves, refused
 from gradcli.core.tensor import dtypes
@@ -147,16 +141,7 @@ def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, inde
 
 
 def gradient_of_source(
-    xp: Any,
-    grad: Any,
-    input: Any,
-    src: Any,
-    out: Any,
-    dim: int,
-    index: Array,
-    reduce: str,
-    include_self: bool,
-    once: Op,
+    xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool, once: Op
 ) -> Any:
     """The gradient of src; `once` is the record of one that has no derivative."""
     x, values = xp.plain(input), xp.plain(src)

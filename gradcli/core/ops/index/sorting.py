@@ -120,7 +120,7 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
     check_sorting(x)
     if not x.size:
         return of_nothing(x, dim)
-    near = slice(max(k - 2, 0), k + 1)  # what equals the element that is asked for stands beside it
+    near = slice(max(k - 2, 0), k + 1)  # elements equal to the one that is asked for stand beside it
     index = selection.with_ties(x, dim, np.take(_order(x, dim, False), [k - 1], dim), lambda row: _kth_of_row(row, k - 1), near)
     return np.take_along_axis(x, index, dim), index
 
@@ -157,7 +157,7 @@ def _topk_shape(values: list[Any]) -> tuple[int, ...] | None:
 def _kth_out(input: Tensor, k: int, dim: int, keepdim: bool) -> Out:
     def check(values: list[Any], out: Any) -> None:
         _check_rank(input, k, dim)
-        if input.array.flags.c_contiguous:  # others are copied before
+        if input.array.flags.c_contiguous:  # other tensors are copied before
             check_overlap(out[0], input, True)
 
     fields = {"values": "output values must be of same type as input", "indices": "output indices must be of scalar type Long"}
@@ -225,7 +225,7 @@ def _check_search(rows: tuple[int, ...], wanted: tuple[int, ...], right: bool, s
     if len(rows) > 1 and rows[:-1] != wanted[:-1]:
         raise shape_error(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(rows)} and input value tensor {list(wanted)}",
+            f"value tensor must match, but we got boundaries tensor {list(rows)} and input value tensor {list(wanted)}"
         )
 
 
@@ -290,7 +290,7 @@ def _bucket_out(values: Operand, boundaries: Tensor, small: bool, right: bool) -
 
 def _check_topk(values: list[Any], out: Any) -> None:
     if _topk_shape(values) is None or values[0].dtype.is_complex:
-        topk(*values)  # which raises the error
+        topk(*values)  # raises the error
 
 
 _FIELDS = dict.fromkeys(("values", "indices"), EXACT)
@@ -303,10 +303,7 @@ FUNCTIONS = (
         ("Tensor input, int dim=-1, bool descending=False |2 outs", sort),
         doc="Values in order along dim, and the indices they come from.",
         ops=(SORT, SORT_STABLE),
-        samples=(
-            Sample("sort(x).values", np.sort, x=_X),
-            Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
-        ),
+        samples=(Sample("sort(x).values", np.sort, x=_X), Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M)),
         out=Out(EXACT, overlap="partial"),
     ),
     Function(

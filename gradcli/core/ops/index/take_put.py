@@ -123,12 +123,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices",
+            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices"
         )
     if indices.dtype is not dtypes.int64:
         raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
     at = wrap_dim(dim, input.array.ndim)
-    size(input, at)  # which a 0-d tensor has none of
+    size(input, at)  # raises the error for a 0-d tensor, which has no sizes
     a, b = list(input.array.shape), list(indices.array.shape)
     length, count = a[at], b[at]
     a[at] = b[at] = 1
@@ -168,7 +168,7 @@ def _check_views(values: list[Any], out: Tensor) -> None:
 
 
 def _along_dim_out(input: Tensor, indices: Tensor, dim: int | None) -> Out:
-    if dim is None:  # which is `gather` of vectors
+    if dim is None:  # this is `gather` of vectors
         return Out(
             EXACT, operator="gather", first=True, overlap=("any", "partial"), prepare=_check_views, shape=lambda _: (indices.array.size,)
         )
@@ -190,10 +190,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor index, Tensor source, bool accumulate=False", put),
         doc="A copy with elements written, or added, at positions of the flattened tensor.",
         ops=(PUT,),
-        samples=(
-            Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V),
-            Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V),
-        ),
+        samples=(Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V), Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V)),
         inplace=True,
         overlap="any",
     ),

@@ -211,7 +211,7 @@ def scaled_dot_product_attention(
             shapes[1:] = [(*shape[:-3], heads[0], *shape[-2:]) for shape in shapes[1:]]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
     chosen = query.array.ndim == 4 and len({s[:-2] for s in shapes}) == 1 and not dropout_p
-    if mask is not None and chosen and not mask.requires_grad:  # which kernel to take depends on the sizes of the mask
+    if mask is not None and chosen and not mask.requires_grad:  # the sizes of the mask decide which kernel is taken
         own_dim(mask, -2)
     # PyTorch's kernel takes rows in one piece
     alike = alike and all(element_strides(t.array)[-1] == 1 for t in (query, key, value))

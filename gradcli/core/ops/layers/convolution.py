@@ -17,24 +17,7 @@ from gradcli.core.graph.record import check_strides
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.elementwise.add_multiply import add, mul, sub
 from gradcli.core.ops.elementwise.complex_numbers import VIEW_AS_REAL
-from gradcli.core.ops.layers.convolution_checks import (
-    by_onednn,
-    check_bias,
-    check_channels,
-    check_complex,
-    check_dtypes,
-    check_kernel,
-    check_kernel_of_bias,
-    check_not_empty,
-    check_onednn,
-    check_output,
-    check_rank,
-    check_settings,
-    check_shapes,
-    check_sizes,
-    checked_count,
-    spread_sizes,
-)
+from gradcli.core.ops.layers import convolution_checks
 from gradcli.core.ops.layers.convolution_records import (
     BIAS_GRADIENT,
     CONVOLUTION,
@@ -72,12 +55,12 @@ def convolution(
     if groups <= 0:
         raise runtime_error("non-positive groups is not supported")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
-    steps, border, gaps, extra = (checked_count(name, value, rank) for name, value in given.items())
-    check_settings(steps, border, gaps, extra, groups)
-    check_shapes(input, weight, bias, transposed, groups)
+    steps, border, gaps, extra = (convolution_checks.checked_count(name, value, rank) for name, value in given.items())
+    convolution_checks.check_settings(steps, border, gaps, extra, groups)
+    convolution_checks.check_shapes(input, weight, bias, transposed, groups)
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
-        check_sizes(sizes, kernel, border, gaps)
+        convolution_checks.check_sizes(sizes, kernel, border, gaps)
     shape = output_shape(input, weight, Settings(steps, border, gaps, transposed, extra, groups))
     if 0 in input.array.shape[:2]:
         factor = select(reshape(weight, (-1,)), 0, 0) if input.array.shape[1] else weight
@@ -85,16 +68,16 @@ def convolution(
         attrs = (stride, padding, dilation, transposed, output_padding, groups)
         check_strides(shape)
         return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
-    check_not_empty(input.array.shape)
-    if by_onednn(input, weight, steps, gaps, transposed, extra, groups):
-        check_onednn(input, weight, gaps, transposed, shape[2:])
+    convolution_checks.check_not_empty(input.array.shape)
+    if convolution_checks.by_onednn(input, weight, steps, gaps, transposed, extra, groups):
+        convolution_checks.check_onednn(input, weight, gaps, transposed, shape[2:])
     else:
-        check_kernel(kernel, gaps, transposed)
+        convolution_checks.check_kernel(kernel, gaps, transposed)
         if transposed:
-            check_channels(weight)
-            check_output(sizes, shape[2:], steps, gaps, extra)
-        check_dtypes(input, weight, transposed, gaps)
-    check_kernel_of_bias(input, bias, transposed)
+            convolution_checks.check_channels(weight)
+            convolution_checks.check_output(sizes, shape[2:], steps, gaps, extra)
+        convolution_checks.check_dtypes(input, weight, transposed, gaps)
+    convolution_checks.check_kernel_of_bias(input, bias, transposed)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
@@ -102,7 +85,7 @@ def output_shape(input: Tensor, weight: Tensor, how: Settings) -> tuple[int, ...
     """The shape of the result; sizes may be negative. Without channels in the input it has none, too."""
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if how.transposed:
-        whole = spread_sizes(sizes, kernel, how.stride, how.dilation, how.output_padding)
+        whole = convolution_checks.spread_sizes(sizes, kernel, how.stride, how.dilation, how.output_padding)
         made, channels = [n - 2 * p for n, p in zip(whole, how.padding, strict=True)], weight.array.shape[1] * how.groups
     else:
         each = zip(sizes, kernel, how.stride, how.padding, how.dilation, strict=True)
@@ -132,7 +115,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise shape_error("weight should have at least three dimensions")
-    check_rank(input, weight, "")
+    convolution_checks.check_rank(input, weight, "")
     for name, value in (("stride", stride), ("dilation", dilation)):
         if len(value) not in (1, rank):
             raise shape_error(f"{name} cannot broadcast to {rank} dimensions")
@@ -173,9 +156,9 @@ def _plain(rank: int) -> Callable[..., Any]:
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
         if not isinstance(padding, str):
-            check_bias(input, bias)
+            convolution_checks.check_bias(input, bias)
         x, added = _batched(name, input, rank)
-        check_complex(x, weight, bias)
+        convolution_checks.check_complex(x, weight, bias)
         stride, dilation = _expanded(stride, rank), _expanded(dilation, rank)
 
         def one(x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
@@ -199,7 +182,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
         input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
     ) -> Any:
         x, added = _batched(name, input, rank)
-        check_complex(x, weight, bias)
+        convolution_checks.check_complex(x, weight, bias)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
 
         def one(x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:

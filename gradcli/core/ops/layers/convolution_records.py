@@ -215,10 +215,7 @@ WEIGHT_GRADIENT: Op = Op(
     _ATTRS,
     saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
-    input=Rule(
-        _double_input_rule,
-        _TO_INPUT.format("grad_output", "grad"),
-    ),
+    input=Rule(_double_input_rule, _TO_INPUT.format("grad_output", "grad")),
     weight=Rule(_no_gradient, "0 * weight"),
 )
 BIAS_GRADIENT: Op = Op(
@@ -250,7 +247,7 @@ def _rule_of_nothing(xp: Any, grad: Any, input: Any, weight: Any, attrs: Any, sh
     return xp.call(_GRADIENT_OF_NOTHING, grad, input, weight, *attrs[:-1], shape)
 
 
-#: of no images or no channels
+#: the convolution of no images or no channels
 CONVOLUTION_OF_NOTHING = Op(
     "ConvolutionBackward0",
     lambda x, weight, bias, *attrs: np.zeros(attrs[-1], x.dtype),

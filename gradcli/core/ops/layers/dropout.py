@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph.in_place import apply
+from gradcli.core.graph.inplace_forms import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented, with_method
@@ -123,7 +123,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if rank not in (2, 3):
         raise shape_error(
             f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
-            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).",
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _drop_channels(input, p, training, inplace, rank == 3)
 
@@ -192,10 +192,7 @@ FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(dropout3d, "dropout3d", _CHANNELS, unchecked=True),
     PythonFunction(alpha_dropout, "alpha_dropout", "Dropout that keeps mean and variance after SELU.", unchecked=True),
     PythonFunction(
-        feature_alpha_dropout,
-        "feature_alpha_dropout",
-        "Dropout of channels that keeps mean and variance after SELU.",
-        unchecked=True,
+        feature_alpha_dropout, "feature_alpha_dropout", "Dropout of channels that keeps mean and variance after SELU.", unchecked=True
     ),
     _declared("feature_dropout", _OTHER, channels=True),
     _declared("alpha_dropout", _OTHER, alpha=True),

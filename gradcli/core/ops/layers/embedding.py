@@ -208,7 +208,7 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
 def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
     """The form under `torch`, where a negative `padding_idx` means none."""
     if weight.requires_grad and state.enabled:
-        size(weight, 0)  # which PyTorch notes before it looks at anything
+        size(weight, 0)  # PyTorch asks for this size before it checks anything
     if sparse and weight.requires_grad and state.enabled:
         raise ProgramError("NotImplementedError", "the gradient of embedding with sparse=True, a sparse tensor, is not part of gradcli")
     return _looked_up(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq)

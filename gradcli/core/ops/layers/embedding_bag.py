@@ -69,10 +69,7 @@ def _samples_gradient(grad: Array, weight: Array, indices: Array, bags: Array, k
 
 
 _SAMPLES_BACKWARD = not_differentiable(
-    "_embedding_bag_per_sample_weights_backward",
-    _samples_gradient,
-    "grad weight",
-    "indices bags kept count",
+    "_embedding_bag_per_sample_weights_backward", _samples_gradient, "grad weight", "indices bags kept count"
 )
 
 
@@ -137,7 +134,7 @@ def _bag_bfloat(rounded: Callable[[Array], Array], weight: Array, per_sample_wei
     return np.asarray(sums * each[:, None], np.float32)
 
 
-#: by whether PyTorch leaves the sums to its library
+#: the records for bfloat16, by whether PyTorch leaves the sums to its library
 _BAG_BFLOAT = {simple: in_half_precision(BAG, partial(_bag_bfloat, _away if simple else dtypes.round_bfloat16)) for simple in (False, True)}
 
 
@@ -156,14 +153,7 @@ def _returned(grad: Array, places: Array, rows: int) -> Array:
     return out.reshape(rows, grad.shape[1])
 
 
-BAG_MAX_BACKWARD = Op(
-    "EmbeddingBagBackwardBackward0",
-    _returned,
-    "grad_output",
-    "indices rows",
-    saved="",
-    grad_output=_NO_SECOND,
-)
+BAG_MAX_BACKWARD = Op("EmbeddingBagBackwardBackward0", _returned, "grad_output", "indices rows", saved="", grad_output=_NO_SECOND)
 BAG_MAX = Op(
     "EmbeddingBagBackward0",
     lambda weight, _, indices: _picked(weight, indices),

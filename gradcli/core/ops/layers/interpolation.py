@@ -81,7 +81,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
     return Pair(op, transpose)
 
 
-#: by mode and number of dimensions
+#: the pairs of operations by mode and number of dimensions
 INTERPOLATION: dict[tuple[str, int], Pair] = {
     (mode, rank): _interpolation(f"Upsample{name}{rank}D", mode, rank)
     for mode, name, ranks in (
@@ -166,7 +166,7 @@ def interpolate(
     if scales is not None:
         if mode != "area" and not recompute_scale_factor:
             if type(mode) is not str or (mode, len(spatial)) not in INTERPOLATION:
-                return _resized(input, (), scales, mode, align_corners)  # which raises the error of the mode
+                return _resized(input, (), scales, mode, align_corners)  # raises the error of the mode
             _check_scales(scales, mode, len(spatial), align_corners)
         wanted = tuple(math.floor(n * float(scale)) for n, scale in zip(spatial, scales, strict=True))
         if recompute_scale_factor or mode == "area":
@@ -205,12 +205,7 @@ def _not_parsed(wanted: Any, scales: Any, mode: str, rank: int, align_corners: A
     shared = f"Tensor input, tuple of ints output_size{'' if plain else ', bool align_corners'}"
     own = "float scales = None" if rank == 1 else ", ".join(f"float scales_{axis} = None" for axis in "dhw"[-rank:])
     listed = (f"({shared}, tuple of floats scale_factors)", f"({shared}, {own}, *, Tensor out = None)")
-    given = (
-        Tensor(np.zeros(()), dtypes.float64),
-        wanted,
-        *(() if plain else (align_corners,)),
-        scales,
-    )
+    given = (Tensor(np.zeros(()), dtypes.float64), wanted, *(() if plain else (align_corners,)), scales)
     text = argument_errors.describe(listed, given, {}, language.type_name)
     return ProgramError("TypeError", f"{_kernel_name(mode, rank)}() received an invalid combination of arguments - {text}")
 

@@ -78,7 +78,7 @@ def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> 
     for t, (i, f, g, o, before, cell, bent) in zip(reversed(order), reversed(states), strict=True):
         if grads[0] is not None:
             dh = xp.call(SELECT, grads[0], 0, t) + dh
-        # in PyTorch's order of operations, which may overflow
+        # the order of operations is PyTorch's, since they may overflow
         dc = dc + dh * o * (1 - bent * bent)
         parts = [dc * g * i * (1 - i), dc * cell * f * (1 - f), dc * i * (1 - g * g), dh * bent * o * (1 - o)]
         made[t] = xp.call(CAT, parts, 1, (h.shape[1],) * 4)
@@ -169,7 +169,7 @@ def _check_layer(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor],
     with recording(False):
         bias = add_multiply.add(biases[0], biases[1])
     tensors = (x, *state, *weights, bias)
-    double = all(t.dtype is dtypes.float64 for t in tensors)  # in which derivatives are checked
+    double = all(t.dtype is dtypes.float64 for t in tensors)  # gradcheck uses double precision
     if not double and any(t.dtype not in _KNOWN for t in tensors):
         raise runtime_error("get_mkldnn_dtype: unsupported data type")
     wide = (x.dtype, dtypes.float32)  # a cell and biases of single precision go with bfloat16

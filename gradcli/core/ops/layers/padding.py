@@ -169,7 +169,7 @@ def _part(x: Tensor, dim: int, start: int, end: int) -> Tensor:
 def _circular(input: Tensor, sizes: Sizes) -> Any:
     """A circular border by PyTorch's steps: the input is copied into the middle, then each end from the other, dimension by dimension."""
     if input.batch is not None:
-        input.batch.need_samples()  # what is written into is new, and no batch
+        input.batch.need_samples()  # the tensor that is written into is new, and not batched
     shape, made = input.array.shape, list(input.array.shape)
     axes = [(len(shape) - 1 - i, sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
     for at, before, after in axes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.in_place import apply
+from gradcli.core.graph.inplace_forms import apply
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.ops.checks import size
 from gradcli.core.ops.elementwise.add_multiply import ADD
@@ -102,7 +102,7 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
     if gates == 1:  # the other cells look at the input first
         _check_weights(w_ih, w_hh, gates)
     if gates == 4:
-        size(w_hh, 1)  # which LSTM cells ask for first
+        size(w_hh, 1)  # LSTM cells ask for this size first
     if size(w_ih, 1) != size(input, 1):
         raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")
     width = size(w_hh, 1)

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place
+from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
@@ -313,7 +313,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
 def _at_least(norm: Tensor, eps: float) -> Tensor:
     """Raise small norms to eps in place and unrecorded, as PyTorch does; a tangent follows."""
     with recording(False):
-        return in_place.apply(norm, lambda t: CLAMP_MIN(t, eps))
+        return inplace_forms.apply(norm, lambda t: CLAMP_MIN(t, eps))
 
 
 _X, _Y = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]]

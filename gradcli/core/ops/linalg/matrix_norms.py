@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, Out
-from gradcli.core.graph import in_place
+from gradcli.core.graph import inplace_forms
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
 from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
@@ -124,9 +124,9 @@ def cond(A: Tensor, p: Any = None) -> Any:
     check_squares(shown, A)
     inverse, info = inv_ex(A)
     # in place, as in PyTorch: the inverse, which its node saves, has another version then, and the gradient is an error
-    in_place.apply(inverse, lambda t: MASKED_FILL(t, info.array[..., None, None] > 0, math.inf))
+    inplace_forms.apply(inverse, lambda t: MASKED_FILL(t, info.array[..., None, None] > 0, math.inf))
     product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inverse, p))
-    return in_place.apply(product, lambda t: NAN_TO_NUM(t, math.inf, math.inf, -math.inf))  # in place too: its node keeps a clone
+    return inplace_forms.apply(product, lambda t: NAN_TO_NUM(t, math.inf, math.inf, -math.inf))  # in place too: its node keeps a clone
 
 
 _NORM = Out("{name} expected out tensor dtype {result} but got: {out}", autograd="composed")

@@ -125,7 +125,7 @@ BCE_BACKWARD = Op(
     "grad_output input target",
     "weight reduction",
     in_half=_bce_backward_in_half,
-    jvp="transpose",  # it is not 0 where the target is
+    jvp="transpose",  # this tangent is not 0 where the target is 0
     grad_output=Rule(_slope, W + N + "grad * (input - target) / ((input + 1e-12) * (1 - input + 1e-12)) * w / n"),
     input=Rule(
         _curvature,
@@ -140,7 +140,7 @@ BCE = Op(
     "input target",
     "weight reduction dtype",
     layout="preserved",
-    jvp="transpose",  # it is affine in the target
+    jvp="transpose",  # the loss is affine in the target
     saved="self target! weight reduction",
     input=Rule(
         lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs[:2]),

@@ -43,7 +43,7 @@ def kl_div(
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release."
         )
-    by_batch = given == "batchmean"  # which PyTorch looks at beside the deprecated arguments, too
+    by_batch = given == "batchmean"  # PyTorch looks at this even where the deprecated arguments are given
     number = reduction_number(None, None, "sum" if by_batch and not legacy else reduction)
     made = catalog.function("kl_div")(input, target, number, log_target=log_target)
     return made / input.array.shape[0] if by_batch and input.array.ndim else made

@@ -120,7 +120,7 @@ def _soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Any:
         catalog.function("neg")(input)  # raises the error of `-target`, which is made like the input
     check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
-        promoted = dtypes.result_type((input, target))  # of the product, whose exponential PyTorch writes into the result
+        promoted = dtypes.result_type((input, target))  # the dtype of the product; PyTorch writes its exponential into the result
         raise result_dtype_error((promoted if promoted.is_floating_point else dtypes.float32).torch_name, input.dtype)
     if moves(target) and moves(input):
         raise no_forward_derivative("soft_margin_loss_backward")
@@ -283,7 +283,7 @@ def _listed(target: Array, shape: tuple[int, ...], dtype: Any) -> Array:
 
 def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
     """For each pair of a listed class and another: by how much the margin of 1 is missed, and how often the pair counts."""
-    own = _listed(target.reshape(x.shape), x.shape, x.dtype)  # one class may be listed by a number
+    own = _listed(target.reshape(x.shape), x.shape, x.dtype)  # the target may be a number, which lists one class
     return 1 - x[..., :, None] + x[..., None, :], own[..., :, None] * (own == 0)[..., None, :]
 
 

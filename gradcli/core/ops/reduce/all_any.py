@@ -49,7 +49,7 @@ def _truth_out(name: str) -> Out:
     def check(values: list[Any], out: Tensor) -> None:
         if out.dtype not in (dtypes.bool_, dtypes.uint8):
             raise runtime_error(f"{name} only supports bool tensor for result, got: {out.dtype.torch_name}")
-        if out.dtype is dtypes.uint8:  # which it computes in
+        if out.dtype is dtypes.uint8:  # the function computes in uint8
             values[0] = Tensor(dtypes.cast(values[0].array, dtypes.uint8), dtypes.uint8)
 
     return Out(lower=None, inspect=check, memory="unchecked")

@@ -278,7 +278,7 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
         hit[1:] = np.isnan(along[1:]) | beats(along[1:], values[:-1]) if x.dtype.kind == "f" else beats(along[1:], values[:-1])
         steps = np.arange(len(along)).reshape((-1,) + (1,) * (along.ndim - 1))
         indices = np.maximum.accumulate(np.where(hit, steps, 0), axis=0)
-        if x.dtype.kind == "f":  # of zeros of both signs that whose index is returned
+        if x.dtype.kind == "f":  # among zeros of both signs, the value is the one at the index
             values = np.take_along_axis(along, indices, 0)
         return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
 
@@ -287,7 +287,7 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
 
 def _extremum_rule(xp: Any, grad: Any, input: Any, input_shape: Any, input_dtype: Any, dim: int, indices: Any) -> Any:
     if 0 in input_shape:
-        return input  # as PyTorch does
+        return input  # PyTorch returns the input itself
     zeros = xp.zeros(input_shape, input_dtype)
     return xp.call(SCATTER_ADD, zeros, grad, wrap_dim(dim, len(input_shape)), xp.plain(indices))
 

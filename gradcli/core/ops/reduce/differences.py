@@ -48,7 +48,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise runtime_error(f"order must be non-negative but got {n}")
     parts = [p for p in (prepend, input, append) if p is not None]
-    if n == 0 and len(parts) == 1:  # of one tensor PyTorch looks at dim when it subtracts
+    if n == 0 and len(parts) == 1:  # PyTorch looks at the dim of a single tensor only when it subtracts
         return _copied(input)
     given, dim = dim, wrap_dim(dim, input.array.ndim)
     for part in parts:
@@ -258,7 +258,7 @@ def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
         x = view(x, shape)
     elif x.array.ndim < y.array.ndim:
         x = view(x, (*(1,) * (y.array.ndim - x.array.ndim), *x.array.shape))
-    return _difference(x, at)  # of an x of more dimensions too
+    return _difference(x, at)  # x may have more dimensions than y
 
 
 def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:

@@ -201,7 +201,7 @@ def check_identity(input: Tensor, order: float, dims: Sequence[int] | None) -> N
             if not size(input, d):
                 raise shape_error(
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
-                    "the operation does not have an identity",
+                    "the operation does not have an identity"
                 )
 
 
@@ -232,10 +232,7 @@ def _reference(order: float, axis: Any = None) -> Any:
 FUNCTIONS = (
     Function(
         "norm",
-        (
-            "any input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None",
-            norm,
-        ),
+        ("any input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None", norm),
         doc="The vector norm of order p over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
         samples=(
@@ -263,10 +260,7 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "vector_norm",
-        (
-            "Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None",
-            vector_norm,
-        ),
+        ("Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", vector_norm),
         doc="The vector norm of order ord over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
         samples=(

@@ -16,6 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
+from gradcli.core.ops.elementwise.lerp import LERP_TENSOR
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.index.selection import (
@@ -50,7 +51,7 @@ _PARTITIONED = 4096
 
 def _middle(x: Array, skip_nan: bool) -> Array:
     """The lower median of all elements."""
-    flat = x.ravel("K")  # in the order of memory, in which PyTorch's copy is partitioned
+    flat = x.ravel("K")  # PyTorch partitions a copy in the order of memory
     kind = flat.dtype.kind
     if not flat.size and kind != "f":
         return np.asarray(np.iinfo(flat.dtype).min, flat.dtype)
@@ -253,7 +254,7 @@ def _quantiles(x: Tensor, kept: Sequence[int], q: Array, interpolation: str, ski
         if not skip_nan:
             ranks_of_q = MASKED_FILL(ranks_of_q, missing.any(-1, keepdims=True), size - 1)
         weights = ranks_of_q - wrap(below.astype(x.dtype.np))
-    return add_multiply.LERP_TENSOR(low, GATHER(ordered, -1, above), weights)
+    return LERP_TENSOR(low, GATHER(ordered, -1, above), weights)
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
@@ -267,17 +268,14 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
         ("Tensor input, int dim, bool keepdim=False |2 outs", of_dim),
         doc=doc,
         ops=(whole, along),
-        samples=(
-            Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]),
-            Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M),
-        ),
+        samples=(Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]), Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M)),
         out=_MEDIANS,
     )
 
 
 def _mode_out(input: Tensor, dim: int, keepdim: bool) -> Out:
     rank = input.array.ndim
-    # without elements PyTorch resizes by other code
+    # PyTorch resizes by other code where there are no elements
     compared = with_dimension(lambda own, rank, at: own >= at, rank, dim, keepdim) if rank and input.array.size else None
     text = "expected scalar type '{result}' but got '{out}' for {field} output"
     return Out(text, first=True, compared=compared, silent=not rank, memory="resized", overlap="any")

@@ -19,7 +19,7 @@ from gradcli.core.tensor.tensor import Tensor
 
 #: the size of four registers of the processor, in bytes
 _REGISTERS = 128
-#: of more factors the product is rounded once, at the end
+#: the most factors whose product is rounded after each; that of more is rounded once, at the end
 _LONGEST = 1 << 16
 
 

@@ -63,7 +63,7 @@ def _variance(x: Array, dim: Any, correction: float, keepdim: bool, with_mean: b
     """
     if x.dtype.kind == "c":
         parts = [_variance(part, dim, correction, keepdim, with_mean) for part in (x.real, x.imag)]
-        kind = x.real.dtype  # in which the parts are added up
+        kind = x.real.dtype  # the dtype of the sum of both parts
         return parts[0][0].astype(kind) + parts[1][0].astype(kind), parts[0][1] + 1j * parts[1][1]
     dims = wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
@@ -310,7 +310,7 @@ def _zeroed(x: Tensor) -> Any:
 
 def _degrees_of_freedom(total: Tensor, correction: int, w: Tensor | None, aweights: Tensor | None, alone: bool) -> Tensor:
     """What a covariance is divided by: 0, with PyTorch's warning, where there is no degree of freedom."""
-    if alone and aweights is not None:  # of one weight no derivative passes
+    if alone and aweights is not None:  # no derivative passes through a single weight
         degrees = wrap(total.array * (1 - correction)) if correction else total
     elif w is not None and aweights is not None and correction:
         degrees = sub(total, div(sum_mean.sum_all(w * aweights) * correction, total))

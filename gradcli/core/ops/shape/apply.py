@@ -48,7 +48,8 @@ def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -
             what = f"{'argument ' if len(others) > 1 else ''}'{called}'"
             raise ProgramError("TypeError", f"{name}: expected {input.dtype.tensor_name} for {what} (got {t.dtype.tensor_name})")
     shape = input.array.shape
-    expanded = [np.broadcast_to(t.array, expanded_shape(t, shape)) for t in reversed(others)]  # whose errors come in this order
+    # PyTorch raises errors of the last tensor first
+    expanded = [np.broadcast_to(t.array, expanded_shape(t, shape)) for t in reversed(others)]
     arrays = [input.array, *reversed(expanded)]
     limits.check_list(input.array.size * len(arrays))
     if input.array.size and not callable(function):

@@ -49,7 +49,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     if needed > room and 0 not in size:
         raise shape_error(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
-            f"storage size of {needed * itemsize} are out of bounds for storage of size {room * itemsize}",
+            f"storage size of {needed * itemsize} are out of bounds for storage of size {room * itemsize}"
         )
     check_not_negative(size)
     if max(stride, default=0) * itemsize >= 1 << 63:
@@ -137,10 +137,7 @@ AS_STRIDED_SCATTER = Op(
         "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",
         "as in PyTorch, the part of input that src replaces has the gradient, and the rest has 0",
     ),
-    src=Rule(
-        _part_of_gradient,
-        "grad.contiguous().as_strided(size, stride, offset)",
-    ),
+    src=Rule(_part_of_gradient, "grad.contiguous().as_strided(size, stride, offset)"),
     complex=True,
     real_part=False,
 )

@@ -32,7 +32,7 @@ EXPAND: Op = Op(
     saved="self_sym_sizes",
     view=True,
     input=Rule(
-        # PyTorch adds up even one number
+        # the gradient of a 0-d input is a sum in PyTorch even where it is one number
         lambda xp, grad, input_shape: xp.sum_to(grad, input_shape) if grad.shape else xp.sum(grad),
         "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)",
     ),
@@ -53,7 +53,7 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
         n = size[i]
         if i < lead:
             if n == -1 and is_sample(input):
-                shape[i] = 1  # a dimension between that of the batch and those of the sample
+                shape[i] = 1  # a new dimension, which stands between that of the batch and those of the sample
             elif n == -1 and have:
                 raise shape_error(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
             continue

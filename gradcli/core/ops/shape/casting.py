@@ -14,8 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.kernels.memory_format import is_in, suggests
-from gradcli.core.ops.checks import Operand, in_format, strides_of
+from gradcli.core.ops.checks import Operand, in_format, is_in, strides_of, suggests
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -180,10 +179,7 @@ FUNCTIONS = (
         samples=(Sample("clone(x)", np.copy, x=_X),),
     ),
     Function(
-        "contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", _contiguous),
-        doc="Row-major order in memory.",
-        function=False,
+        "contiguous", ("Tensor input, *, memory_format? memory_format=None", _contiguous), doc="Row-major order in memory.", function=False
     ),
     Function(
         "to",

@@ -45,13 +45,7 @@ DIAGONAL_COPY: Op = Op(
     "DiagonalBackward0_copy", lambda a, *where: _diagonal(a, *where).copy(), "input", "offset dim1 dim2", input=_DIAGONAL_RULE, complex=True
 )
 DIAGONAL_BACK: Op = Op(
-    "DiagonalBackwardBackward0",
-    _diagonal_back,
-    "input",
-    "offset dim1 dim2 shape",
-    saved="dim1 dim2 offset",
-    input=_GATHERED,
-    complex=True,
+    "DiagonalBackwardBackward0", _diagonal_back, "input", "offset dim1 dim2 shape", saved="dim1 dim2 offset", input=_GATHERED, complex=True
 )
 
 

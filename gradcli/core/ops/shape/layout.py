@@ -9,8 +9,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.memory_format import address, element_strides, inner_first, is_in, owner
-from gradcli.core.ops.checks import own_dim
+from gradcli.core.kernels.memory_format import address, element_strides, inner_first, owner
+from gradcli.core.ops.checks import is_in, own_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -22,7 +22,7 @@ def _stride(input: Tensor, dim: int | None) -> Any:
 
 def offset_in(memory: Array, array: Array) -> int:
     """The number of elements in `memory` before the first element of `array`, a view of it."""
-    if not memory.size and owner(array) is memory:  # where a view begins counts, be there nothing in memory
+    if not memory.size and owner(array) is memory:  # the offset of a view counts even where the memory is empty
         return (address(array) - address(memory)) // array.itemsize
     return strided.geometry(array, memory)[2]
 

@@ -40,7 +40,7 @@ def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any, input_dtype
             split.append(n)
     if not axes:
         return grad
-    if min(split) < 0:  # of a tensor without elements
+    if min(split) < 0:  # this happens for a tensor without elements alone
         infer_size(split, 0)
     return xp.sum(xp.reshape(grad, tuple(split)), tuple(axes))
 
@@ -51,10 +51,7 @@ REPEAT: Op = Op(
     "input",
     "repeats",
     layout="contiguous",
-    input=Rule(
-        _repeat_back,
-        "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)",
-    ),
+    input=Rule(_repeat_back, "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)"),
     complex=True,
 )
 FLIP: Op = Op(
@@ -73,7 +70,7 @@ def _roll(a: Array, shifts: Any, dims: Any) -> Array:
         return memory_format.copy(a) if dims else memory_format.empty(a.shape, memory_format.contiguous_strides(a.shape), a.dtype)
     if not dims:
         return memory_format.contiguous(np.roll(a, shifts[0] if len(shifts) == 1 else shifts))
-    for shift, dim in zip(shifts, dims, strict=True):  # each time PyTorch puts two parts side by side
+    for shift, dim in zip(shifts, dims, strict=True):  # PyTorch joins two parts for each dimension
         parts = np.split(a, [-shift % a.shape[dim]], dim)
         last = all(map(memory_format.suggests_channels_last, parts))
         rolled = np.concatenate(parts[::-1], dim)

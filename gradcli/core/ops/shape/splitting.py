@@ -138,7 +138,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     if sum(split_sizes) != length:
         raise shape_error(
             f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={list(split_sizes)}",
+            f"but got split_sizes={list(split_sizes)}"
         )
     if not split_sizes:
         return ()
@@ -235,7 +235,7 @@ def _even_split(name: str, least: int, dim_of: Any) -> Any:
         if sections == 0 or length % sections:
             raise shape_error(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {length} is not divisible by "
-                f"the split_size {sections}!",
+                f"the split_size {sections}!"
             )
         return tensor_split(input, sections, dim)
 
@@ -245,17 +245,12 @@ def _even_split(name: str, least: int, dim_of: Any) -> Any:
     def _checked(input: Tensor) -> int:
         rank = input.array.ndim
         if rank < least:
-            raise shape_error(
-                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {rank} dimensions!",
-            )
+            raise shape_error(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {rank} dimensions!")
         dim: int = dim_of(rank)
         return dim
 
     return Function(
-        name,
-        ("Tensor input, int sections", by_count),
-        ("Tensor input, ints indices", by_indices),
-        doc="Parts along a fixed dimension.",
+        name, ("Tensor input, int sections", by_count), ("Tensor input, ints indices", by_indices), doc="Parts along a fixed dimension."
     )
 
 

@@ -153,7 +153,7 @@ def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
     """A copy of `view`, also where the strides do not allow a view."""
     _check_copy(input)
-    if moves(input):  # the tangent is a view
+    if moves(input):  # the tangent is a view, which the strides have to allow
         views.view(input, size)
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
@@ -199,13 +199,13 @@ def _split_sizes(copy: Op) -> Callable[..., Any]:
 
 
 def _check_shapes(outs: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    if any(out.array.shape != result.array.shape for out, result in zip(outs, results, strict=False)):  # where PyTorch broadcasts
+    if any(out.array.shape != result.array.shape for out, result in zip(outs, results, strict=False)):  # PyTorch would broadcast
         raise ProgramError("NotImplementedError", "split_copy into tensors of other shapes is not part of gradcli")
 
 
 def _narrow_out(input: Tensor, *_: Any) -> Out:
     def check(out: Tensor, result: Tensor) -> None:
-        if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:  # PyTorch writes beside it
+        if out.array.shape == result.array.shape and not out.array.flags.c_contiguous:  # PyTorch writes to other places
             raise ProgramError("NotImplementedError", "narrow_copy into an out that is not contiguous is not part of gradcli")
 
     return Out(UNMET.format("self.dtype() == output.dtype()"), first=input.array.ndim > 0, silent=True, check=check)
@@ -373,13 +373,7 @@ FUNCTIONS = (
         out=_COPIED,
     ),
     _unsafe("unsafe_chunk", "Tensor input, int chunks, int dim=0", unsafe_chunk, UNSAFE_SPLIT, "unsafe_chunk(x[:, 1:], 1, 1)[0]"),
-    _unsafe(
-        "unsafe_split",
-        "Tensor input, symint split_size, int dim=0",
-        unsafe_split,
-        UNSAFE_SPLIT,
-        "unsafe_split(x[:, 1:], 2, 1)[0]",
-    ),
+    _unsafe("unsafe_split", "Tensor input, symint split_size, int dim=0", unsafe_split, UNSAFE_SPLIT, "unsafe_split(x[:, 1:], 2, 1)[0]"),
     _unsafe(
         "unsafe_split_with_sizes",
         "Tensor input, ints split_sizes, int dim=0",

@@ -44,10 +44,7 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str, real_part: boo
 
 SELECT_SCATTER = _scatter("Select", SELECT, "grad.select_scatter(zeros_like(src), dim, index)", "grad.select(dim, index)")
 SLICE_SCATTER = _scatter(
-    "Slice",
-    SLICE,
-    "grad.slice_scatter(zeros_like(src), dim, start, end, step)",
-    "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
+    "Slice", SLICE, "grad.slice_scatter(zeros_like(src), dim, start, end, step)", "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)"
 )
 DIAGONAL_SCATTER = _scatter(
     "Diagonal", DIAGONAL, "grad.diagonal_scatter(zeros_like(src), offset, dim1, dim2)", "grad.diagonal(offset, dim1, dim2)", real_part=False
@@ -59,7 +56,7 @@ def _check_part(part: Tensor, src: Tensor) -> None:
     if part.array.shape != src.array.shape:
         raise shape_error(
             "expected src to have a size equal to the slice of self. "
-            f"src size = {list(src.array.shape)}, slice size = {list(part.array.shape)}",
+            f"src size = {list(src.array.shape)}, slice size = {list(part.array.shape)}"
         )
 
 

@@ -24,7 +24,7 @@ _OFTEN = 8
 _MOST = 512
 #: at most so many kinds of numbers of one template have their leaves kept
 _KINDS = 16
-#: after so many expressions in a row without such a plan only one in `_SELDOM` is looked at
+#: after `_MISSES` expressions in a row without such a plan, only one in `_SELDOM` is looked at
 _MISSES, _SELDOM = 512, 16
 
 

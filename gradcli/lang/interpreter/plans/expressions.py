@@ -222,7 +222,7 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         try:
             values = load_all(frame)
             between = None if ending is None else ending.between(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return run(frame)
         for plan in plans:
             made = plan.run(values, between) if isinstance(plan, BackwardPlan) else plan.run(values)
@@ -251,18 +251,10 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
         tries -= 1
         results, ran = watch(lambda: watched(frame))
         occurrences = [*parts.count.values(), *[None] * (len(values) - len(loads))]
-        made: list[Plan | BackwardPlan] = []
-        if ran is not None:
-            plan = making.make(values, occurrences, ran, results)
-            if plan is not None:
-                made = [plan] if ending is None else [*making.with_backward(plan, values), plan]
-            elif large:
-                from gradcli.core.plans import fused_pass
-
-                try:
-                    made = [*fused_pass.make(values, occurrences, ran, results)]
-                except StepError:
-                    tries = 0
+        try:
+            made = _plans_of(values, occurrences, ran, results, ending is not None, large)
+        except StepError:
+            made, tries = [], 0
         del ran
         if made:
             plans.extend(made)
@@ -283,6 +275,20 @@ def _planned(run: Run, parts: Parts, watched: Callable[[Frame], list[Result]], c
 
     current = evaluate
     return Planned(lambda frame: current(frame), begin)
+
+
+def _plans_of(
+    values: list[Any], occurrences: list[int | None], ran: Any, results: list[Result], has_ending: bool, large: bool
+) -> list[Plan | BackwardPlan]:
+    """The plans of what was watched, the first that fits to be taken; none where there can be none. Raises StepError."""
+    plan = None if ran is None else making.make(values, occurrences, ran, results)
+    if plan is not None:
+        return [*making.with_backward(plan, values), plan] if has_ending else [plan]
+    if ran is None or not large:
+        return []
+    from gradcli.core.plans import fused_pass
+
+    return [*fused_pass.make(values, occurrences, ran, results)]
 
 
 class RepeatedBlock:
@@ -307,7 +313,7 @@ class RepeatedBlock:
             if self._varies and not self._repetition.replace(self._load(frame)):
                 return False
             between = self._ending.between(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return False
         if not self._repetition.run(between):
             return False
@@ -349,7 +355,7 @@ class Called:
         """Whether it is a module whose calls can have plans."""
         try:
             self.known(frame)
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return False
         return True
 

@@ -34,7 +34,7 @@ class RepeatedBody:
                     return self._rest(i, frame)
                 try:
                     repeated.append(part.begin(frame))
-                except Exception:  # the ordinary way raises it
+                except Exception:  # evaluation in the ordinary way raises the error
                     return self._rest(i, frame)
             if part.shown:
                 for one in repeated:
@@ -99,7 +99,7 @@ class RepeatedTest:
         """Whether the test is false."""
         try:
             return all(type(name(frame)) in NUMBERS for name in self._names) and not self._test(frame)
-        except Exception:  # the ordinary way raises it
+        except Exception:  # evaluation in the ordinary way raises the error
             return False
 
     def settle(self, frame: Frame) -> None:

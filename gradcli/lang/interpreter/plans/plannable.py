@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from gradcli.lang.syntax.nodes import (
-    Assign,
-    Attribute,
-    AugAssign,
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    ExprStmt,
-    Name,
-    Node,
-    Slice,
-    Stmt,
-    Subscript,
-    TupleExpr,
-    Unary,
-    With,
-)
+from gradcli.lang.syntax import nodes
 
 #: functions and methods that only compute: their results depend on nothing but their arguments, and their plain arguments on no tensor
 FUNCTIONS = frozenset(
@@ -57,11 +38,11 @@ class Leaves(NamedTuple):
     """What an expression begins with."""
 
     #: names, and gradients (`x.grad`), each as often as it stands there
-    names: list[Expr]
+    names: list[nodes.Expr]
     #: what is called and may be a module: names, and attributes of names
-    modules: list[Expr]
+    modules: list[nodes.Expr]
     #: numbers beside `+`, `-`, `*` and `/`: constants, or `-` before one
-    numbers: list[Expr]
+    numbers: list[nodes.Expr]
     #: what is equal for expressions that call no modules and differ in the values of `numbers` alone
     shape: list[object]
 
@@ -70,127 +51,151 @@ class Leaves(NamedTuple):
         return [value_of(number) for number in self.numbers]
 
 
-def leaves_of(node: Expr, least: int = _LEAST, modules: bool = True) -> Leaves | None:
+def leaves_of(node: nodes.Expr, least: int = _LEAST, modules: bool = True) -> Leaves | None:
     """The leaves of an expression that can have a plan; None for any other expression.
 
     Expressions of no more than `least` operators have none. Without `modules`, nothing that may be one is called.
     """
     found = Leaves([], [], [], [])
-    stack: list[Expr] = [node]
+    stack: list[nodes.Expr] = [node]
     parts = work = 0
     while stack:
         at = stack.pop()
         parts += 1
-        kind = type(at)
-        if kind is Name:
-            found.names.append(at)
-            found.shape.append(at.id)  # type: ignore[attr-defined]
-        elif kind is Binary:
-            ops = at.ops  # type: ignore[attr-defined]
-            if not _OPERATORS.issuperset(ops):
-                return None
-            work += len(ops)
-            found.shape.append(ops)
-            for operand in (at.first, *at.rest):  # type: ignore[attr-defined]
-                if is_number(operand) and ops[0] in _ARITHMETIC:
-                    parts += 1
-                    work += type(operand) is Unary
-                    found.numbers.append(operand)
-                    found.shape.append(type(value_of(operand)))
-                else:
-                    stack.append(operand)
-                    found.shape.append(None)
-        elif kind is Constant:
-            value = at.value  # type: ignore[attr-defined]
-            if type(value) not in _PLAIN:
-                return None
-            found.shape.append((type(value), value))
-        elif kind is Call:
-            function = at.function  # type: ignore[attr-defined]
-            owner = function.value if type(function) is Attribute else function
-            if (function.name if type(function) is Attribute else getattr(function, "id", "")) in FUNCTIONS:
-                work += _CALL
-                stack.append(owner)
-            elif modules and _may_be_module(at, owner):  # type: ignore[arg-type]
-                work += _MODULE
-                found.modules.append(function)
-            else:
-                return None
-            keywords = at.keywords  # type: ignore[attr-defined]
-            if any(keyword.name is None for keyword in keywords):
-                return None
-            stack += (*at.args, *[keyword.value for keyword in keywords])  # type: ignore[attr-defined]
-            method = function.name if type(function) is Attribute else None
-            found.shape.append((kind, method, len(at.args), *[keyword.name for keyword in keywords]))  # type: ignore[attr-defined]
-        elif kind is Attribute:
-            name = at.name  # type: ignore[attr-defined]
-            if name == "grad" and type(at.value) is Name:  # type: ignore[attr-defined]
-                found.names.append(at)
-                found.shape.append((kind, at.value.id))  # type: ignore[attr-defined]
-            elif name in _MODULES:
-                stack.append(at.value)  # type: ignore[attr-defined]
-                found.shape.append((kind, name, None))
-            else:
-                return None
-        elif kind is Unary:
-            if at.op != "-":  # type: ignore[attr-defined]
-                return None
-            work += 1
-            found.shape.append(kind)
-            stack.append(at.operand)  # type: ignore[attr-defined]
-        elif kind is TupleExpr:
-            stack += at.items  # type: ignore[attr-defined]
-            found.shape.append((kind, len(at.items)))  # type: ignore[attr-defined]
-        elif kind is Subscript:
-            index = at.index  # type: ignore[attr-defined]
-            if not all(map(_is_constant_index, index.items if type(index) is TupleExpr else (index,))):
-                return None
-            work += 1
-            stack.append(at.value)  # type: ignore[attr-defined]
-            found.shape.append((kind, index.text))
-        else:
+        visit = _VISITS.get(type(at))
+        operators = None if visit is None else visit(at, found, stack)
+        if operators is None or parts + len(found.numbers) > _MOST or (found.modules and not modules):
             return None
-        if parts > _MOST:
-            return None
+        work += operators
     return found if work > least and found.names else None
 
 
-def is_number(node: Node) -> bool:
+# Each of these takes a node apart: it notes leaves, and puts the parts that remain on the stack. It returns as how many operators the
+# node counts, or None where the expression has no plan.
+
+
+def _of_name(node: nodes.Name, found: Leaves, stack: list[nodes.Expr]) -> int:
+    found.names.append(node)
+    found.shape.append(node.id)
+    return 0
+
+
+def _of_constant(node: nodes.Constant, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    found.shape.append((type(node.value), node.value))
+    return 0 if type(node.value) in _PLAIN else None
+
+
+def _of_unary(node: nodes.Unary, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    found.shape.append(nodes.Unary)
+    stack.append(node.operand)
+    return 1 if node.op == "-" else None
+
+
+def _of_binary(node: nodes.Binary, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    if not _OPERATORS.issuperset(node.ops):
+        return None
+    operators = len(node.ops)
+    found.shape.append(node.ops)
+    for operand in (node.first, *node.rest):
+        if is_number(operand) and node.ops[0] in _ARITHMETIC:
+            operators += type(operand) is nodes.Unary
+            found.numbers.append(operand)
+            found.shape.append(type(value_of(operand)))
+        else:
+            stack.append(operand)
+            found.shape.append(None)
+    return operators
+
+
+def _of_call(node: nodes.Call, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    function = node.function
+    method = function.name if type(function) is nodes.Attribute else None
+    owner = function.value if type(function) is nodes.Attribute else function
+    if (getattr(function, "id", "") if method is None else method) in FUNCTIONS:
+        operators = _CALL
+        stack.append(owner)
+    elif _may_be_module(node, owner):
+        operators = _MODULE
+        found.modules.append(function)
+    else:
+        return None
+    names = [keyword.name for keyword in node.keywords]
+    stack += (*node.args, *[keyword.value for keyword in node.keywords])
+    found.shape.append((nodes.Call, method, len(node.args), *names))
+    return None if None in names else operators
+
+
+def _of_attribute(node: nodes.Attribute, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    if node.name == "grad" and type(node.value) is nodes.Name:
+        found.names.append(node)
+        found.shape.append((nodes.Attribute, node.value.id))
+        return 0
+    stack.append(node.value)
+    found.shape.append((nodes.Attribute, node.name, None))
+    return 0 if node.name in _MODULES else None
+
+
+def _of_tuple(node: nodes.TupleExpr, found: Leaves, stack: list[nodes.Expr]) -> int:
+    stack += node.items
+    found.shape.append((nodes.TupleExpr, len(node.items)))
+    return 0
+
+
+def _of_subscript(node: nodes.Subscript, found: Leaves, stack: list[nodes.Expr]) -> int | None:
+    index = node.index
+    stack.append(node.value)
+    found.shape.append((nodes.Subscript, index.text))
+    return 1 if all(map(_is_constant_index, index.items if type(index) is nodes.TupleExpr else (index,))) else None
+
+
+_VISITS: dict[type[nodes.Expr], Callable[[Any, Leaves, list[nodes.Expr]], int | None]] = {
+    nodes.Name: _of_name,
+    nodes.Constant: _of_constant,
+    nodes.Unary: _of_unary,
+    nodes.Binary: _of_binary,
+    nodes.Call: _of_call,
+    nodes.Attribute: _of_attribute,
+    nodes.TupleExpr: _of_tuple,
+    nodes.Subscript: _of_subscript,
+}
+
+
+def is_number(node: nodes.Node) -> bool:
     """Whether it is an int or a float that the program wrote, or `-` before one."""
-    literal = node.operand if type(node) is Unary and node.op == "-" else node
-    return type(literal) is Constant and type(literal.value) in _NUMBERS
+    literal = node.operand if type(node) is nodes.Unary and node.op == "-" else node
+    return type(literal) is nodes.Constant and type(literal.value) in _NUMBERS
 
 
-def value_of(number: Expr) -> float:
+def value_of(number: nodes.Expr) -> float:
     """The value of a number that the program wrote."""
-    return -number.operand.value if type(number) is Unary else number.value  # type: ignore[attr-defined, no-any-return]
+    return -number.operand.value if type(number) is nodes.Unary else number.value  # type: ignore[attr-defined, no-any-return]
 
 
-def _is_constant_index(node: Expr | None) -> bool:
+def _is_constant_index(node: nodes.Expr | None) -> bool:
     """Whether it is an int, or a slice of ints, as the program wrote them."""
-    if isinstance(node, Slice):
+    if isinstance(node, nodes.Slice):
         return all(part is None or _is_constant_index(part) for part in (node.lower, node.upper, node.step))
-    if isinstance(node, Unary) and node.op == "-":
+    if isinstance(node, nodes.Unary) and node.op == "-":
         node = node.operand
-    return isinstance(node, Constant) and type(node.value) is int
+    return isinstance(node, nodes.Constant) and type(node.value) is int
 
 
-def _may_be_module(call: Call, owner: Expr) -> bool:
-    return type(owner) is Name and bool(call.args) and not call.keywords and not hasattr(builtins, owner.id)
+def _may_be_module(call: nodes.Call, owner: nodes.Expr) -> bool:
+    return type(owner) is nodes.Name and bool(call.args) and not call.keywords and not hasattr(builtins, owner.id)
 
 
 class Updates(NamedTuple):
     """What statements that write in place begin with."""
 
     #: names and gradients, each as often as it is an operand
-    operands: list[Expr]
+    operands: list[nodes.Expr]
     #: names and gradients that are only written to, and `torch` of `torch.no_grad()`
-    others: list[Expr]
+    others: list[nodes.Expr]
     #: the statements after which a gradient is None
-    drops: list[Stmt]
+    drops: list[nodes.Stmt]
 
 
-def updates_of(statements: Sequence[Stmt]) -> tuple[int, Updates]:
+def updates_of(statements: Sequence[nodes.Stmt]) -> tuple[int, Updates]:
     """How many of the first of some statements only update names and gradients in place, and what these begin with.
 
     Such are `x -= EXPRESSION` within `with torch.no_grad():`, `x.grad.zero_()`, and, behind all others, `x.grad = None`.
@@ -199,7 +204,7 @@ def updates_of(statements: Sequence[Stmt]) -> tuple[int, Updates]:
     count = 0
     for statement in statements:
         one = Updates([], [], [])
-        without_grad = type(statement) is With and _is_no_grad(statement)
+        without_grad = type(statement) is nodes.With and _is_no_grad(statement)
         inner = statement.body if without_grad else (statement,)  # type: ignore[attr-defined]
         if not all(_is_update(part, one, without_grad, bool(found.drops)) for part in inner):
             break
@@ -212,54 +217,61 @@ def updates_of(statements: Sequence[Stmt]) -> tuple[int, Updates]:
     return count, found
 
 
-def _is_no_grad(statement: With) -> bool:
+def _is_no_grad(statement: nodes.With) -> bool:
     """Whether it is `with torch.no_grad():`."""
     (manager, target), *more = statement.items
-    if more or target is not None or type(manager) is not Call or manager.args or manager.keywords:
+    if more or target is not None or type(manager) is not nodes.Call or manager.args or manager.keywords:
         return False
     function = manager.function
-    return type(function) is Attribute and function.name == "no_grad" and type(function.value) is Name and function.value.id == "torch"
+    return (
+        type(function) is nodes.Attribute
+        and function.name == "no_grad"
+        and type(function.value) is nodes.Name
+        and function.value.id == "torch"
+    )
 
 
-def _is_update(statement: Stmt, found: Updates, without_grad: bool, dropped: bool) -> bool:
-    if type(statement) is Assign:
+def _is_update(statement: nodes.Stmt, found: Updates, without_grad: bool, dropped: bool) -> bool:
+    if type(statement) is nodes.Assign:
         target = statement.targets[0]
         found.drops.append(statement)
-        return len(statement.targets) == 1 and _is_grad(target) and type(statement.value) is Constant and statement.value.value is None
+        return (
+            len(statement.targets) == 1 and _is_grad(target) and type(statement.value) is nodes.Constant and statement.value.value is None
+        )
     if found.drops or dropped:
         return False
-    if type(statement) is AugAssign:
+    if type(statement) is nodes.AugAssign:
         leaves = leaves_of(statement.value, -1, modules=False)
-        if leaves is None or type(statement.target) is not Name or statement.op not in _ARITHMETIC or not without_grad:
+        if leaves is None or type(statement.target) is not nodes.Name or statement.op not in _ARITHMETIC or not without_grad:
             return False
         found.operands.extend((statement.target, *leaves.names))
         return True
-    call = statement.value if type(statement) is ExprStmt else None
-    if type(call) is not Call or call.args or call.keywords:
+    call = statement.value if type(statement) is nodes.ExprStmt else None
+    if type(call) is not nodes.Call or call.args or call.keywords:
         return False
     function = call.function
-    if type(function) is not Attribute or function.name != "zero_" or not _is_grad(function.value):
+    if type(function) is not nodes.Attribute or function.name != "zero_" or not _is_grad(function.value):
         return False
     found.others.append(function.value)
     return True
 
 
-def _is_grad(node: Expr) -> bool:
-    return type(node) is Attribute and node.name == "grad" and type(node.value) is Name
+def _is_grad(node: nodes.Expr) -> bool:
+    return type(node) is nodes.Attribute and node.name == "grad" and type(node.value) is nodes.Name
 
 
-def names_of_test(node: Expr) -> list[Name] | None:
+def names_of_test(node: nodes.Expr) -> list[nodes.Name] | None:
     """The names in a test of names and numbers, such as `i % 100 == 0`; None for any other expression."""
-    found: list[Name] = []
-    stack: list[Expr] = [node]
+    found: list[nodes.Name] = []
+    stack: list[nodes.Expr] = [node]
     while stack:
         at = stack.pop()
-        if isinstance(at, Name):
+        if isinstance(at, nodes.Name):
             found.append(at)
-        elif isinstance(at, Binary | Compare) and _IN_TESTS.issuperset(at.ops):
+        elif isinstance(at, nodes.Binary | nodes.Compare) and _IN_TESTS.issuperset(at.ops):
             stack += (at.first, *at.rest)
-        elif isinstance(at, BoolOp):
+        elif isinstance(at, nodes.BoolOp):
             stack += at.items
-        elif not isinstance(at, Constant) or type(at.value) not in (int, float, bool):
+        elif not isinstance(at, nodes.Constant) or type(at.value) not in (int, float, bool):
             return None
     return found

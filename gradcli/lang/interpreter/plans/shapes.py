@@ -38,7 +38,7 @@ class Shape:
                 return ordinary()(frame)
             try:
                 values = [load(frame) for load in self._loads]
-            except Exception:  # the ordinary way raises it when it comes to the name
+            except Exception:  # evaluation in the ordinary way raises the error, at the name
                 return ordinary()(frame)
             for plan in self._plans:
                 made = plan.run(values, numbers, node)

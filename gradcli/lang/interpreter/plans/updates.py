@@ -33,7 +33,7 @@ def planned_updates(run: Run, updates: Updates, drops: Sequence[Run], context: C
     def update(frame: Frame) -> Any:
         try:
             values = [load(frame) for load in loads]
-        except Exception:  # the ordinary way raises it when it comes to the name
+        except Exception:  # evaluation in the ordinary way raises the error, at the name
             return run(frame)
         for plan in plans:
             if plan.run(values):

@@ -51,10 +51,7 @@ ERFINV: Pointwise = floating(
 ERFCX = floating(
     "SpecialErfcxBackward0",
     at_once(normal.erfcx),
-    Rule(
-        lambda xp, grad, input, out: (2.0 * input * out - 2.0 / math.sqrt(math.pi)) * grad,
-        "(2 * input * out - 2 / math.pi**0.5) * grad",
-    ),
+    Rule(lambda xp, grad, input, out: (2.0 * input * out - 2.0 / math.sqrt(math.pi)) * grad, "(2 * input * out - 2 / math.pi**0.5) * grad"),
 )
 LOG_NDTR = floating(
     "SpecialLogNdtrBackward0",
@@ -67,10 +64,7 @@ LOG_NDTR = floating(
 NDTRI = floating(
     "SpecialNdtriBackward0",
     at_once(normal.ndtri),
-    Rule(
-        lambda xp, grad, out: grad * math.sqrt(2 * math.pi) * xp.exp(out * out / 2),
-        "grad * (2 * math.pi)**0.5 * exp(out**2 / 2)",
-    ),
+    Rule(lambda xp, grad, out: grad * math.sqrt(2 * math.pi) * xp.exp(out * out / 2), "grad * (2 * math.pi)**0.5 * exp(out**2 / 2)"),
 )
 
 

@@ -109,7 +109,7 @@ def _record(rank: int) -> Pair:
     )
 
 
-#: by the number of dimensions; PyTorch pools rows as images of height 1
+#: the records by the number of dimensions; PyTorch pools rows as images of height 1
 AVG = {rank: _record(rank) for rank in (2, 3)}
 
 

@@ -46,7 +46,7 @@ def _places(x: Array, kernel: tuple[int, ...], counts: tuple[int, ...], samples:
     if not x.size:
         return np.zeros((*x.shape[: x.ndim - rank], *counts), np.int64)
     flat = x.reshape(-1, math.prod(sizes))
-    order = range(rank) if rank == 3 else (1, 0)  # of an image PyTorch places the columns first
+    order = range(rank) if rank == 3 else (1, 0)  # PyTorch places the columns of an image first
     numbers = samples.reshape(-1, rank)
     place: Any = 0
     for axis, at in zip(range(rank), order, strict=True):
@@ -57,7 +57,7 @@ def _places(x: Array, kernel: tuple[int, ...], counts: tuple[int, ...], samples:
         place = place * sizes[axis] + spans.reshape(shape)
     windows = np.broadcast_to(place, (len(flat), *counts, *kernel)).reshape(len(flat), -1, math.prod(kernel))
     values = np.take_along_axis(flat, windows.reshape(len(flat), -1), 1).reshape(windows.shape)
-    nan = np.isnan(values)  # of which the last one counts
+    nan = np.isnan(values)  # the last nan of a window counts
     best = np.where(nan.any(-1), nan.shape[-1] - 1 - nan[..., ::-1].argmax(-1), values.argmax(-1))
     return np.take_along_axis(windows, best[..., None], -1).reshape(*x.shape[: x.ndim - rank], *counts)
 

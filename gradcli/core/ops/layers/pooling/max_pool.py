@@ -99,7 +99,7 @@ def records_of_maxima(name: str, attrs: str, rank: int, channels_last: bool) -> 
 
 
 _WINDOWS = "kernel_size stride padding dilation ceil_mode"
-#: by the number of dimensions; PyTorch pools rows as images of height 1
+#: the records by the number of dimensions; PyTorch pools rows as images of height 1
 MAX = {rank: records_of_maxima(f"MaxPool{rank}DWithIndices", _WINDOWS, rank, True) for rank in (2, 3)}
 ADAPTIVE_MAX = {rank: records_of_maxima(f"AdaptiveMaxPool{rank}D", "", rank, rank == 2) for rank in (2, 3)}
 

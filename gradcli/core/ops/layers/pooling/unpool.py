@@ -62,7 +62,7 @@ def _record(rank: int) -> Op:
     )
 
 
-#: by the number of dimensions; rows are unpooled as images of width 1
+#: the records by the number of dimensions; rows are unpooled as images of width 1
 UNPOOL = {rank: _record(rank) for rank in (2, 3)}
 
 

@@ -10,7 +10,7 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import CASTABLE, Out
-from gradcli.core.graph import in_place
+from gradcli.core.graph import in_place, inplace_forms
 from gradcli.core.graph.conjugate import adjoint, conjugated
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.sharing import SharingOp, once
@@ -150,7 +150,7 @@ def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
 def _lower(xp: Any, made: Any) -> Any:
     """The part below the diagonal, in place."""
     if type(made) is Tensor:
-        return in_place.apply(made, lambda x: TRIL(x, -1))
+        return inplace_forms.apply(made, lambda x: TRIL(x, -1))
     made[...] = np.tril(made, -1)
     return made
 
