@@ -62,7 +62,7 @@ class Prompt:
         self._interrupted = 0.0
 
     def run(self, reader: Reader) -> int:
-        """Until the end of input or `:quit`; the exit code."""
+        """Run inputs until their end or `:quit`; returns the exit code."""
         with self._signals(reader):
             try:
                 while self._step(reader):

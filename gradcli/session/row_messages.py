@@ -31,7 +31,7 @@ Read = Callable[[int], bytes]
 
 
 def read(descriptor: int, size: int) -> bytes:
-    """So many bytes; fewer at the end of the stream."""
+    """Read a number of bytes; fewer at the end of the stream."""
     found = bytearray()
     while len(found) < size and (chunk := os.read(descriptor, min(size - len(found), 1 << 20))):
         found += chunk

@@ -42,7 +42,7 @@ class HookHandle(Scripted):
     SCRIPT_METHODS = {"remove": Routine(remove)}
 
     def enter(self) -> HookHandle:
-        """As a block the hook is there for its duration."""
+        """Begin a block, for the duration of which the hook is there."""
         return self
 
     def exit(self) -> None:

@@ -163,7 +163,7 @@ class Removable(Scripted):
         self.functions.pop(self.number, None)
 
     def enter(self) -> Removable:
-        """As a block the hook is there for its duration."""
+        """Begin a block, for the duration of which the hook is there."""
         return self
 
     def exit(self) -> None:

@@ -129,7 +129,7 @@ class Parameter:
         return next((other for other in _NUMPY_NAMES.get(self.name, ()) if other in kwargs), None)
 
     def shown(self) -> str:
-        """As error messages list it."""
+        """The text by which error messages list it."""
         text = f"{_SHOWN.get(self.type, self.type)} {self.name}"
         if not self.has_default:
             return text
@@ -316,7 +316,7 @@ class Signature:
         return made
 
     def shown(self) -> str:
-        """As error messages list it."""
+        """The text by which error messages list it."""
         parts: list[str] = []
         star = False
         for p in self.parameters:

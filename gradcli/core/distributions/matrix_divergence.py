@@ -28,7 +28,7 @@ def _solved(root: Tensor, x: Tensor) -> Any:
 
 
 def multivariate_normal(p: Any, q: Any) -> Tensor:
-    """Of two normal distributions of vectors."""
+    """The divergence of two normal distributions of vectors."""
     _check_events(p, q, "")
     n = p.event_shape[0]
     batch = tuple(f.broadcast_shapes(tuple(q.root.shape[:-2]), tuple(p.root.shape[:-2])))
@@ -38,7 +38,7 @@ def multivariate_normal(p: Any, q: Any) -> Tensor:
 
 
 def low_rank(p: Any, q: Any) -> Tensor:
-    """Of two normal distributions whose covariances are of low rank but for a diagonal."""
+    """The divergence of two normal distributions whose covariances are of low rank but for a diagonal."""
     _check_events(p, q, "Low Rank ")
     norms, length = q.log_det() - p.log_det(), q.length(q.loc - p.loc)
     a = _solved(q.root, q.scaled)
@@ -48,7 +48,7 @@ def low_rank(p: Any, q: Any) -> Tensor:
 
 
 def normal_low_rank(p: Any, q: Any) -> Tensor:
-    """Of a normal distribution from one of low rank."""
+    """The divergence of a normal distribution from one of low rank."""
     _check_events(p, q, "(Low Rank) ")
     norms, length = q.log_det() - 2 * half_log_det(p.root), q.length(q.loc - p.loc)
     own = _trace(p.root * f.unsqueeze(f.rsqrt(q.cov_diag), -1))
@@ -56,7 +56,7 @@ def normal_low_rank(p: Any, q: Any) -> Tensor:
 
 
 def low_rank_normal(p: Any, q: Any) -> Tensor:
-    """Of a distribution of low rank from a normal one."""
+    """The divergence of a distribution of low rank from a normal one."""
     _check_events(p, q, "(Low Rank) ")
     norms, length = 2 * half_log_det(q.root) - p.log_det(), squared_length(q.root, q.loc - p.loc)
     batch = tuple(f.broadcast_shapes(tuple(q.root.shape[:-2]), tuple(p.cov_factor.shape[:-2])))
@@ -65,7 +65,7 @@ def low_rank_normal(p: Any, q: Any) -> Tensor:
 
 
 def wishart(p: Any, q: Any) -> Tensor:
-    """Of two Wishart distributions, by Bregman's divergence of their natural parameters."""
+    """The divergence of two Wishart distributions, by Bregman's divergence of their natural parameters."""
     ours = [method("requires_grad_", f.detach(one)) for one in p.natural()]
     norm = p.log_normalizer(*ours)
     slopes = grad(f.sum(norm), ours, create_graph=True)

@@ -58,7 +58,7 @@ def _near(x: Array) -> tuple[Any, Any, Any]:
 
 
 def _far(x: Array) -> tuple[Any, Any, Any]:
-    """The same at a distance between 1 and 2."""
+    """The same three numbers for a distance between 1 and 2."""
     return ((_A * x - 5 * _A) * x + 8 * _A) * x - 4 * _A, (3 * _A * x - 10 * _A) * x + 8 * _A, 6 * _A * x - 10 * _A
 
 

@@ -37,7 +37,7 @@ def svd(a: Array, full: bool) -> tuple[Array, Array, Array]:
 
 
 def _high(a: Array, full: bool) -> tuple[Array, Array, Array]:
-    """By the triangular factor of the matrix."""
+    """The decomposition of a matrix with more rows than columns, by that of its triangular factor."""
     n = a.shape[1]
     q, r = np.linalg.qr(a, "complete" if full else "reduced")
     u, s, vh = np.linalg.svd(r[:n])

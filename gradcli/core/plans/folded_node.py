@@ -42,7 +42,7 @@ class Lazy(OpNode):
 
     @property
     def plan(self) -> Any:  # type: ignore[override]
-        """That of the node's own step."""
+        """The plan of the node's own step."""
         self.unfold()
         return self.plan
 

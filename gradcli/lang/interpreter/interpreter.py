@@ -222,7 +222,7 @@ class Interpreter:
         return lambda: work() if self._running else self.within(work)
 
     def forget_files(self) -> None:
-        """From now on programs save and load no files."""
+        """Let programs save and load no files from now on."""
         self._outside.files = None
 
     def text(self, value: Value) -> str:

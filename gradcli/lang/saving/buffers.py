@@ -71,7 +71,7 @@ class BytesIO(Scripted):
         return len(content)
 
     def read(self, size: Value = -1, /) -> Bytes:
-        """So many bytes at the position, or all that is left."""
+        """The number of bytes that are asked for, from the position on, or all that is left."""
         if size is not None and type(size) is not int:
             raise type_error("argument should be integer or None, not '{}'", size)
         rest = self.rest()
@@ -159,7 +159,7 @@ class StringIO(Scripted):
         return len(s)
 
     def read(self, size: Value = -1, /) -> str:
-        """So many characters at the position, or all that is left."""
+        """The number of characters that are asked for, from the position on, or all that is left."""
         if size is not None and type(size) is not int:
             raise type_error("argument should be integer or None, not '{}'", size)
         rest = self.text[self.position :]

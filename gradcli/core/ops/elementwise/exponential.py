@@ -315,13 +315,13 @@ def _gap(a: Any, b: Any) -> Any:
 
 
 def _log_of_sum(a: Any, b: Any) -> Any:
-    """As PyTorch: from the larger operand."""
+    """log(exp(a) + exp(b)), computed from the larger operand as in PyTorch."""
     made = np.maximum(a, b) + elementary.log1p(elementary.exp(-np.abs(a - b)))
     return np.where(np.isinf(a) & np.equal(a, b), a, made)
 
 
 def _log2_of_sum(a: Any, b: Any) -> Any:
-    """As PyTorch: from the larger operand, by the natural logarithm."""
+    """log2(2**a + 2**b), computed from the larger operand by the natural logarithm, as in PyTorch."""
     above = elementary.log1p(elementary.exp2(-np.abs(a - b)))
     made = elementary.fused(above, above.dtype.type(1 / math.log(2)), np.maximum(a, b))
     return np.where(np.isinf(a) & np.equal(a, b), a, made)

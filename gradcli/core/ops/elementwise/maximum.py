@@ -132,7 +132,7 @@ def _either(xp: Any, chosen: Any, first: Any, second: Any, out: Tensor) -> Any:
 
 
 def _clamp_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Tensor) -> Any:
-    """As in PyTorch, the tangent of a value at its only bound is that of the bound."""
+    """The tangent of `clamp`. As in PyTorch, that of a value at its only bound is the tangent of the bound."""
     x, low, high = (xp.plain(v) for v in inputs)
     if high is None:
         return _either(xp, np.greater(x, low), tangents[0], tangents[1], out)

@@ -243,7 +243,7 @@ def _of_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _by_steps(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, factor: float) -> Tensor:
-    """As operations of their own, in float32 for half precision."""
+    """Attention by operations that have nodes of their own, in float32 for half precision."""
     dtype = query.dtype
     if dtype in (dtypes.float16, dtypes.bfloat16):
         query, key, value = (to_dtype(t, dtypes.float32) for t in (query, key, value))

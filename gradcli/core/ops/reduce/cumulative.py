@@ -204,7 +204,7 @@ def _logcumsumexp(x: Array, dim: int) -> Array:
 
 
 def _complex_logcumsumexp(x: Array, dim: int) -> Array:
-    """In double precision, from -inf on, as PyTorch does."""
+    """The running logarithm of the sum of exponentials, in double precision and from -inf on, as in PyTorch."""
     along = np.moveaxis(x, dim, 0).astype(np.complex128)
     running = np.empty(along.shape, along.dtype)
     last = np.full(along.shape[1:], complex(-np.inf, 0))

@@ -261,7 +261,7 @@ def _max_or_min(
         return result(name, along(input, dim, keepdim))
 
     def of_nothing_into(values: list[Any], out: Tensor) -> None:
-        """Of no elements `out` gets the number that all others take the place of."""
+        """Where there are no elements, fill `out` with the number that every other one replaces."""
         if not values[0].array.size and not values[0].dtype.is_complex:
             kind = values[0].dtype.np
             limits: Any = (False, True) if kind == np.bool_ else (-np.inf, np.inf) if kind.kind == "f" else np.iinfo(kind)

@@ -104,12 +104,12 @@ def _unsqueeze_(input: Tensor, dim: int) -> Tensor:
 
 
 def atleast_1d(input: Tensor) -> Tensor:
-    """With at least one dimension."""
+    """The tensor with at least one dimension."""
     return reshape(input, (1,)) if input.array.ndim == 0 else input
 
 
 def atleast_2d(input: Tensor) -> Tensor:
-    """With at least two dimensions; vectors become rows."""
+    """The tensor with at least two dimensions; vectors become rows."""
     rank = input.array.ndim
     if rank == 0:
         return reshape(input, (1, 1))

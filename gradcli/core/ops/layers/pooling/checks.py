@@ -46,7 +46,7 @@ def sliding(
 
 
 def evenly(sizes: Sequence[int], counts: Sizes) -> list[Spans]:
-    """So many windows along each dimension that cover everything."""
+    """As many windows along each dimension as are asked for, which together cover everything."""
     return [window_reductions.adaptive(n, m) for n, m in zip(sizes, counts, strict=True)]
 
 

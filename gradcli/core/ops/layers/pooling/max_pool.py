@@ -36,7 +36,7 @@ from gradcli.errors import runtime_error, shape_error
 
 
 def _flat(xp: Any, x: Any, rank: int) -> Any:
-    """With the last `rank` dimensions as one."""
+    """`x` with its last `rank` dimensions as one."""
     lead, sizes = x.shape[: len(x.shape) - rank], x.shape[len(x.shape) - rank :]
     return xp.call(VIEW, x, (*lead, math.prod(sizes)))
 
