@@ -147,7 +147,7 @@ def _product_jvp(xp: Any, inputs: Any, _: Any, tangents: Any, out: Any) -> Any:
     return total
 
 
-def _lower(xp: Any, made: Any) -> Any:
+def _lower(made: Any) -> Any:
     """The part below the diagonal, in place."""
     if type(made) is Tensor:
         return inplace_forms.apply(made, lambda x: TRIL(x, -1))
@@ -158,7 +158,7 @@ def _lower(xp: Any, made: Any) -> Any:
 def _reflector_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None
-    return _lower(xp, once(xp, _through, grad, input, tau, out)[0])
+    return _lower(once(xp, _through, grad, input, tau, out)[0])
 
 
 def _tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any) -> Any:
@@ -229,16 +229,15 @@ def _both_of_applied(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: b
     """The gradients of the reflectors and of tau, as those of the product that the other matrix is part of."""
     if not (xp.plain(input).size and xp.plain(tau).size):
         return None, None
-    if left != transpose:
-        values = (grad, out) if left else (adjoint(xp, grad), adjoint(xp, out))
-    else:
-        values = (out, grad) if left else (adjoint(xp, out), adjoint(xp, grad))
-    return once(xp, _through, values[0], input, tau, values[1], left == transpose)
+    first, second = (grad, out) if left != transpose else (out, grad)
+    if not left:
+        first, second = adjoint(xp, first), adjoint(xp, second)
+    return once(xp, _through, first, input, tau, second, left == transpose)
 
 
 def _applied_reflectors_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
     found = _both_of_applied(xp, grad, input, tau, out, left, transpose)[0]
-    return None if found is None else _lower(xp, found)
+    return None if found is None else _lower(found)
 
 
 def _applied_tau_rule(xp: Any, grad: Any, input: Any, tau: Any, out: Any, left: bool, transpose: bool) -> Any:
