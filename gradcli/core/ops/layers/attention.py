@@ -206,7 +206,7 @@ def scaled_dot_product_attention(
         heads = [size(t, -3) for t in (query, key, value)]
         if any(not n or heads[0] % n for n in heads):
             raise shape_error("Number of heads in key and value must divide the number of heads in ")
-        limits.check_elements((key.array.size + value.array.size) * heads[0], query.dtype.itemsize)
+        limits.check_elements(heads[0] * (key.array.size // heads[1] + value.array.size // heads[2]), query.dtype.itemsize)
         if heads[1] == heads[2]:
             shapes[1:] = [(*shape[:-3], heads[0], *shape[-2:]) for shape in shapes[1:]]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]

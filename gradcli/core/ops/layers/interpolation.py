@@ -18,12 +18,13 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format, resampling
+from gradcli.core.kernels import Array, half_to_single, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import require_floating, with_method
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, shape_error
@@ -40,6 +41,16 @@ _ALONG: dict[str, Along] = {
 }
 
 
+def _rounded(taps: Taps, dtype: DType) -> Taps:
+    """The map with weights in half precision; of two weights the first is what the second leaves of 1."""
+    if taps.weights is None:
+        return taps
+    weights = dtypes.stored(taps.weights, dtype)
+    if weights.shape[1] == 2:
+        weights[:, 0] = dtypes.stored(1 - weights[:, 1], dtype)
+    return Taps(taps.places, weights)
+
+
 def _interpolation(name: str, mode: str, rank: int) -> Pair:
     """The records of an interpolation of `rank` dimensions."""
     along = _ALONG["linear" if mode.endswith("linear") else mode]
@@ -54,8 +65,16 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         made = resampling.apply(x, taps(x, x.shape, *attrs))
         return memory_format.of_images(memory_format.contiguous(made.astype(x.dtype, copy=False)), x)
 
+    def in_half(dtype: DType, x: Array, *attrs: Any) -> Array:
+        """In single precision; PyTorch's kernel for images that have not their channels last rounds the weights."""
+        each = taps(x, x.shape, *attrs)
+        if not _in_channels_last(x, mode):
+            each = [_rounded(one, dtype) for one in each]
+        made = dtypes.cast(resampling.apply(half_to_single(x), each), dtype)
+        return memory_format.of_images(memory_format.contiguous(made), x)
+
     def backward(grad: Array, input_size: Sizes, *attrs: Any) -> Array:
-        made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
+        made = resampling.transposed(half_to_single(grad), taps(grad, input_size, *attrs), input_size[2:])
         made = memory_format.contiguous(made.astype(grad.dtype, copy=False))
         # PyTorch's kernels of the other modes write their gradients in row-major order
         return made if mode == "bicubic" or ("nearest" in mode and rank == 3) else memory_format.of_images(made, grad)
@@ -75,6 +94,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         forward,
         "input",
         "output_size scales align_corners",
+        in_half=in_half,
         saved=f"{saved} self_sym_sizes",
         input=Rule(lambda xp, grad, input_shape, attrs: xp.call(transpose, grad, tuple(input_shape), *attrs), transpose_of(call, rank)),
     )
