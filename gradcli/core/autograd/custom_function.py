@@ -14,7 +14,7 @@ from gradcli.core.autograd.function_outputs import connected
 from gradcli.core.autograd.function_tangents import push_tangents
 from gradcli.core.autograd.packed_tensors import Packed
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Attributes, Scripted, script_type
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.saved_arrays import Saved
@@ -312,3 +312,8 @@ class Function(Scripted):
 
 
 FUNCTION = script_type(Function, "torch.autograd.function")
+#: what the ctx of a custom function is an instance of
+FUNCTION_CTX, BACKWARD_FUNCTION = (
+    ScriptType(name, "torch.autograd.function", None, lambda value: isinstance(value, FunctionNode))
+    for name in ("FunctionCtx", "BackwardCFunction")
+)

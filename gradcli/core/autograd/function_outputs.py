@@ -48,7 +48,7 @@ def connected(ctx: FunctionNode, outputs: Sequence[Any], inputs: Sequence[Tensor
     if needed:
         _connect(ctx, made)
     else:
-        _disconnect(ctx, made, inputs)
+        _disconnect(ctx, made)
     return made
 
 
@@ -68,12 +68,12 @@ def _check_marks(ctx: FunctionNode) -> None:
 
 def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool, count: int) -> Any:
     """One of `count` outputs as the caller gets it: an input that forward returns unchanged becomes a view, without gradient a detached
-    one. Raises RuntimeError for a written leaf and for a written view that is not the only output.
+    tensor. Raises RuntimeError for a written leaf and for a written view that is not the only output.
     """
     if type(one) is not Tensor:
         return one
     given, fixed = _is_in(one, inputs), _is_in(one, ctx.non_differentiable)
-    if needed and fixed and given and one.requires_grad:
+    if given and one.requires_grad and (fixed or not needed):
         return _marked(ctx, detach(one))
     if not fixed and _is_in(one, ctx.dirty):
         if needed and one.requires_grad and one.node is None:
@@ -102,17 +102,6 @@ def _marked(ctx: FunctionNode, output: Tensor) -> Tensor:
     return output
 
 
-def _mark_views(ctx: FunctionNode, outputs: Sequence[Any]) -> list[Tensor]:
-    """The outputs with a gradient; those among them that are views may not be written in place afterwards."""
-    tensors = [one for one in outputs if type(one) is Tensor]
-    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
-    for one in differentiable:
-        if one.view is not None and not _is_in(one, ctx.dirty):
-            creation = "multi" if len(differentiable) > 1 else "function"
-            one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
-    return differentiable
-
-
 def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     """Make ctx the node of the outputs that have a gradient."""
     ctx.results = len(outputs)
@@ -120,7 +109,10 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     # other values than tensors count as outputs too, which no gradient reaches
     ctx.outputs = tuple([(one.array.shape, one.dtype) if type(one) is Tensor else ((), ctx.dtype) for one in outputs])
     ctx.plain = False
-    differentiable = _mark_views(ctx, outputs)
+    tensors = [one for one in outputs if type(one) is Tensor]
+    differentiable = [one for one in tensors if one.dtype.is_differentiable and not _is_in(one, ctx.non_differentiable)]
+    for one in differentiable:
+        _mark_view(ctx, one, "multi" if len(differentiable) > 1 else "function")
     for number, one in enumerate(outputs):
         if not _is_in(one, differentiable):
             continue
@@ -137,6 +129,12 @@ def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
         ctx.kept = tuple([(_kept(one, ctx), expected) for one, expected in kept])
 
 
+def _mark_view(ctx: FunctionNode, one: Tensor, creation: str) -> None:
+    """Have writes to a view that the function has made refused, unless it is a written input."""
+    if one.view is not None and not _is_in(one, ctx.dirty):
+        one.view = View(one.view.base, one.counter().count, creation, ctx.functions.name)
+
+
 def _kept(one: Any, ctx: FunctionNode) -> Any:
     """What a node keeps of a tensor: what the pack hook returns, or, without the tensor, which would make a cycle, an output of its own."""
     own = one is not None and one.node is ctx
@@ -145,12 +143,11 @@ def _kept(one: Any, ctx: FunctionNode) -> Any:
     return Saved(one, one.output_nr) if own else one
 
 
-def _disconnect(ctx: FunctionNode, outputs: list[Any], inputs: Sequence[Tensor]) -> None:
-    """Without a node, an output requires no gradient, unless it is a view: an input that forward has written is detached."""
-    _mark_views(ctx, outputs)
-    for at, one in enumerate(outputs):
-        if type(one) is Tensor and one.requires_grad:
-            if _is_in(one, inputs):
-                outputs[at] = detach(one)
-            elif one.view is None:
-                one.node, one.requires_grad = None, False
+def _disconnect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
+    """Without a node, an output requires no gradient, unless it is a view."""
+    for one in outputs:
+        if type(one) is not Tensor:
+            continue
+        if one.view is None:
+            one.node, one.requires_grad = None, False
+        _mark_view(ctx, one, "function")

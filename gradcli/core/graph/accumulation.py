@@ -87,6 +87,11 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
         raise
     if known.dtype is dtypes.bfloat16:
         array[...] = dtypes.round_bfloat16(array)
+    if known.meta is not None and known.property_of("inference"):
+        from gradcli.core.graph.write_checks import bump  # which refuses it outside of inference mode
+
+        bump(known)
+        return
     known.counter().count += 1
     if followers:
         tell_followers(array)

@@ -16,6 +16,7 @@ from gradcli.core.graph.write_checks import bump
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.random.seeds import generator_of
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -27,6 +28,8 @@ def _fill(tensor: Any, values: Any) -> Tensor:
     checked = _checked(tensor)
     blocks.settle()
     checked.array[...] = values
+    if checked.dtype is dtypes.bfloat16:
+        checked.array[...] = dtypes.round_bfloat16(checked.array)
     bump(checked)
     return checked
 

@@ -29,7 +29,7 @@ MODULES: tuple[str, ...] = (
 #: the modules below gradcli.core that have routines and types as constants: `NO_GRAD` is that of `no_grad`
 _CONSTANTS = {
     "autograd.torch_autograd": "autograd.backward autograd.grad",
-    "autograd.custom_function": "autograd.Function autograd.function.Function",
+    "autograd.custom_function": "autograd.Function autograd.function.Function autograd.function.FunctionCtx autograd.function.BackwardCFunction",
     "autograd.once_differentiable": "autograd.function.once_differentiable",
     "transforms.autograd_functional": (
         "autograd.functional.jacobian autograd.functional.hessian autograd.functional.vjp autograd.functional.jvp "
@@ -100,6 +100,7 @@ _OTHER_CONSTANTS = {
     "NOT_AVAILABLE": (
         "accelerator.is_available cuda.is_available backends.mps.is_available backends.mps.is_built backends.cudnn.is_available"
     ),
+    "BACKWARD_FUNCTION": "autograd.function.BackwardCFunction",
     "BFLOAT16_TENSOR": "BFloat16Tensor",
     "SEED_NOTHING": "cuda.manual_seed cuda.manual_seed_all",
     "CUDA_AUTOCAST": "cuda.amp.autocast",

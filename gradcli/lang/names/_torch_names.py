@@ -64,7 +64,7 @@ NAMES: dict[str, str] = {
     "autograd.anomaly_mode": "torch",
     "autograd.forward_ad": "Any NamedTuple torch",
     "autograd.function": (
-        "AUTOGRAD_FUNCTION_COUNTER Any BackwardCFunction Callable Concatenate FunctionCtx FunctionMeta InplaceFunction NestedIOFunction "
+        "AUTOGRAD_FUNCTION_COUNTER Any Callable Concatenate FunctionMeta InplaceFunction NestedIOFunction "
         "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch"
     ),
     "autograd.functional": "fwAD torch",

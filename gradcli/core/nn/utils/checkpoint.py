@@ -19,9 +19,10 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import inference_saved, modified_error
 from gradcli.core.tensor.state import recording, state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
@@ -127,7 +128,7 @@ class _Frame:
         self.early_stop = early_stop
         #: shape and dtype of each tensor, where those that are computed again have to agree
         self.compares = compares
-        self.metadata: list[str] = []
+        self.metadata: list[_Metadata] = []
         #: how many tensors the nodes have kept
         self.count = 0
         #: those that were computed again, by number, how many they are, and the walk that asked for them
@@ -177,13 +178,17 @@ class _Frame:
         return kept
 
 
-def _metadata(tensor: Tensor) -> str:
-    return f"{{'shape': {tensor.shape!r}, 'dtype': {tensor.dtype!r}, 'device': device(type='cpu')}}"
+_Metadata = tuple[Size, DType]
 
 
-def _differing(saved: Sequence[str], again: Sequence[str]) -> Iterator[str]:
-    for number, (one, other) in enumerate(zip(saved, again, strict=True)):
-        if one != other:
+def _metadata(tensor: Tensor) -> _Metadata:
+    return tensor.shape, tensor.dtype
+
+
+def _differing(saved: Sequence[_Metadata], again: Sequence[_Metadata]) -> Iterator[str]:
+    for number, pair in enumerate(zip(saved, again, strict=True)):
+        if pair[0] != pair[1]:
+            one, other = (f"{{'shape': {shape!r}, 'dtype': {dtype!r}, 'device': device(type='cpu')}}" for shape, dtype in pair)
             yield f"tensor at position {number}:\nsaved metadata: {one}\nrecomputed metadata: {other}\n"
 
 

@@ -200,9 +200,11 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
     elif indices.size and indices.max() >= num_classes:
         raise runtime_error("Class values must be smaller than num_classes.")
     check_size((*indices.shape, num_classes), 8)
-    made = np.zeros((*indices.shape, num_classes), np.int64)
-    np.put_along_axis(made, np.expand_dims(indices, -1), 1, -1)
-    return Tensor(made, dtypes.int64)
+    made = Tensor(np.zeros((*indices.shape, num_classes), np.int64), dtypes.int64)
+    if indices.size:
+        np.put_along_axis(made.array, np.expand_dims(indices, -1), 1, -1)
+        made.counter().count = 2  # PyTorch fills, and writes the ones
+    return made
 
 
 def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:

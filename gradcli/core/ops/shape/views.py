@@ -17,6 +17,7 @@ from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.layout import offset_in
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -149,7 +150,10 @@ def _view_dtype(input: Tensor, dtype: DType) -> Tensor:
         if input.property_of(name):
             raise runtime_error(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     made = Tensor(input.array if dtype is input.dtype else as_dtype(input, dtype), dtype)
-    made.version = input.counter()
+    if state.inference:
+        made.set_property("inference", True)
+    elif not input.property_of("inference"):
+        made.version = input.counter()
     return made
 
 
