@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from gradcli.core.autograd.tensor_state import detach, requires_grad_
+from gradcli.core.autograd.tensor_state import detach, requires_grad_, set_requires_grad
 from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import recording
@@ -351,14 +351,18 @@ def hessian(
             _check_tracked(made, "jacobian")
         return made
 
-    forward = outer_jacobian_strategy == "forward-mode"
-    if forward:
+    def tracked(*points: Tensor) -> Tensors:
+        for point in points:
+            set_requires_grad(point, True)
+        return slope(*points)
+
+    if outer_jacobian_strategy == "forward-mode":
         _check_forward(create_graph, strict, vectorize)
-    # the numbers are the same in both modes
+        with recording(True):  # PyTorch leaves the history of the gradients with the results
+            rows = _forward_jacobian(tracked, _stand_ins(given, False))[1]
+        return rows if several else rows[0][0]
     rows = _backward_jacobian(slope, given, create_graph, strict, vectorize)
-    if several:
-        return [list(row) for row in rows] if forward else tuple(rows)
-    return rows[0][0]
+    return tuple(rows) if several else rows[0][0]
 
 
 JACOBIAN = Routine(jacobian)

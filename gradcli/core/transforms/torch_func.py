@@ -52,13 +52,15 @@ _STAND_IN: Op = _StandIn("AliasBackward0", lambda a: a.view(), "input", view=Tru
 class Level:
     """The stand-ins of one call. Inside `with` they require grad and everything is recorded."""
 
-    __slots__ = ("before", "own", "given", "kinds", "wrapping", "recording", "start")
+    __slots__ = ("before", "own", "given", "kinds", "mapped", "wrapping", "recording", "start")
 
     def __init__(self, *kinds: str) -> None:
         #: the names of the transforms, "grad" for none
         self.kinds = kinds or ("grad",)
         self.wrapping: Wrapping | None = None
         self.before = state.enabled
+        #: the calls of vmap that the level is inside of
+        self.mapped = state.mapped
         #: leaves of this level, by identity
         self.own: dict[int, Tensor] = {}
         #: stand-ins and the inputs they stand for, by the identity of the stand-in
@@ -69,7 +71,8 @@ class Level:
     def __enter__(self) -> Level:
         self.recording = recording(True)
         self.recording.__enter__()
-        self.wrapping = Wrapping(self.kinds, self.own, self.before)
+        # what is pulled back within a further vmap is computed outside of it, where this level says whether it is recorded
+        self.wrapping = Wrapping(self.kinds, self.own, self.before if state.mapped == self.mapped else None)
         for leaf in self.own.values():
             leaf.requires_grad = True
         return self

@@ -12,9 +12,10 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import CONJ
+from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import short_name
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import not_implemented, require_floating, wrap_dim
 from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
@@ -111,15 +112,21 @@ def _cumprod_with_zeros_traced(grad: Tensor, x: Tensor, dim: int) -> Any:
     narrow, cat, prod = catalog.function("narrow"), catalog.function("cat"), catalog.function("prod")
     select, sum = catalog.function("select"), catalog.function("sum")
     size = x.array.shape[dim]
-    one = Tensor(np.ones_like(x.array.take([0], dim)), x.dtype)
-    made = Tensor(memory_format.contiguous(np.zeros_like(x.array, order="C")), x.dtype)
+    shape = x.array.shape
+    one = Tensor(np.ones((*shape[:dim], 1, *shape[dim + 1 :]), x.dtype.np), x.dtype)
+    parts = []
     for k in range(size):
         before: Any = prod(narrow(x, dim, 0, k), dim, True) if k else one
         products = before
         if k < size - 1:
             behind: Any = cumprod(narrow(x, dim, k + 1, size - k - 1), dim)
             products = cat([before, before * behind if k else behind], dim)
-        in_place.copy_(select(made, dim, k), sum(narrow(grad, dim, k, size - k) * products, dim))
+        parts.append(sum(narrow(grad, dim, k, size - k) * products, dim))
+    if state.transforms:
+        return catalog.function("stack")(parts, dim)
+    made = Tensor(np.zeros(shape, x.dtype.np), x.dtype)
+    for k, part in enumerate(parts):
+        in_place.copy_(select(made, dim, k), part)
     return made
 
 
@@ -127,6 +134,8 @@ def _cumprod_rule(xp: Any, grad: Any, input: Any, input_dtype: DType, out: Any, 
     x, grad = xp.plain(input), _as_input(xp, grad, dtype, input_dtype)
     if x.size <= 1 or x.shape[dim] == 1:
         return grad
+    if state.transforms:  # where PyTorch does not look at the elements
+        return _cumprod_with_zeros_traced(as_tensor(grad), as_tensor(input), wrap_dim(dim, x.ndim))
     if np.all(x):
         return _backwards(xp, out * grad, dim) / input
     if type(input) is Tensor:
