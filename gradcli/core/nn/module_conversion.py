@@ -141,13 +141,13 @@ class ConvertedModule(ModuleTree):
 
     def requires_grad_(self, requires_grad: Any = True) -> Self:
         """Set `requires_grad` of all parameters."""
-        for _, parameter in self.walk_parameters():
+        for parameter in self.chosen_parameters():
             catalog.method("requires_grad_").method(parameter, (requires_grad,), {})
         return self
 
     def zero_grad(self, set_to_none: Any = True) -> None:
         """Take away the gradients of all parameters, or fill them with zeros."""
-        zero_gradients([parameter for _, parameter in self.walk_parameters()], set_to_none)
+        zero_gradients(self.chosen_parameters(), set_to_none)
 
     SCRIPT_METHODS = (
         ModuleTree.SCRIPT_METHODS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
 from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState, table_of
 from gradcli.core.calling.routines import Routine
@@ -58,13 +59,25 @@ class SavedModule(ModuleMembers):
         if type(prefix) is not str:
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         made = SavedState() if destination is None else destination
-        walked = ((f"{prefix}{path}." if path else prefix, module) for path, module in self.walk(once=False))
-        for start, module in saving(walked, made, keep_vars):
+        for start, module in saving(self._parts(made, prefix, keep_vars), made, keep_vars):
             if type(made) is SavedState:
                 made.metadata.table[start[:-1]] = {"version": module.version()}
             for own, tensor in module.own_state(saved=True):
                 made[start + own] = module.get_extra_state() if own == EXTRA_STATE else tensor if keep_vars else _shared(tensor)
         return made
+
+    def _parts(self, made: Any, prefix: str, keep_vars: Any) -> Iterator[tuple[str, Self]]:
+        """The modules with their prefixes. A submodule whose class defines `state_dict` adds to `made` by itself."""
+        done: str | None = None
+        for path, module in self.walk(once=False):
+            start = f"{prefix}{path}." if path else prefix
+            if done is not None and start.startswith(done):
+                continue
+            if module is not self and module.overrides("state_dict"):
+                done = start
+                module.state_dict(destination=made, prefix=start, keep_vars=keep_vars)
+            else:
+                yield start, module
 
     def get_extra_state(self) -> Any:
         """What a class keeps in its `state_dict` besides tensors."""

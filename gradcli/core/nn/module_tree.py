@@ -141,7 +141,16 @@ class ModuleTree(Scripted):
 
     def parameters(self, recurse: Any = True) -> Generated:
         """The parameters, each once."""
-        return Generated((p for _, p in self.walk_parameters("", bool(recurse))), "Module.parameters")
+        return Generated((p for _, p in self._pairs("named_parameters", bool(recurse))), "Module.parameters")
+
+    def _pairs(self, name: str, recurse: bool) -> Any:
+        """What `named_parameters` or `named_buffers` gives, also where a class of the program defines it."""
+        found = getattr(self, name)(recurse=recurse)
+        return language.collect(found) if self.overrides(name) else found
+
+    def chosen_parameters(self) -> list[Tensor]:
+        """What `parameters` gives, also where a class of the program defines it: what is set for all parameters is set for these."""
+        return language.collect(self.parameters())
 
     def named_parameters(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
         """Pairs of dotted name and parameter."""
@@ -149,7 +158,7 @@ class ModuleTree(Scripted):
 
     def buffers(self, recurse: Any = True) -> Generated:
         """The buffers."""
-        return Generated((t for _, module, name, t in self.named_state() if name in module.own_buffers), "Module.buffers")
+        return Generated((t for _, t in self._pairs("named_buffers", bool(recurse))), "Module.buffers")
 
     def named_buffers(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
         """Pairs of dotted name and buffer."""

@@ -20,6 +20,8 @@ from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run,
 from gradcli.lang.values.user_classes import bind
 from gradcli.lang.values.value_classes import MISSING
 
+#: methods by which PyTorch converts, saves and loads each submodule
+_CALLED_BY_PYTORCH = ("_apply", "_load_from_state_dict", "_save_to_state_dict")
 _TAKING_OUT = ("pop", "popitem", "clear", "__delitem__")
 
 
@@ -59,6 +61,13 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
         "__getattr__": Module.attribute,
         "__delattr__": Module.forget,
     }
+
+    @classmethod
+    def prepare_class(cls, user_class: Any) -> None:
+        """Refuse a class that defines what PyTorch would call and this package does not."""
+        for name in _CALLED_BY_PYTORCH:
+            if name in user_class.fields:
+                raise ProgramError("NotImplementedError", f"a module that defines {name} is not part of gradcli")
 
     @classmethod
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
@@ -112,6 +121,10 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
 
     forward = overriding("forward")
     train = overriding("train")
+    parameters = overriding("parameters")
+    named_parameters = overriding("named_parameters")
+    named_buffers = overriding("named_buffers")
+    state_dict = overriding("state_dict")
     get_extra_state = overriding("get_extra_state")
     set_extra_state = overriding("set_extra_state")
 

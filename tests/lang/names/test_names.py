@@ -75,6 +75,11 @@ def test_functions_of_numpy_keep_the_kind_of_their_operands(text, shown):
         ("type('A', (), {})", "TypeError", "type() with three arguments is not part of gradcli's language; write a class statement"),
         ("torch.x = 1", "AttributeError", "module 'torch' is read-only"),
         ("nn.Linear(1, 1).train = len", "AttributeError", "'Linear' object attribute 'train' is read-only"),
+        (
+            "class N(nn.Module):\n    def _apply(self, fn): pass",
+            "NotImplementedError",
+            "a module that defines _apply is not part of gradcli",
+        ),
         ("def f(): pass\nf.x", "AttributeError", "'function' object has no attribute 'x'"),
         ("def f(): pass\nf.__name__ = 'g'", "AttributeError", "attribute '__name__' of 'function' objects is not writable"),
     ],

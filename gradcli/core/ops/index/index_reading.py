@@ -74,6 +74,8 @@ def as_items(index: Any) -> list[Any]:
     if isinstance(index, tuple):
         return [_torch_item(item) for item in index]
     index = _torch_item(index)
+    if isinstance(index, str) and 0 < len(index) < 32:
+        return _warned(list(index), 349)  # a sequence of sequences too
     if isinstance(index, list) and len(index) < 32:
         for item in index:
             if type(item) is Tensor or _is_sequence(item) or isinstance(item, slice) or _is_array(item):
