@@ -29,7 +29,9 @@ MODULES: tuple[str, ...] = (
 #: the modules below gradcli.core that have routines and types as constants: `NO_GRAD` is that of `no_grad`
 _CONSTANTS = {
     "autograd.torch_autograd": "autograd.backward autograd.grad",
-    "autograd.custom_function": "autograd.Function autograd.function.Function autograd.function.FunctionCtx autograd.function.BackwardCFunction",
+    "autograd.custom_function": (
+        "autograd.Function autograd.function.Function autograd.function.FunctionCtx autograd.function.BackwardCFunction"
+    ),
     "autograd.once_differentiable": "autograd.function.once_differentiable",
     "transforms.autograd_functional": (
         "autograd.functional.jacobian autograd.functional.hessian autograd.functional.vjp autograd.functional.jvp "
