@@ -98,10 +98,33 @@ def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array
     )
 
 
+def _shares(rows: int) -> list[slice]:
+    """The rows that each thread adds up: of two threads, whatever the machine has, as in `products`."""
+    first = -(-rows // 2)
+    return [slice(first), slice(first, rows)][: max(rows, 1)]
+
+
 def weight_gradient(grad: Array, x: Array, mean: Array, rstd: Array, rounded: Callable[[Array], Array] = np.asarray) -> Array:
     """The gradient of the weight: row after row, with sums that `rounded` rounds."""
     normal = fused(x, rstd, -mean * rstd)
-    made = np.zeros(x.shape[1], _FLOAT32)
-    for row, values in zip(grad, normal, strict=True):
-        made = rounded(fused(row, values, made))
-    return made
+    total = np.zeros(x.shape[1], _FLOAT32)
+    for share in _shares(len(x)):
+        made = np.zeros_like(total)
+        for row, values in zip(grad[share], normal[share], strict=True):
+            made = rounded(fused(row, values, made))
+        total = total + made
+    return total
+
+
+def bias_gradient(grad: Array, rounded: Callable[[Array], Array] | None = None) -> Array:
+    """The gradient of the bias, as that of the weight."""
+    total = np.zeros(grad.shape[1], _FLOAT32)
+    for share in _shares(len(grad)):
+        if rounded is None:
+            total = total + in_order(grad[share])
+            continue
+        made = np.zeros_like(total)
+        for row in grad[share]:
+            made = rounded(made + row)
+        total = total + made
+    return total

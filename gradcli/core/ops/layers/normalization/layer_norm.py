@@ -13,7 +13,6 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
-from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, tangent, weight_gradient
 from gradcli.core.ops.layers.normalization.moments import check_mixed, check_shapes, moments, scaled, standardised, standardised_rule
@@ -123,16 +122,16 @@ def _weight_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: A
 def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]) -> Array:
     columns = _columns(grad, normalized_shape)
     if columns:
-        grad = in_order(grad.reshape(-1, columns)).reshape(normalized_shape)
+        return kernel.bias_gradient(grad.reshape(-1, columns)).reshape(normalized_shape)
     return namespaces.numeric.sum_to(grad, normalized_shape)  # type: ignore[no-any-return]
 
 
 def _bias_gradient_in_half(
     dtype: DType, grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]
 ) -> Array:
-    made = np.zeros(math.prod(normalized_shape), np.float32)
-    for row in _rows(normalized_shape, grad)[0] if grad.size else ():
-        made = dtypes.stored(made + row, dtype)
+    if not grad.size:
+        return np.zeros(normalized_shape, grad.dtype)
+    made = kernel.bias_gradient(_rows(normalized_shape, grad)[0], partial(dtypes.stored, dtype=dtype))
     return dtypes.cast(made, dtype).reshape(normalized_shape)
 
 
