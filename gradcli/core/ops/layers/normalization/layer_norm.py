@@ -53,8 +53,8 @@ def _layer_norm(
 def _layer_norm_in_half(
     dtype: DType, x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
 ) -> tuple[Array, ...]:
-    wide, scale, shift = (None if part is None else part.astype(np.float32) for part in (x, weight, bias))
-    return tuple(dtypes.cast(part, dtype) for part in _layer_norm(wide, scale, shift, normalized_shape, eps, True))
+    scale, shift = (None if part is None else part.astype(np.float32) for part in (weight, bias))
+    return tuple(dtypes.cast(part, dtype) for part in _layer_norm(x.astype(np.float32), scale, shift, normalized_shape, eps, True))
 
 
 def _input_gradient(
