@@ -18,7 +18,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format, resampling
+from gradcli.core.kernels import Array, half_to_single, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import require_floating, with_method
@@ -55,7 +55,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         return memory_format.of_images(memory_format.contiguous(made.astype(x.dtype, copy=False)), x)
 
     def backward(grad: Array, input_size: Sizes, *attrs: Any) -> Array:
-        made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
+        made = resampling.transposed(half_to_single(grad), taps(grad, input_size, *attrs), input_size[2:])
         made = memory_format.contiguous(made.astype(grad.dtype, copy=False))
         # PyTorch's kernels of the other modes write their gradients in row-major order
         return made if mode == "bicubic" or ("nearest" in mode and rank == 3) else memory_format.of_images(made, grad)
