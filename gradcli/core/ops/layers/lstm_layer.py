@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,20 +33,30 @@ def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
 
 
 def _lstm(
-    x: Array, weight0: Array, weight1: Array, weight2: Array, weight3: Array, h: Array, c: Array, reverse: bool, *settings: Any
+    x: Array,
+    weight0: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    h: Array,
+    c: Array,
+    reverse: bool,
+    *settings: Any,
+    rounded: Callable[[Array], Array] = np.asarray,
 ) -> tuple[Array, Array, Array]:
-    """The outputs of all steps in one direction, and the last hidden state and cell."""
+    """The outputs of all steps in one direction, and the last hidden state and cell; `rounded` rounds the bias and what a step hands on."""
     steps, batch, inner = x.shape
     hidden = h.shape[1]
     check_steps(steps, batch, weight0.shape[0], inner + hidden)
     limits.check_elements(steps * batch * weight0.shape[0], x.itemsize)
-    given = products.matmul(x.reshape(steps * batch, inner), weight0.T).reshape(steps, batch, -1) + (weight2 + weight3)
+    given = products.matmul(x.reshape(steps * batch, inner), weight0.T).reshape(steps, batch, -1) + rounded(weight2 + weight3)
     out = np.empty((steps, batch, hidden), x.dtype)
     for t in reversed(range(steps)) if reverse else range(steps):
         gates = given[t] + products.matmul(h, weight1.T)
         i, f, g, o = (gates[:, k * hidden : (k + 1) * hidden] for k in range(4))
         c = logistic(f) * c + logistic(i) * elementary.tanh(g)
-        out[t] = h = logistic(o) * elementary.tanh(c)
+        out[t] = h = rounded(logistic(o) * elementary.tanh(c))
+        c = rounded(c)
     return out, np.array(h), np.array(c)
 
 
@@ -148,6 +159,7 @@ LSTM_LAYER = Op(
     saved="cx_ hx_ input result0 result1 result2 result3=? weight0 weight1 weight2 weight3 "
     "batch_first batch_sizes bidirectional has_biases hidden_size mode num_layers reverse train",
     outputs="result0 result1 result2",
+    in_half=lambda dtype, *args: _lstm(*args, rounded=partial(dtypes.stored, dtype=dtype)),
     jvp=without_jvp("mkldnn_rnn_layer"),
     differentiable=3,
     input=_rule(0, "input"),
