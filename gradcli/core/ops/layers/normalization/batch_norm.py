@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import in_single, numeric
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, blocks, memory_format
+from gradcli.core.kernels import Array, blocks, half_to_single, memory_format
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.checks import require_floating, size, with_method
 from gradcli.core.ops.elementwise import add_multiply, scalars
@@ -56,7 +57,20 @@ def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: 
     return np.asarray(in_single(run)(x, weight, bias, mean, var))
 
 
+def _in_single(xp: Any, *operands: Tensor | None) -> list[Any] | None:
+    """Operands as arrays in single precision, in which PyTorch's kernel computes where nothing is recorded; None elsewhere."""
+    given = [one for one in operands if one is not None]
+    if xp is numeric or state.enabled or given[0].dtype.itemsize > 2 or any(type(one.array) is not np.ndarray for one in given):
+        return None
+    return [None if one is None else half_to_single(one.array) for one in operands]
+
+
 def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
+    single = _in_single(xp, grad, input, weight)
+    if single is not None:
+        g, x, factor = single
+        made = _fixed_rule(numeric, g, x, factor, half_to_single(running_mean), half_to_single(running_var), eps)
+        return Tensor(dtypes.cast(made, grad.dtype), grad.dtype)
     check_memory(xp.plain(grad), xp.plain(input), None if weight is None else xp.plain(weight), running_mean, running_var)
     if xp is numeric:  # the kernel's order
         made = grad * _fixed(grad, running_mean, running_var, eps, np.float64)[1]
@@ -69,6 +83,11 @@ def _fixed_rule(xp: Any, grad: Any, input: Any, weight: Any, running_mean: Array
 
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float, dtype: DType) -> Any:
+    single = _in_single(xp, grad, input)
+    if single is not None:
+        g, x = single
+        made = _fixed_weight_rule(numeric, g, x, half_to_single(running_mean), half_to_single(running_var), eps, dtypes.float32)
+        return Tensor(dtypes.cast(made, dtype), dtype)
     grad, input = (widened(xp, x, dtype) for x in (grad, input))
     mean, rstd = _fixed(input, running_mean, running_var, eps, np.float64 if xp is numeric else None)
     if xp is numeric and in_order(input, dtypes.of(input.dtype), in_rows(input) and in_rows(grad)):
@@ -107,15 +126,19 @@ def _follow(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
         return
     axes, shape = channels(x)
     dtype = input.dtype if input.dtype is mean.dtype else dtypes.float32
+    if dtype is dtypes.float16:  # PyTorch rounds once
+        dtype = dtypes.float64
     kind = dtypes.widened(dtype).np.type
     middle = dtypes.cast(x.astype(np.float64).mean(axes), dtype)
     squares = np.square(x.astype(kind) - middle.reshape(shape)).sum(axes, dtype=np.float64)
     spread = dtypes.cast(np.asarray(dtypes.cast(squares, dtype) / kind(x.size // middle.size - 1)), dtype)
-    moved, kept = kind(momentum), kind(1 - momentum)
-    old_mean, old_var = (t.array.astype(kind) for t in (mean, var))
+    stored = partial(dtypes.stored, dtype=dtype)
+    moved = stored(np.asarray(momentum, kind))
+    left = stored(1 - moved if dtype is dtypes.bfloat16 else np.asarray(1 - momentum, kind))
+    old_mean, old_var = (stored(left * t.array.astype(kind)) for t in (mean, var))
     blocks.settle()
-    mean.array[...] = dtypes.cast(moved * middle.astype(kind) + kept * old_mean, mean.dtype)
-    var.array[...] = dtypes.cast(np.asarray(fused(moved, spread.astype(kind), kept * old_var)), var.dtype)
+    mean.array[...] = dtypes.cast(stored(moved * middle.astype(kind)) + old_mean, mean.dtype)
+    var.array[...] = dtypes.cast(np.asarray(fused(moved, spread.astype(kind), old_var)), var.dtype)
 
 
 def batch_norm(
