@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,20 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
+from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.products.addmm import addmm
 from gradcli.core.ops.linalg.products.matmul import matmul
 from gradcli.core.ops.linalg.products.matrix_products import mm
+from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import infer_size, reshape, view
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -62,11 +67,30 @@ def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int])
     return xp.reshape(xp.matmul(rows, xp.mT(xp.reshape(matrix, (out * first, second)))), (rows.shape[0], out, first))
 
 
+def _in_steps(xp: Any, grad: Any, i2: Any, part: Callable[[Any, Any], Any]) -> Any:
+    """The sum of `part(grad[:, k], i2[k])` for each output, which half precision rounds after each of them; None for other tensors."""
+    if xp is numeric or grad.dtype.itemsize > 2:
+        return None
+    total = 0.0
+    for k in range(grad.shape[1]):
+        total = part(xp.expand_dims(xp.call(SELECT, grad, 1, k), 1), xp.call(SELECT, i2, 0, k)) + total
+    return total
+
+
 def _to_first(xp: Any, grad: Any, i2: Any, i3: Any) -> Any:
+    def part(slopes: Any, matrix: Any) -> Any:
+        return xp.reshape(xp.matmul(xp.expand_dims(slopes, 2) * matrix, xp.expand_dims(i3, 2)), (i3.shape[0], matrix.shape[0]))
+
+    made = _in_steps(xp, grad, i2, part)
+    if made is not None:
+        return made
     return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,)) + 0.0
 
 
 def _to_last(xp: Any, grad: Any, i1: Any, i2: Any) -> Any:
+    made = _in_steps(xp, grad, i2, lambda slopes, matrix: xp.matmul(i1, matrix) * slopes)
+    if made is not None:
+        return made
     out, first, second = i2.shape
     part = xp.matmul(xp.reshape(i1, (i1.shape[0], 1, 1, first)), xp.reshape(i2, (1, out, first, second)))
     return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,)) + 0.0
@@ -81,18 +105,20 @@ def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
 def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     """`einsum("ni,oij,nj->no", i1, i2, i3)`, from left to right as PyTorch does it."""
     made = np.zeros((len(i1), len(i2)), i1.dtype)
-    if i1.dtype == np.float16:
-        part = np.matmul(i1.astype(np.float32), i2.astype(np.float32)).astype(np.float16)
-        made += (part.astype(np.float32) * i3).sum(-1).T.astype(np.float16)
-    else:
-        made += (np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T
+    made += (np.matmul(i1, i2) * i3).sum(-1, dtype=i1.dtype).T
     return made
+
+
+def _trilinear_in_half(dtype: DType, i1: Array, i2: Array, i3: Array) -> Array:
+    part = dtypes.stored(np.matmul(half_to_single(i1), half_to_single(i2)), dtype)
+    return dtypes.cast((part * half_to_single(i3)).sum(-1).T + np.float32(0), dtype)
 
 
 TRILINEAR = Op(
     "TrilinearBackward0",
     _trilinear,
     "i1 i2 i3",
+    in_half=_trilinear_in_half,
     saved="i1 i2 i3 expand1=? expand2=? expand3=? sumdim=?",
     i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
     i2=Rule(_to_weight, 'torch.einsum("no,ni,nj->oij", grad, i1, i3)'),
