@@ -69,7 +69,7 @@ def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int])
 
 def _in_steps(xp: Any, grad: Any, i2: Any, part: Callable[[Any, Any], Any]) -> Any:
     """The sum of `part(grad[:, k], i2[k])` for each output, which half precision rounds after each of them; None for other tensors."""
-    if xp is numeric or grad.dtype.itemsize > 2:
+    if xp is numeric or grad.dtype.itemsize > 2 or not grad.shape[1]:
         return None
     total = 0.0
     for k in range(grad.shape[1]):
