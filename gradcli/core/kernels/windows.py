@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, half_to_single
 
 Sizes = tuple[int, ...]
 
@@ -60,13 +60,13 @@ def padded(x: Array, padding: Sequence[int], value: Any = 0) -> Array:
     return made
 
 
-def _blocks(windows: Array, rank: int) -> Iterator[tuple[slice, slice]]:
-    """Samples and positions along the first dimension whose windows are taken together."""
+def _blocks(windows: Array, rank: int, alone: bool = False) -> Iterator[tuple[slice, slice]]:
+    """Samples and positions along the first dimension whose windows are taken together; `alone`: each sample by itself."""
     batch, channels, first = windows.shape[:3]
     row = channels * math.prod(windows.shape[3:])
     sample = first * row
     if sample <= _BLOCK:
-        step = max(_BLOCK // max(sample, 1), 1)
+        step = 1 if alone else max(_BLOCK // max(sample, 1), 1)
         for at in range(0, batch, step):
             yield slice(at, at + step), slice(None)
         return
@@ -117,20 +117,20 @@ def correlate(x: Array, weight: Array, stride: Sizes, dilation: Sizes, groups: i
     return out
 
 
-def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Sizes, groups: int, kept: Any = None) -> Array:
-    """The transpose of `correlate` in its input, which had the given sizes; products and their sums are `kept` in that dtype."""
+def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Sizes, groups: int) -> Array:
+    """The transpose of `correlate` in its input, which had the given sizes; float16 rounds the products, and each sum of theirs."""
     rank = weight.ndim - 2
     inner = weight.shape[1]
     limits.check_elements(max(grad.shape[0] * inner * groups, 1) * math.prod(sizes), grad.itemsize)
-    out = np.zeros((grad.shape[0], inner * groups, *sizes), kept or grad.dtype)
+    out = np.zeros((grad.shape[0], inner * groups, *sizes), grad.dtype)
     windows = _first(view(out, weight.shape[2:], stride, dilation, True), grad.shape[2:])
     _work(windows, weight.shape[0], groups)
     if not windows.size or not grad.size:
         return out
-    matrices = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
+    matrices = half_to_single(weight).reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
     for samples, tops in _blocks(windows, rank):
         part, given = windows[samples, :, tops], grad[samples, :, tops]
-        made = np.matmul(matrices, _rows(given, groups)).astype(out.dtype, copy=False)
+        made = np.matmul(matrices, _rows(half_to_single(given), groups)).astype(grad.dtype, copy=False)
         split = made.reshape(groups, inner, *weight.shape[2:], part.shape[0], *given.shape[2:])
         ordered = split.transpose(2 + rank, 0, 1, *range(3 + rank, 3 + 2 * rank), *range(2, 2 + rank))
         add_windows(part, ordered.reshape(part.shape), rank)
@@ -138,9 +138,9 @@ def spread(grad: Array, weight: Array, sizes: Sizes, stride: Sizes, dilation: Si
 
 
 def add_windows(windows: Array, values: Array, rank: int) -> None:
-    """Add to all windows, which overlap: one element of every window at a time, or one window, whichever are fewer."""
+    """Add to all windows, which overlap: one element of every window at a time, as PyTorch does, or one window, whichever are fewer."""
     places, kernel = windows.shape[2 : 2 + rank], windows.shape[2 + rank :]
-    if math.prod(kernel) <= math.prod(places):
+    if math.prod(kernel) <= math.prod(places) or windows.dtype == np.float16:
         for index in np.ndindex(kernel):
             windows[(..., *index)] += values[(..., *index)]
         return
@@ -148,21 +148,16 @@ def add_windows(windows: Array, values: Array, rank: int) -> None:
         windows[(slice(None), slice(None), *index)] += values[(slice(None), slice(None), *index)]
 
 
-def weigh(grad: Array, x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, groups: int, kept: Any = None) -> Array:
-    """The transpose of `correlate` in its weight, whose kernel is given; the sum over samples is `kept` in that dtype."""
-    if kept is not None and len(x) > 1:
-        total: Any = 0
-        for one in range(len(x)):
-            part = weigh(grad[one : one + 1], x[one : one + 1], kernel, stride, dilation, groups)
-            total = (total + part).astype(kept).astype(x.dtype)
-        return np.asarray(total)
+def weigh(grad: Array, x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, groups: int) -> Array:
+    """The transpose of `correlate` in its weight, whose kernel is given; float16 rounds the sum after each sample."""
     rank = len(kernel)
     windows = _first(view(x, kernel, stride, dilation), grad.shape[2:])
     out_channels, inner = grad.shape[1], x.shape[1] // groups
     _work(windows, out_channels, groups)
     out = np.zeros((groups, out_channels // groups, inner * math.prod(kernel)), grad.dtype)
     if windows.size and grad.size:
-        for samples, tops in _blocks(windows, rank):
-            columns = _columns(windows[samples, :, tops], groups, rank)
-            out += np.matmul(_rows(grad[samples, :, tops], groups), columns.swapaxes(1, 2))
+        for samples, tops in _blocks(windows, rank, grad.dtype == np.float16):
+            columns = _columns(half_to_single(windows[samples, :, tops]), groups, rank)
+            product = np.matmul(_rows(half_to_single(grad[samples, :, tops]), groups), columns.swapaxes(1, 2))
+            np.add(out, product, out=out, casting="same_kind")
     return out.reshape(out_channels, inner, *kernel)

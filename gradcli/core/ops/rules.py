@@ -148,11 +148,12 @@ def not_differentiable(
 ) -> Op:
     """The record of PyTorch's operator `aten::name`: its results require gradients, and the backward pass raises RuntimeError.
 
-    `number` is the operand that is a Python number; `elementwise`, `factor` and `in_half` are as for `Pointwise`.
+    `number` is the operand that is a Python number; `elementwise`, `factor` and `in_half` are as for the record.
     """
     more: Any = {"outputs": outputs, "differentiable": len(outputs.split())} if outputs else {}
+    more["in_half"] = in_half
     if elementwise:
-        more |= {"factor": factor, "in_half": in_half}
+        more["factor"] = factor
     else:
         more["jvp"] = lambda *_: check_derived(f"aten::{name}")
     rule = refused(lambda: no_derivative(f"aten::{name}"))

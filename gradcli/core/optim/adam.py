@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.kernels import Array
 from gradcli.core.optim import checks, fused_arithmetic
-from gradcli.core.optim.fused_arithmetic import scalar
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -23,12 +21,12 @@ _NOT_AT_ONCE = "as a Tensor is not supported for capturable=False and foreach=Tr
 _ARGUMENTS = {"params": REQUIRED, "lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
 
 
-def _update_moments(state: State, grad: Array, beta1: float, beta2: float) -> tuple[Array, Array]:
+def _update_moments(xp: Any, state: State, grad: Any, beta1: float, beta2: float) -> tuple[Any, Any]:
     """Update the running means of the gradient and of its square; returns both."""
-    mean, square = state["exp_avg"].array, state["exp_avg_sq"].array
-    fused_arithmetic.lerp(mean, grad, 1 - beta1)
-    fused_arithmetic.multiply(square, beta2)
-    fused_arithmetic.addcmul(square, grad, grad, 1 - beta2)
+    mean, square = xp.operand(state["exp_avg"]), xp.operand(state["exp_avg_sq"])
+    xp.lerp(mean, grad, 1 - beta1)
+    xp.multiply(square, beta2)
+    xp.addcmul(square, grad, grad, 1 - beta2)
     return mean, square
 
 
@@ -71,17 +69,18 @@ class Adam(Optimizer, place="adam"):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(param)
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            mean, square = _update_moments(state, grad, beta1, beta2)
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            mean, square = _update_moments(xp, state, grad, beta1, beta2)
             if group["amsgrad"]:
-                largest = state["max_exp_avg_sq"].array
-                square = np.maximum(largest, square, out=largest)
+                largest = xp.operand(state["max_exp_avg_sq"])
+                xp.maximum(largest, square)
+                square = largest
             size = lr / (1 - beta1**step)
-            spread = np.asarray(np.sqrt(square) / np.array((1 - beta2**step) ** 0.5, square.dtype) + scalar(group["eps"], square.dtype))
-            fused_arithmetic.addcdiv(param.array, mean, spread, -size)
+            spread = xp.sqrt(square) / xp.fresh((1 - beta2**step) ** 0.5, square.dtype) + xp.scalar(group["eps"], square.dtype)
+            xp.addcdiv(xp.operand(param), mean, spread, -size)
 
         return move
 
@@ -123,15 +122,15 @@ class Adamax(Optimizer, place="adamax"):
     STATE = "exp_avg exp_inf"
     ELEMENTWISE = True
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            mean, largest = state["exp_avg"].array, state["exp_inf"].array
-            fused_arithmetic.lerp(mean, grad, 1 - beta1)
-            fused_arithmetic.multiply(largest, beta2)
-            np.maximum(largest, np.abs(grad) + grad.dtype.type(group["eps"]), out=largest)
-            fused_arithmetic.addcdiv(param.array, mean, largest, -(lr / (1 - beta1**step)))
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            mean, largest = xp.operand(state["exp_avg"]), xp.operand(state["exp_inf"])
+            xp.lerp(mean, grad, 1 - beta1)
+            xp.multiply(largest, beta2)
+            xp.maximum(largest, xp.abs(grad) + xp.scalar(group["eps"], grad.dtype))
+            xp.addcdiv(xp.operand(param), mean, largest, -(lr / (1 - beta1**step)))
 
         return move
 
@@ -159,19 +158,19 @@ class NAdam(Optimizer, place="nadam"):
         state["mu_product"] = Tensor(np.ones((), np.float32), dtypes.float32)
         super().begin(group, param, state)
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
             mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
             mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
             product = state["mu_product"].array
             fused_arithmetic.multiply(product, mu)
-            mean, square = _update_moments(state, grad, beta1, beta2)
-            spread = np.asarray(np.sqrt(square / square.dtype.type(1 - beta2**step)) + square.dtype.type(group["eps"]))
-            fused_arithmetic.addcdiv(param.array, grad, spread, -lr * (1.0 - mu) / (1.0 - product.item()))
+            mean, square = _update_moments(xp, state, grad, beta1, beta2)
+            spread = xp.sqrt(square / xp.fresh(1 - beta2**step, square.dtype)) + xp.scalar(group["eps"], square.dtype)
+            xp.addcdiv(xp.operand(param), grad, spread, -lr * (1.0 - mu) / (1.0 - product.item()))
             written(param)
-            fused_arithmetic.addcdiv(param.array, mean, spread, -lr * mu_next / (1.0 - product.item() * mu_next))
+            xp.addcdiv(xp.operand(param), mean, spread, -lr * mu_next / (1.0 - product.item() * mu_next))
 
         return move
 
@@ -192,19 +191,19 @@ class RAdam(Optimizer, place="radam"):
     CHECKED = "lr eps betas weight_decay"
     STATE = "exp_avg exp_avg_sq"
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         (beta1, beta2), lr = map(checks.number, group["betas"]), checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            mean, square = _update_moments(state, grad, beta1, beta2)
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            mean, square = _update_moments(xp, state, grad, beta1, beta2)
             left = 1 - beta2**step
-            direction = np.asarray(np.asarray(mean / mean.dtype.type(1 - beta1**step)) * mean.dtype.type(lr))
+            direction = mean / xp.fresh(1 - beta1**step, mean.dtype) * xp.scalar(lr, mean.dtype)
             limit = 2 / (1 - beta2) - 1
             length = limit - 2 * step * beta2**step / left
             if length > 5.0:
                 shrink = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
-                spread = np.asarray(np.sqrt(square) + square.dtype.type(group["eps"]))
-                direction = np.asarray(direction * (square.dtype.type(left**0.5) / spread) * mean.dtype.type(shrink))
-            fused_arithmetic.add(param.array, direction, -1.0)
+                spread = xp.sqrt(square) + xp.scalar(group["eps"], square.dtype)
+                direction = direction * (xp.fresh(left**0.5, square.dtype) / spread) * xp.fresh(shrink, mean.dtype)
+            xp.add(xp.operand(param), direction, -1.0)
 
         return move

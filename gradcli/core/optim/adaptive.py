@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.kernels import Array
-from gradcli.core.optim import checks, fused_arithmetic
-from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, like, written, zeros_like
+from gradcli.core.optim import checks
+from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, filled_like, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 
@@ -38,18 +37,18 @@ class Adadelta(Optimizer, place="adadelta"):
     STATE = "square_avg acc_delta"
     ON_XLA = (False, False)
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         rho, lr = checks.number(group["rho"]), checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            square, moved = state["square_avg"].array, state["acc_delta"].array
-            eps = square.dtype.type(group["eps"])
-            fused_arithmetic.multiply(square, rho)
-            fused_arithmetic.addcmul(square, grad, grad, 1 - rho)
-            delta = np.asarray(np.sqrt(moved + eps) / np.sqrt(square + eps) * grad)
-            fused_arithmetic.multiply(moved, rho)
-            fused_arithmetic.addcmul(moved, delta, delta, 1 - rho)
-            fused_arithmetic.add(param.array, delta, -lr)
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            square, moved = xp.operand(state["square_avg"]), xp.operand(state["acc_delta"])
+            eps = xp.scalar(group["eps"], square.dtype)
+            xp.multiply(square, rho)
+            xp.addcmul(square, grad, grad, 1 - rho)
+            delta = xp.sqrt(moved + eps) / xp.sqrt(square + eps) * grad
+            xp.multiply(moved, rho)
+            xp.addcmul(moved, delta, delta, 1 - rho)
+            xp.add(xp.operand(param), delta, -lr)
 
         return move
 
@@ -80,17 +79,16 @@ class Adagrad(Optimizer, place="adagrad"):
                 self.start(group, param, self.state[param])
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
-        start = group["initial_accumulator_value"]
-        state["sum"] = like(param, np.full_like(param.array, complex(start, start) if param.dtype.is_complex else start))
+        state["sum"] = filled_like(param, group["initial_accumulator_value"])
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         lr = checks.rate(group)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
             rate = lr / (1 + (step - 1) * group["lr_decay"])
-            total = state["sum"].array
-            fused_arithmetic.addcmul(total, grad, grad)
-            fused_arithmetic.addcdiv(param.array, grad, np.asarray(np.sqrt(total) + total.dtype.type(group["eps"])), -rate)
+            total = xp.operand(state["sum"])
+            xp.addcmul(total, grad, grad)
+            xp.addcdiv(xp.operand(param), grad, xp.sqrt(total) + xp.scalar(group["eps"], total.dtype), -rate)
 
         return move
 
@@ -123,26 +121,26 @@ class RMSprop(Optimizer, place="rmsprop"):
         if group["centered"]:
             state["grad_avg"] = zeros_like(param)
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         alpha, lr, momentum = (checks.number(group[name]) for name in ("alpha", "lr", "momentum"))
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            square = state["square_avg"].array
-            fused_arithmetic.multiply(square, alpha)
-            fused_arithmetic.addcmul(square, grad, grad, 1 - alpha)
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            square = xp.operand(state["square_avg"])
+            xp.multiply(square, alpha)
+            xp.addcmul(square, grad, grad, 1 - alpha)
             if group["centered"]:
-                mean = state["grad_avg"].array
-                fused_arithmetic.lerp(mean, grad, 1 - alpha)
-                square = np.array(square)
-                fused_arithmetic.addcmul(square, mean, mean, -1)
-            spread = np.asarray(np.sqrt(square) + square.dtype.type(group["eps"]))
+                mean = xp.operand(state["grad_avg"])
+                xp.lerp(mean, grad, 1 - alpha)
+                square = xp.like(square, np.array(xp.array(square)))
+                xp.addcmul(square, mean, mean, -1)
+            spread = xp.sqrt(square) + xp.scalar(group["eps"], square.dtype)
             if momentum > 0:
-                buffer = state["momentum_buffer"].array
-                fused_arithmetic.multiply(buffer, momentum)
-                fused_arithmetic.addcdiv(buffer, grad, spread)
-                fused_arithmetic.add(param.array, buffer, -lr)
+                buffer = xp.operand(state["momentum_buffer"])
+                xp.multiply(buffer, momentum)
+                xp.addcdiv(buffer, grad, spread)
+                xp.add(xp.operand(param), buffer, -lr)
             else:
-                fused_arithmetic.addcdiv(param.array, grad, spread, -lr)
+                xp.addcdiv(xp.operand(param), grad, spread, -lr)
 
         return move
 
@@ -167,21 +165,20 @@ class Rprop(Optimizer, place="rprop"):
 
     def begin(self, group: Group, param: Tensor, state: State) -> None:
         state["prev"] = zeros_like(param)
-        lr = checks.number(group["lr"])
-        state["step_size"] = like(param, np.full_like(param.array, complex(lr, lr) if param.dtype.is_complex else lr))
+        state["step_size"] = filled_like(param, checks.number(group["lr"]))
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         shrink, grow = group["etas"]
         least, most = group["step_sizes"]
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            before, size = state["prev"].array, state["step_size"].array
-            agreement = grad * before
-            change = np.where(agreement > 0, grow, np.where(agreement < 0, shrink, 1.0)).astype(size.dtype)
-            np.clip(size * change, size.dtype.type(least), size.dtype.type(most), out=size)
-            grad = np.where(agreement < 0, grad.dtype.type(0), grad)
-            fused_arithmetic.addcmul(param.array, np.asarray(np.sign(grad)), size, -1)
-            before[...] = grad
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            before, size = xp.operand(state["prev"]), xp.operand(state["step_size"])
+            agreement = xp.array(grad * before)
+            change = np.where(agreement > 0, grow, np.where(agreement < 0, shrink, 1.0))
+            xp.put(size, xp.clip(size * xp.like(size, change), least, most))
+            grad = xp.like(grad, np.where(agreement < 0, 0, xp.array(grad)))
+            xp.addcmul(xp.operand(param), xp.sign(grad), size, -1)
+            xp.put(before, grad)
 
         return move
 
@@ -210,33 +207,34 @@ class ASGD(Optimizer, place="asgd"):
         state["mu"] = Tensor(np.ones((), np.float32), dtypes.float32)
         state["ax"] = zeros_like(param)
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         lr, lambd = checks.rate(group), group["lambd"]
         if group["foreach"]:
-            return self._at_once(group, lr, lambd)
+            return self._at_once(group, xp, lr, lambd)
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
-            fused_arithmetic.multiply(param.array, 1 - lambd * eta.item())
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            eta, mu, average = state["eta"].array, state["mu"].array, xp.operand(state["ax"])
+            values = xp.operand(param)
+            xp.multiply(values, 1 - lambd * eta.item())
             written(param)
-            fused_arithmetic.add(param.array, grad, -eta.item())
+            xp.add(values, grad, -eta.item())
             if mu.item() == 1:
-                average[...] = param.array
+                xp.put(average, values)
             else:
-                average += np.asarray(param.array - average) * average.dtype.type(mu.item())
+                xp.put(average, average + (values - average) * xp.scalar(mu.item(), average.dtype))
             eta[...] = lr / (1 + lambd * lr * step) ** group["alpha"]
             mu[...] = 1 / max(1, step - group["t0"])
 
         return move
 
-    def _at_once(self, group: Group, lr: float, lambd: float) -> Kernel:
+    def _at_once(self, group: Group, xp: Any, lr: float, lambd: float) -> Kernel:
         """The update of PyTorch's kernels for many tensors, which joins decay and gradient; rates are in single precision."""
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
-            eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
-            direction = fused_arithmetic.plus(grad, param.array, lambd)
-            fused_arithmetic.addcmul(param.array, direction, eta.astype(grad.dtype), -1)
-            fused_arithmetic.addcmul(average, np.asarray(param.array - average), mu.astype(grad.dtype))
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
+            eta, mu, average = state["eta"].array, state["mu"].array, xp.operand(state["ax"])
+            values = xp.operand(param)
+            xp.addcmul(values, xp.plus(grad, values, lambd), xp.like(grad, eta), -1)
+            xp.addcmul(average, values - average, xp.like(grad, mu))
             eta[...] = lr / (1 + lambd * lr * np.float32(step)) ** group["alpha"]
             mu[...] = 1 / max(1, step - group["t0"])
 

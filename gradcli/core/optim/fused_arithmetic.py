@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ctypes import c_float
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,7 @@ import numpy as np
 from gradcli.core.kernels import Array, elementary
 
 #: the dtype in which a product is added to an array of a dtype
-_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
-    np.dtype(np.float16): np.dtype(np.float32),
-    np.dtype(np.float32): np.dtype(np.float64),
-}
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.float32): np.dtype(np.float64)}
 _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 #: larger arrays are added in their own precision
@@ -40,6 +38,46 @@ def _kept(number: float, dtype: np.dtype[Any]) -> Array:
 def scalar(number: float, dtype: np.dtype[Any]) -> Array:
     """A number as an array without dimensions, by which numpy multiplies in half the time that a float takes."""
     return _kept(number, dtype) if number else np.array(number, dtype)  # 0.0 and -0.0 are equal and differ
+
+
+def fresh(number: float, dtype: np.dtype[Any]) -> Array:
+    """A number as `scalar` makes it, which is another in each step and not kept."""
+    return np.array(number, dtype)
+
+
+def array(a: Array) -> Array:
+    """The numbers as an array."""
+    return a
+
+
+def like(a: Array, numbers: Array) -> Array:
+    """Numbers in the dtype of `a`."""
+    return numbers.astype(a.dtype, copy=False)
+
+
+def put(a: Array, x: Array) -> None:
+    """`a[...] = x`."""
+    a[...] = x
+
+
+def negative(a: Array) -> Array:
+    """`-a`."""
+    return np.asarray(np.negative(a))
+
+
+def maximum(a: Array, x: Array) -> None:
+    """`a = max(a, x)`."""
+    np.maximum(a, x, out=a)
+
+
+def clip(a: Array, low: float, high: float) -> Array:
+    """`a` with no element out of [low, high]."""
+    return np.asarray(np.clip(a, a.dtype.type(low), a.dtype.type(high)))
+
+
+#: the values of a tensor
+operand = attrgetter("array")
+sqrt, abs, sign = np.sqrt, np.abs, np.sign
 
 
 def _narrow(factor: float, array: Array) -> float:
@@ -69,7 +107,7 @@ def plus(a: Array, x: Array, factor: float) -> Array:
 def add(a: Array, x: Array, factor: float) -> None:
     """`a += factor * x`."""
     if _is_one(a):
-        a[...] = x.item() * _narrow(factor, a) + a.item()
+        a[...] = x.item() * c_float(factor).value + a.item()
         return
     if a.size <= FUSED and a.dtype is _FLOAT64:
         a[...] = elementary.fused(x, factor, a)
@@ -86,28 +124,28 @@ def add(a: Array, x: Array, factor: float) -> None:
 def multiply(a: Array, factor: float) -> None:
     """`a *= factor`."""
     if _is_one(a):
-        a[...] = a.item() * _narrow(factor, a)
+        a[...] = a.item() * c_float(factor).value
     else:
         np.multiply(a, scalar(factor, a.dtype), out=a)
 
 
 def lerp(a: Array, end: Array, weight: float) -> None:
     """Move `a` by `weight` of the way to `end`; for a weight of a half and more it is computed from `end` back."""
-    weight = _narrow(weight, a)
-    if abs(weight) < 0.5 and _is_one(a):
+    if _is_one(a) and -0.5 < (narrow := c_float(weight).value) < 0.5:
         begin = a.item()
-        a[...] = _narrow(end.item() - begin, a) * weight + begin
+        a[...] = c_float(end.item() - begin).value * narrow + begin
         return
+    weight = _narrow(weight, a)
     difference = np.asarray(end - a)
-    if abs(weight) < 0.5:
+    if -0.5 < weight < 0.5:
         add(a, difference, weight)
     else:
         a[...] = plus(end, difference, -_narrow(1 - weight, a))
 
 
 def _times(x: Array, factor: float) -> float:
-    """`factor * x` for one number."""
-    return float(x.item() if factor == 1 else _narrow(x.item() * _narrow(factor, x), x))
+    """`factor * x` for one number of float32."""
+    return float(x.item() if factor == 1 else c_float(x.item() * c_float(factor).value).value)
 
 
 def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
@@ -126,7 +164,7 @@ def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
 def addcdiv(a: Array, x: Array, y: Array, factor: float = 1) -> None:
     """`a += factor * x / y`."""
     if _is_one(a) and (divisor := y.item()):
-        a[...] = _narrow(_times(x, factor) / divisor, a) + a.item()
+        a[...] = c_float(_times(x, factor) / divisor).value + a.item()
         return
     if factor != 1:
         x = np.asarray(x * scalar(factor, a.dtype))

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.optim import checks
+from gradcli.core.optim import checks, tensor_arithmetic
 from gradcli.core.optim.optimizer import Group, Optimizer, State, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import recording
@@ -25,20 +25,12 @@ def _value_error(text: str) -> ProgramError:
     return ProgramError("ValueError", text)
 
 
-def _set(target: Tensor, values: Tensor) -> None:
-    target.array[...] = values.array
-
-
-def _lerp(target: Tensor, end: Tensor, weight: float) -> None:
-    _set(target, catalog.function("lerp")(target, end, weight))
-
-
 def _move(param: Tensor, keep: float | None, update: Tensor, rate: float) -> None:
     """Take `rate` times an update from `keep` times a parameter, if there is a decay; each is rounded, and counted as a write."""
     if keep is not None:
-        _set(param, catalog.function("mul")(param, float(keep)))
+        tensor_arithmetic.multiply(param, keep)
         written(param)
-    _set(param, catalog.function("add")(param, update, alpha=-float(rate)))
+    tensor_arithmetic.add(param, update, -rate)
     written(param)
 
 
@@ -112,13 +104,13 @@ class Adafactor(MatrixOptimizer, place="_adafactor"):
     def _variance(self, grad: Tensor, state: State, weight: float, small: float) -> Tensor:
         """The running mean of the gradient's square, of a matrix as a product of a column and a row."""
         if grad.array.ndim < 2:
-            _lerp(state["variance"], grad * grad, weight)
+            tensor_arithmetic.lerp(state["variance"], grad * grad, weight)
             variance: Tensor = state["variance"]
             return variance
         rows, columns = state["row_var"], state["col_var"]
         for means, dim in ((rows, -1), (columns, -2)):
             length = catalog.function("norm")(grad, dim=dim, keepdim=True)
-            _lerp(means, length * length / grad.array.shape[dim], weight)
+            tensor_arithmetic.lerp(means, length * length / grad.array.shape[dim], weight)
         whole = catalog.function("mean")(rows, -2, True)
         estimate: Tensor = catalog.function("matmul")(rows, columns) / catalog.function("clamp")(whole, min=small)
         return estimate
@@ -164,7 +156,7 @@ class Muon(MatrixOptimizer, place="_muon"):
     def move(self, group: Group, param: Tensor, grad: Tensor, state: State) -> None:
         lr, momentum = checks.rate(group), group["momentum"]
         buffer = state.setdefault("momentum_buffer", zeros_like(grad))
-        _lerp(buffer, grad, 1 - momentum)
+        tensor_arithmetic.lerp(buffer, grad, 1 - momentum)
         update = catalog.function("lerp")(grad, buffer, momentum) if group["nesterov"] else buffer
         rows, columns = param.array.shape
         ratio = 0.2 * math.sqrt(max(rows, columns)) if group["adjust_lr_fn"] == "match_rms_adamw" else math.sqrt(max(1, rows / columns))

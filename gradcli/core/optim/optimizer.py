@@ -17,7 +17,7 @@ from gradcli.core.calling.type_errors import not_callable, not_iterable, not_ord
 from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.memory_format import followers, tell_followers
-from gradcli.core.optim import checks, fused_arithmetic
+from gradcli.core.optim import checks, fused_arithmetic, tensor_arithmetic
 from gradcli.core.optim.real_views import real_view
 from gradcli.core.optim.row import Row, row_of
 from gradcli.core.optim.saved_state import ADDED_LATER, packed, unpacked
@@ -31,7 +31,7 @@ Group = dict[str, Any]
 #: the state of a parameter: tensors by name
 State = dict[str, Any]
 #: the update of a parameter and its state by a gradient, which includes `maximize` and the weight decay; steps count from 1
-Kernel = Callable[[Tensor, Array, State, float], None]
+Kernel = Callable[[Tensor, Any, State, float], None]
 
 
 class Optimizer(DeclaredArguments):
@@ -215,6 +215,7 @@ class Optimizer(DeclaredArguments):
         if fused:
             checks.fused_parameters(group["params"])
         move: Kernel | None = None
+        xp: Any = None
         state: State = {}
         step = 0.0
         row = row_of(group["params"], self.state.table, self.rows) if self.ELEMENTWISE else None
@@ -223,27 +224,30 @@ class Optimizer(DeclaredArguments):
             gradient = param.grad
             if gradient is None:
                 continue
-            grad, writes = gradient.array, param.counter().count
+            writes = param.counter().count if fused else 0
+            if xp is not (needed := tensor_arithmetic if param.dtype.itemsize == 2 else fused_arithmetic):
+                xp, move = needed, None
+            grad = xp.operand(gradient)
             if row is not None:
                 state = row.state
-                move, step = self._advance_row(group, row)
+                move, step = self._advance_row(group, row, xp)
             elif counts:
                 state, step = self.advance(group, param)
             if maximize:
-                grad = np.asarray(np.negative(grad))
+                grad = xp.negative(grad)
             if decay:
                 if decoupled:
-                    fused_arithmetic.multiply(param.array, 1 - checks.rate(group) * decay)
+                    xp.multiply(xp.operand(param), 1 - checks.rate(group) * decay)
                     written(param)
                 else:
-                    grad = fused_arithmetic.plus(grad, param.array, decay)
+                    grad = xp.plus(grad, xp.operand(param), decay)
             # PyTorch makes the state before it looks at the options, which may be invalid
-            move = move or self.kernel(group)
+            move = move or self.kernel(group, xp)
             if counts and param.dtype.is_complex:
                 move(real_view(param), real_view(like(param, grad)).array, {name: real_view(state[name]) for name in state}, step)
             else:
                 move(param, grad, state, step)
-            written(param, state)
+            written(param)
             if fused:
                 param.counter().count = writes
         if row is not None:
@@ -274,12 +278,12 @@ class Optimizer(DeclaredArguments):
             text = f"If capturable=True, {self.CAPTURED[foreach]} and state_steps must be on supported devices: {devices}."
             raise ProgramError("AssertionError", text)
 
-    def _advance_row(self, group: Group, row: Row) -> tuple[Kernel, float]:
+    def _advance_row(self, group: Group, row: Row, xp: Any) -> tuple[Kernel, float]:
         """The update, and the number of the step, counted for each parameter of a row: for the first before the options are read."""
         first, *others = row.steps
         step = first.item() + 1.0
         first.fill(step)
-        move = self.kernel(group)
+        move = self.kernel(group, xp)
         for array in others:
             array.fill(step)
         return move, step
@@ -304,8 +308,8 @@ class Optimizer(DeclaredArguments):
         for name in self.STATE.split():
             state[name] = zeros_like(param)
 
-    def kernel(self, group: Group) -> Kernel:
-        """The update of a parameter with the options of a group."""
+    def kernel(self, group: Group, xp: Any) -> Kernel:
+        """The update of a parameter with the options of a group; `xp` has its arithmetic, that of arrays or of tensors."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: Any = True) -> None:
@@ -422,15 +426,17 @@ def zeros_like(param: Tensor) -> Tensor:
     return Tensor(np.zeros_like(param.array), param.dtype)
 
 
-def written(param: Tensor, state: Mapping[str, object] | None = None) -> None:
-    """Count a write to a parameter in its version, and round bfloat16 values of it and of its state."""
+def filled_like(param: Tensor, number: float) -> Tensor:
+    """A tensor of one number in the shape and dtype of a parameter; both parts of complex elements are that number."""
+    array = np.full_like(param.array, complex(number, number) if param.dtype.is_complex else number)
+    return Tensor(dtypes.cast(array, param.dtype), param.dtype)
+
+
+def written(param: Tensor) -> None:
+    """Count a write to a parameter in its version."""
     param.counter().count += 1
     if followers:
         tell_followers(param.array)
-    if param.dtype is dtypes.bfloat16:
-        for tensor in (param, *(state or {}).values()):
-            if type(tensor) is Tensor and tensor.dtype is dtypes.bfloat16:
-                tensor.array[...] = dtypes.round_bfloat16(tensor.array)
 
 
 _declare(Optimizer, "optimizer")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.kernels import Array
-from gradcli.core.optim import checks, fused_arithmetic
+from gradcli.core.optim import checks
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, like
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -40,22 +39,22 @@ class SGD(Optimizer, place="sgd"):
         if given["nesterov"] and (given["momentum"] <= 0 or given["dampening"] != 0):
             raise ProgramError("ValueError", "Nesterov momentum requires a momentum and zero dampening")
 
-    def kernel(self, group: Group) -> Kernel:
+    def kernel(self, group: Group, xp: Any) -> Kernel:
         rate, momentum = -checks.number(group["lr"]), checks.number(group["momentum"])
         if not momentum:
-            return lambda param, grad, state, step: fused_arithmetic.add(param.array, grad, rate)
+            return lambda param, grad, state, step: xp.add(xp.operand(param), grad, rate)
         damping = checks.number(group["dampening"])
 
-        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
+        def move(param: Tensor, grad: Any, state: State, step: float) -> None:
             kept = self.state[param]
             if "momentum_buffer" not in kept:
-                kept["momentum_buffer"] = like(param, np.array(grad))
-                buffer = kept["momentum_buffer"].array
+                kept["momentum_buffer"] = like(param, np.array(xp.array(grad)))
+                buffer = xp.operand(kept["momentum_buffer"])
             else:
-                buffer = kept["momentum_buffer"].array
-                fused_arithmetic.multiply(buffer, momentum)
-                fused_arithmetic.add(buffer, grad, 1 - damping)
-            direction = fused_arithmetic.plus(grad, buffer, momentum) if group["nesterov"] else buffer
-            fused_arithmetic.add(param.array, direction, rate)
+                buffer = xp.operand(kept["momentum_buffer"])
+                xp.multiply(buffer, momentum)
+                xp.add(buffer, grad, 1 - damping)
+            direction = xp.plus(grad, buffer, momentum) if group["nesterov"] else buffer
+            xp.add(xp.operand(param), direction, rate)
 
         return move

@@ -10,6 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import SAME, Out
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph import inplace_forms
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks, memory_format
@@ -135,7 +136,7 @@ def relu6(input: Tensor) -> Tensor:
 _SIXTH = np.float32(1) / np.float32(6)
 HARDSIGMOID_BACKWARD = not_differentiable(
     "hardsigmoid_backward",
-    memory_format.keeping("iterated", lambda grad, x: _masked((x > -3) & (x < 3), grad * x.dtype.type(_SIXTH))),
+    memory_format.keeping("iterated", in_single(lambda grad, x: _masked((x > -3) & (x < 3), grad * x.dtype.type(_SIXTH)))),
     "grad_output input",
 )
 HARDSIGMOID = Pointwise(

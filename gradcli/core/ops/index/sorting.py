@@ -33,7 +33,7 @@ def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     return np.take_along_axis(x, order, dim), order
 
 
-def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
+def unstable_order(x: Array, dim: int, descending: bool) -> Array:
     """The indices that sort as PyTorch does: short rows by insertion, which is stable, longer ones by std::sort, which is not."""
     order = _order(x, dim, descending)
     if x.size and x.shape[dim] > 16 and x.strides[dim]:
@@ -49,7 +49,7 @@ def _sort_row(row: Array, descending: bool) -> list[int]:
 
 
 def _sorted(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    order = _unstable_order(x, dim, descending)
+    order = unstable_order(x, dim, descending)
     return np.take_along_axis(x, order, dim), order
 
 
@@ -74,7 +74,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     refuse_complex("argsort", input.dtype)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
-    order = (_order if stable else _unstable_order)(input.array, at, descending)
+    order = (_order if stable else unstable_order)(input.array, at, descending)
     return wrap(memory_format.laid_out(order.astype(np.int64, copy=False), memory_format.preserved(input.array)))
 
 

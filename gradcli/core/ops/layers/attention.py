@@ -16,7 +16,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, without_jvp
-from gradcli.core.kernels import Array, elementary, memory_format
+from gradcli.core.kernels import Array, elementary, half_to_single, memory_format
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.checks import own_dim, size
@@ -29,17 +29,23 @@ from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.rearrange import repeat_interleave
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.dtypes import scalar_of
+from gradcli.core.tensor.dtypes import DType, scalar_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 
-def _softmax(scores: Array) -> Array:
-    """softmax along the last dimension; 0 where every score is minus infinity."""
+def _exponentials(scores: Array) -> tuple[Array, Array]:
+    """The exponentials of the last dimension, from its maximum on, and their sum, 1 where every score is minus infinity."""
     top = scores.max(-1, keepdims=True, initial=-np.inf)
     shares = elementary.exp(scores - np.where(np.isinf(top), 0, top).astype(scores.dtype))
     total = shares.sum(-1, keepdims=True)
-    return np.asarray(shares / np.where(total == 0, 1, total).astype(scores.dtype))
+    return shares, np.where(total == 0, 1, total).astype(scores.dtype)
+
+
+def _softmax(scores: Array) -> Array:
+    """softmax along the last dimension; 0 where every score is minus infinity."""
+    shares, total = _exponentials(scores)
+    return np.asarray(shares / total)
 
 
 def _for_all_heads(query: Array, *others: Array) -> list[Array]:
@@ -62,6 +68,15 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
         scores = scores + attn_mask.astype(scores.dtype)
     out = np.empty_like(query)  # PyTorch gives the result the memory layout of the queries
     out[...] = np.matmul(_softmax(scores), value)
+    return out
+
+
+def _attention_in_half(dtype: DType, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
+    """PyTorch rounds the exponentials, and divides by their sum at the end."""
+    key, value = _for_all_heads(query, key, value)
+    shares, total = _exponentials(_scores(half_to_single(query), half_to_single(key), attn_mask, scale))
+    out = np.empty_like(query)
+    out[...] = dtypes.cast(np.matmul(dtypes.stored(shares, dtype), half_to_single(value)) / total, dtype)
     return out
 
 
@@ -89,6 +104,19 @@ def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Arra
     return np.asarray(_shares(scores) * (slopes - along) * query.dtype.type(scale))
 
 
+def _gradients_in_half(
+    dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, attn_mask: Array | None, scale: float
+) -> tuple[Array, Array, Array]:
+    """The gradients of the three operands; PyTorch rounds the shares and the slopes, and scales the products of those."""
+    grad, query, key, value, out = map(half_to_single, (grad, query, key, value, out))
+    shares = _shares(_scores(query, key, attn_mask, scale))
+    slopes = shares * (np.matmul(grad, value.swapaxes(-1, -2)) - (grad * out).sum(-1, keepdims=True))
+    shares, slopes = dtypes.stored(shares, dtype), dtypes.stored(slopes, dtype)
+    factor = np.float32(scale)
+    across = slopes.swapaxes(-1, -2)
+    return np.matmul(slopes, key) * factor, np.matmul(across, query) * factor, np.matmul(shares.swapaxes(-1, -2), grad)
+
+
 def _by_rows(x: Array) -> Array:
     """The same numbers with the heads of a row next to each other in memory, as PyTorch's kernel leaves its gradients."""
     batch, heads, rows, features = x.shape
@@ -101,17 +129,23 @@ def _by_rows(x: Array) -> Array:
 def _rule(place: int, gradient: Callable[..., Array], formula: str) -> Rule:
     """The rule of the operand at a place; the derivative of its gradient is one that PyTorch does not have."""
 
-    def run(grad: Array, query: Array, key: Array, value: Array, *how: Any) -> Array:
+    def run(grad: Array, query: Array, key: Array, value: Array, _: Array, *how: Any) -> Array:
         made = gradient(grad, query, *_for_all_heads(query, key, value), *how)
         return _by_rows(_per_head(made, (query, key, value)[place]))
+
+    def in_half(dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, *how: Any) -> Array:
+        keys, values = _for_all_heads(query, key, value)
+        made = _gradients_in_half(dtype, grad, query, keys, values, out, *how)[place]
+        return _by_rows(dtypes.cast(_per_head(made, (query, key, value)[place]), dtype))
 
     op = not_differentiable(
         "_scaled_dot_product_flash_attention_for_cpu_backward",
         run,
-        "grad query key value",
+        "grad query key value out",
         "attn_mask scale",
+        in_half=in_half,
     )
-    return Rule(lambda xp, grad, query, key, value, attrs: xp.call(op, grad, query, key, value, *attrs), formula)
+    return Rule(lambda xp, grad, query, key, value, out, attrs: xp.call(op, grad, query, key, value, out, *attrs), formula)
 
 
 #: for formulas: the shares, and the gradient of the scores
@@ -122,6 +156,7 @@ ATTENTION = Op(
     _attention,
     "query key value",
     "attn_mask scale",
+    in_half=_attention_in_half,
     saved="attn_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal=? scale=?",
     computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, _for_all_heads(query, key)[0], *how), axis=-1)},
     jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),

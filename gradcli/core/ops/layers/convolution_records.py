@@ -69,18 +69,13 @@ def _by_library(x: Array, weight: Array, how: Settings) -> bool:
     return bool(x.dtype == np.float32 and wide and much)
 
 
-def _kept(dtype: Any) -> Any:
-    """The dtype in which PyTorch's kernels of float16 keep what they add up; those of other dtypes round the result."""
-    return np.float16 if dtype == np.float16 else None
-
-
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
     how, dtype, given = _settings(attrs, x.ndim - 2), x.dtype, (x, weight)
-    x, weight = map(half_to_single, given)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
-        out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups, _kept(dtype)), how.padding)
+        out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
     else:
+        x, weight = map(half_to_single, given)
         out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
     if bias is not None:
         out += bias.reshape(-1, *(1 for _ in how.stride))
@@ -89,25 +84,22 @@ def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Arra
 
 def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     how, dtype, given = _settings(attrs, grad.ndim - 2), grad.dtype, (x, weight)
-    grad, weight = half_to_single(grad), half_to_single(weight)
     if how.transposed:
+        grad, weight = half_to_single(grad), half_to_single(weight)
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
         out = memory_format.contiguous(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
-        out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups, _kept(dtype)), how.padding)
+        out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
     return _laid_out(np.asarray(out.astype(dtype, copy=False)), *given, how)
 
 
 def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     how, dtype = _settings(attrs, grad.ndim - 2), grad.dtype
     first = x
-    grad, x = half_to_single(grad), half_to_single(x)
     if how.transposed:
         grad, x = x, grad
-    padded = windows.padded(x, how.padding)
-    made = windows.weigh(grad, padded, weight.shape[2:], how.stride, how.dilation, how.groups, _kept(dtype))
-    made = made.astype(dtype, copy=False)
+    made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
     # PyTorch's own code, which is not that for float32, looks at the weight alone where that has its channels last at once;
     # that for dilated kernels does not
     dilated = max(how.dilation) > 1 and not how.transposed

@@ -63,11 +63,12 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
     kept = memory_format.filled(noise, lambda size: generator.default.bernoulli(1 - p, size, input.dtype))
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
         raise result_dtype_error("Float", dtypes.int64 if alpha and input.dtype is dtypes.bool_ else input.dtype)
-    kind = kept.dtype.type
+    kind = dtypes.widened(input.dtype).np.type
     if not alpha:
-        return _as_tensor(np.divide(kept, kind(1 - p), out=kept), kept, input.dtype), None
+        return _as_tensor(np.divide(kept, kind(1 - p), out=kept, casting="same_kind"), kept, input.dtype), None
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    shift = (kept - kind(1)) * kind(_ALPHA * a) + kind(_ALPHA * a * p)
+    slope, least = (dtypes.stored(np.asarray(number, kind), input.dtype) for number in (_ALPHA * a, _ALPHA * a * p))
+    shift = (kept - kind(1)) * slope + least
     return _as_tensor(kept * kind(a), kept, input.dtype), _as_tensor(shift, kept, input.dtype)
 
 

@@ -15,10 +15,12 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import check_size, is_sample, size, with_method
+from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -32,6 +34,24 @@ def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, 
     if by_frequency:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
     add_at(out, flat, values)
+    if padding_idx is not None and padding_idx < rows:
+        out[padding_idx] = 0
+    return out
+
+
+def rows_added_in_half(shape: tuple[int, int], targets: Array, values: Array, dtype: DType) -> Array:
+    """Zeros of half precision, to whose rows those of `values` are added one after the other, with a rounding of each sum."""
+    return added_in_half(shape, targets[:, None] * shape[1] + np.arange(shape[1]), values, dtype)
+
+
+def _scattered_in_half(dtype: DType, grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
+    """PyTorch rounds each sum, and the products with the reciprocals of frequencies."""
+    flat, width = indices.ravel(), grad.shape[-1]
+    values = grad.reshape(flat.size, width)
+    if by_frequency:
+        shares = dtypes.stored(1 / np.bincount(flat, minlength=rows)[flat][:, None].astype(np.float32), dtype)
+        values = dtypes.stored(values * shares, dtype).astype(grad.dtype)
+    out = rows_added_in_half((rows, width), flat, values, dtype)
     if padding_idx is not None and padding_idx < rows:
         out[padding_idx] = 0
     return out
@@ -64,6 +84,7 @@ EMBEDDING_BACKWARD: Op = Op(
     _scattered,
     "grad_output",
     _ATTRS,
+    in_half=_scattered_in_half,
     saved="indices padding_idx",
     grad_output=Rule(lambda xp, grad, attrs: xp.call(TAKE_ROWS, grad, *attrs), _rows("grad[indices]", "rows")),
 )

@@ -22,10 +22,13 @@ from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import not_implemented, with_method
-from gradcli.core.ops.layers.embedding import RENORM, check_indices
+from gradcli.core.ops.index.adding import added_in_half
+from gradcli.core.ops.index.sorting import unstable_order
+from gradcli.core.ops.layers.embedding import RENORM, check_indices, rows_added_in_half
 from gradcli.core.ops.rules import ZERO, in_half_precision, moves, not_differentiable, refused
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -39,12 +42,22 @@ def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array)
     return out.astype(rows.dtype, copy=False)
 
 
+def _moved_back_in_half(dtype: DType, grad: Array, indices: Array, bags: Array, rows: int, returned: Array) -> Array:
+    """PyTorch rounds each share, each product and each sum, in the order of the sorted indices."""
+    order = unstable_order(indices, 0, False)
+    indices, bags, returned = indices[order], bags[order], returned[order]
+    shares = dtypes.stored(returned.astype(np.float32), dtype)[:, None]
+    values = dtypes.stored(half_to_single(grad)[bags] * shares, dtype).astype(grad.dtype)
+    return rows_added_in_half((rows, grad.shape[1]), indices, values, dtype)
+
+
 _NO_SECOND = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_embedding_bag_backward' is not implemented."))
 BAG_BACKWARD = Op(
     "EmbeddingBagBackwardBackward0",
     lambda grad, indices, bags, rows, returned: _moved(grad, bags, indices, rows, returned),
     "grad_output",
     "indices bags rows returned",
+    in_half=_moved_back_in_half,
     saved="",
     grad_output=_NO_SECOND,
 )
@@ -153,7 +166,15 @@ def _returned(grad: Array, places: Array, rows: int) -> Array:
     return out.reshape(rows, grad.shape[1])
 
 
-BAG_MAX_BACKWARD = Op("EmbeddingBagBackwardBackward0", _returned, "grad_output", "indices rows", saved="", grad_output=_NO_SECOND)
+BAG_MAX_BACKWARD = Op(
+    "EmbeddingBagBackwardBackward0",
+    _returned,
+    "grad_output",
+    "indices rows",
+    in_half=lambda dtype, grad, places, rows: added_in_half((rows, grad.shape[1]), places[places >= 0], grad[places >= 0], dtype),
+    saved="",
+    grad_output=_NO_SECOND,
+)
 BAG_MAX = Op(
     "EmbeddingBagBackward0",
     lambda weight, _, indices: _picked(weight, indices),

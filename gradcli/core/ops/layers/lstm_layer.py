@@ -6,24 +6,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.namespaces import numeric, traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
-from gradcli.core.kernels import Array, elementary, products
+from gradcli.core.kernels import Array, elementary, half_to_single, products
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
+
+Rounding = Callable[[Array], Array]
 
 
 def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
@@ -32,24 +36,34 @@ def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
 
 
 def _lstm(
-    x: Array, weight0: Array, weight1: Array, weight2: Array, weight3: Array, h: Array, c: Array, reverse: bool, *settings: Any
+    x: Array,
+    weight0: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    h: Array,
+    c: Array,
+    reverse: bool,
+    *settings: Any,
+    rounded: Rounding = np.asarray,
 ) -> tuple[Array, Array, Array]:
-    """The outputs of all steps in one direction, and the last hidden state and cell."""
+    """The outputs of all steps in one direction, and the last hidden state and cell; `rounded` rounds the bias and what a step hands on."""
     steps, batch, inner = x.shape
     hidden = h.shape[1]
     check_steps(steps, batch, weight0.shape[0], inner + hidden)
     limits.check_elements(steps * batch * weight0.shape[0], x.itemsize)
-    given = products.matmul(x.reshape(steps * batch, inner), weight0.T).reshape(steps, batch, -1) + (weight2 + weight3)
+    given = products.matmul(x.reshape(steps * batch, inner), weight0.T).reshape(steps, batch, -1) + rounded(weight2 + weight3)
     out = np.empty((steps, batch, hidden), x.dtype)
     for t in reversed(range(steps)) if reverse else range(steps):
         gates = given[t] + products.matmul(h, weight1.T)
         i, f, g, o = (gates[:, k * hidden : (k + 1) * hidden] for k in range(4))
         c = logistic(f) * c + logistic(i) * elementary.tanh(g)
-        out[t] = h = logistic(o) * elementary.tanh(c)
+        out[t] = h = rounded(logistic(o) * elementary.tanh(c))
+        c = rounded(c)
     return out, np.array(h), np.array(c)
 
 
-def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int]) -> list[tuple[Any, ...]]:
+def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int], rounded: Rounding | None) -> list[tuple[Any, ...]]:
     """For each step, in the order of computation: the gates, the state and cell before it, and tanh of the cell after it."""
     found = []
     turned = xp.mT(weight1)
@@ -59,19 +73,24 @@ def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int])
         i, f, g, o = xp.call(SIGMOID, i), xp.call(SIGMOID, f), xp.tanh(g), xp.call(SIGMOID, o)
         after = f * c + i * g
         bent = xp.tanh(after)
+        made = o * bent
+        if rounded is not None:
+            made, after = rounded(made), rounded(after)
+            i, f, g, o, bent = rounded(i), rounded(f), rounded(g), rounded(o), xp.tanh(after)
         found.append((i, f, g, o, h, c, bent))
-        h, c = o * bent, after
+        h, c = made, after
     return found
 
 
-def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
-    """The gradients of the seven tensors `values`, by backpropagation through time."""
+def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool, rounded: Rounding | None = None) -> list[Any]:
+    """The gradients of the seven tensors `values`, by backpropagation through time; `rounded` is that of arrays in half precision."""
     x, weight0, weight1, weight2, weight3, h, c = values
     steps, batch, inner = x.shape
     rows = xp.reshape(x, (steps * batch, inner))
-    given = xp.reshape(xp.matmul(rows, xp.mT(weight0)), (steps, batch, weight0.shape[0])) + (weight2 + weight3)
+    shift = weight2 + weight3 if rounded is None else rounded(weight2 + weight3)
+    given = xp.reshape(xp.matmul(rows, xp.mT(weight0)), (steps, batch, weight0.shape[0])) + shift
     order = list(range(steps))[::-1] if reverse else list(range(steps))
-    states = _states(xp, given, weight1, h, c, order)
+    states = _states(xp, given, weight1, h, c, order, rounded)
     dh, dc = (0.0 if g is None else g for g in grads[1:])
     made: list[Any] = [None] * steps
     to_weight1: Any = 0.0
@@ -81,12 +100,22 @@ def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> 
         # the order of operations is PyTorch's, since they may overflow
         dc = dc + dh * o * (1 - bent * bent)
         parts = [dc * g * i * (1 - i), dc * cell * f * (1 - f), dc * i * (1 - g * g), dh * bent * o * (1 - o)]
-        made[t] = xp.call(CAT, parts, 1, (h.shape[1],) * 4)
+        joined = xp.call(CAT, parts, 1, (h.shape[1],) * 4)
+        made[t] = joined if rounded is None else rounded(joined)
         to_weight1 = xp.matmul(xp.mT(made[t]), before) + to_weight1
         dh, dc = xp.matmul(made[t], weight1), dc * f
     flat = xp.reshape(xp.call(STACK, made, 0), (steps * batch, weight0.shape[0]))
     bias = xp.sum(flat, (0,))
     return [xp.reshape(xp.matmul(flat, weight0), x.shape), xp.matmul(xp.mT(flat), rows), to_weight1, bias, bias, dh, dc]
+
+
+def _back_in_half(grads: list[Any], values: tuple[Tensor, ...], reverse: bool) -> list[Tensor]:
+    """The gradients as oneDNN computes them: in single precision, of what the forward pass has kept in half."""
+    dtype = values[0].dtype
+    arrays = tuple(half_to_single(value.array) for value in values)
+    given = [None if grad is None else half_to_single(grad.array) for grad in grads]
+    found = _back(numeric, given, arrays, reverse, partial(dtypes.stored, dtype=dtype))
+    return [Tensor(dtypes.cast(np.asarray(made), dtype), dtype) for made in found]
 
 
 class Memory:
@@ -101,7 +130,8 @@ class Memory:
     def gradients(self, xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
         """The gradients, computed when the first rule asks for one of them."""
         if self.grads is not grads:
-            self.found = _back(xp, grads, values, reverse)
+            in_half = xp is traced and values[0].dtype.itemsize == 2 and not state.enabled
+            self.found = _back_in_half(grads, values, reverse) if in_half else _back(xp, grads, values, reverse)
             self.grads = grads
         return self.found
 
@@ -148,6 +178,7 @@ LSTM_LAYER = Op(
     saved="cx_ hx_ input result0 result1 result2 result3=? weight0 weight1 weight2 weight3 "
     "batch_first batch_sizes bidirectional has_biases hidden_size mode num_layers reverse train",
     outputs="result0 result1 result2",
+    in_half=lambda dtype, *args: _lstm(*args, rounded=partial(dtypes.stored, dtype=dtype)),
     jvp=without_jvp("mkldnn_rnn_layer"),
     differentiable=3,
     input=_rule(0, "input"),

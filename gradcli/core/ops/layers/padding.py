@@ -184,7 +184,7 @@ def _circular(input: Tensor, sizes: Sizes) -> Any:
         middle = _part(middle, at, max(before, 0), made[at] - max(after, 0))
         own = _part(own, at, max(-before, 0), shape[at] - max(-after, 0))
     copy_(middle, own)
-    for at, before, after in reversed(axes):
+    for at, before, after in axes:
         end = made[at] - max(after, 0)
         if before > 0:
             copy_(_part(out, at, 0, before), _part(out, at, end - before, end))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,15 +51,19 @@ def _follow(input: Tensor, mean: Tensor, var: Tensor, momentum: float) -> None:
         return
     axes, shape = channels(x)
     dtype = input.dtype if input.dtype is mean.dtype else dtypes.float32
+    if dtype is dtypes.float16:  # PyTorch rounds once
+        dtype = dtypes.float64
     kind = dtypes.widened(dtype).np.type
     middle = dtypes.cast(x.astype(np.float64).mean(axes), dtype)
     squares = np.square(x.astype(kind) - middle.reshape(shape)).sum(axes, dtype=np.float64)
     spread = dtypes.cast(np.asarray(dtypes.cast(squares, dtype) / kind(x.size // middle.size - 1)), dtype)
-    moved, kept = kind(momentum), kind(1 - momentum)
-    old_mean, old_var = (t.array.astype(kind) for t in (mean, var))
+    stored = partial(dtypes.stored, dtype=dtype)
+    moved = stored(np.asarray(momentum, kind))
+    left = stored(1 - moved if dtype is dtypes.bfloat16 else np.asarray(1 - momentum, kind))
+    old_mean, old_var = (stored(left * t.array.astype(kind)) for t in (mean, var))
     blocks.settle()
-    mean.array[...] = dtypes.cast(moved * middle.astype(kind) + kept * old_mean, mean.dtype)
-    var.array[...] = dtypes.cast(np.asarray(fused(moved, spread.astype(kind), kept * old_var)), var.dtype)
+    mean.array[...] = dtypes.cast(stored(moved * middle.astype(kind)) + old_mean, mean.dtype)
+    var.array[...] = dtypes.cast(np.asarray(fused(moved, spread.astype(kind), old_var)), var.dtype)
 
 
 def batch_norm(

@@ -48,9 +48,9 @@ def _laid_out(x: Array, *rest: Any) -> Array:
 
 
 @in_single
-def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, _: DType) -> Array:
+def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, _: DType, in_half: bool = False) -> Array:
     grouped = _in_groups(np, x, group)
-    mean, rstd = _moments(grouped, eps)
+    mean, rstd = _moments(grouped, eps, in_half)
     if weight is None and bias is None:
         return np.asarray(((grouped - mean) * rstd).reshape(x.shape))
     # one factor and one shift for each channel
@@ -62,12 +62,12 @@ def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, 
     return np.asarray(fused(x, np.broadcast_to(scale, x.shape), np.broadcast_to(fused(-scale, means, shift), x.shape)))
 
 
-def _moments(grouped: Array, eps: float) -> tuple[Array, Array]:
+def _moments(grouped: Array, eps: float, in_half: bool = False) -> tuple[Array, Array]:
     """Mean and reciprocal deviation of each group."""
     batch, groups, columns = grouped.shape
     if not layer_norm.fits(grouped, columns):
         return moments(grouped, (2,), eps)
-    mean, rstd = layer_norm.moments(grouped.reshape(-1, columns), np.float64(eps))
+    mean, rstd = layer_norm.moments(grouped.reshape(-1, columns), np.float64(eps), in_half)
     return mean.reshape(batch, groups, 1), rstd.reshape(batch, groups, 1)
 
 
@@ -110,7 +110,7 @@ def _terms(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType)
 def _kept(xp: Any, grouped: Any, eps: float, dtype: DType) -> Any:
     """The statistics of groups, in the dtype of the input."""
     if xp is namespaces.numeric:
-        return [dtypes.stored(part.astype(grouped.dtype), dtype) for part in _moments(half_to_single(grouped), eps)]
+        return [dtypes.stored(part.astype(grouped.dtype), dtype) for part in _moments(half_to_single(grouped), eps, dtype.itemsize == 2)]
     return [xp.call(part, grouped, eps) for part in (_MEAN, _DEVIATION)]
 
 
@@ -152,12 +152,21 @@ def _placed_gradient(grad: Array, input: Array, *rest: Any) -> Array:
     return memory_format.of_images(memory_format.contiguous(_input_gradient(namespaces.numeric, grad, input, *rest)), input)
 
 
+def _bias_gradient(xp: Any, grad: Any, weight: Any, dtype: DType) -> Any:
+    """The sum for each channel. Raises RuntimeError where it is recorded and there is no weight, as PyTorch does."""
+    if weight is None and xp is namespaces.traced and state.enabled:
+        raise runtime_error(f"shape '[0]' is invalid for input of size {grad.shape[1]}")
+    each = xp.sum(xp.reshape(grad, (grad.shape[0], grad.shape[1], math.prod(grad.shape[2:]))), 2)
+    return xp.call(VIEW, xp.sum(each, 0), (grad.shape[1],))
+
+
 #: what PyTorch's kernel computes, in single precision if the input is of half precision
 _KERNELS = {
-    which: not_differentiable("native_group_norm_backward", in_single(kernel), inputs, "group eps dtype")
-    for which, kernel, inputs in (
-        (_input_gradient, _placed_gradient, "grad_output input weight"),
-        (_weight_gradient, partial(_weight_gradient, namespaces.numeric), "grad_output input"),
+    which: not_differentiable("native_group_norm_backward", in_single(kernel), inputs, attrs)
+    for which, kernel, inputs, attrs in (
+        (_input_gradient, _placed_gradient, "grad_output input weight", "group eps dtype"),
+        (_weight_gradient, partial(_weight_gradient, namespaces.numeric), "grad_output input", "group eps dtype"),
+        (_bias_gradient, partial(_bias_gradient, namespaces.numeric), "grad_output weight", "dtype"),
     )
 }
 
@@ -170,14 +179,6 @@ def _by_kernel(which: Callable[..., Any]) -> Callable[..., Any]:
         return which(xp, grad, *args) if xp is namespaces.traced and composed else xp.call(_KERNELS[which], grad, *args)
 
     return rule
-
-
-def _by_channel(xp: Any, grad: Any, weight: Any) -> Any:
-    """The sum for each channel. Raises RuntimeError where it is recorded and there is no weight, as PyTorch does."""
-    if weight is None and xp is namespaces.traced and state.enabled:
-        raise runtime_error(f"shape '[0]' is invalid for input of size {grad.shape[1]}")
-    each = xp.sum(xp.reshape(grad, (grad.shape[0], grad.shape[1], math.prod(grad.shape[2:]))), 2)
-    return xp.call(VIEW, xp.sum(each, 0), (grad.shape[1],))
 
 
 def _tangent(xp: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], tangents: Sequence[Any], _: Any) -> Any:
@@ -203,7 +204,7 @@ def _tangent(xp: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], tangents: S
     return made
 
 
-_input_rule, _weight_rule = _by_kernel(_input_gradient), _by_kernel(_weight_gradient)
+_input_rule, _weight_rule, _bias_rule = _by_kernel(_input_gradient), _by_kernel(_weight_gradient), _by_kernel(_bias_gradient)
 _GROUPED = (
     "w = 1 if weight is None else weight.reshape(-1, *[1 for _ in input.shape[2:]]); "
     "x = input.reshape(input.shape[0], group, -1); g = (grad * w).reshape(x.shape); c = x - x.mean(-1, True); "
@@ -216,6 +217,7 @@ GROUP_NORM = Op(
     _laid_out,
     "input weight bias",
     "group eps dtype",
+    in_half=lambda _, *args: _laid_out(*args, True),
     jvp=_tangent,
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
     computed={"result1": _figure(0), "result2": _figure(1)},
@@ -224,7 +226,7 @@ GROUP_NORM = Op(
         lambda xp, grad, input, group, eps, dtype: _weight_rule(xp, *(widened(xp, x, dtype) for x in (grad, input)), group, eps, dtype),
         "(grad * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL,
     ),
-    bias=Rule(lambda xp, grad, weight, dtype: _by_channel(xp, widened(xp, grad, dtype), weight), "grad" + _BY_CHANNEL),
+    bias=Rule(lambda xp, grad, weight, dtype: _bias_rule(xp, widened(xp, grad, dtype), weight, dtype), "grad" + _BY_CHANNEL),
 )
 
 
@@ -270,7 +272,10 @@ WITH_FIGURES = Op(
         lambda xp, grads, input, group, eps, dtype: _first(_weight_rule)(xp, grads, input, group, eps, dtype),
         "(grads[0] * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL.replace("grad.", "grads[0]."),
     ),
-    bias=Rule(lambda xp, grads, weight: _first(_by_channel)(xp, grads, weight), "grads[0]" + _BY_CHANNEL.replace("grad.", "grads[0].")),
+    bias=Rule(
+        lambda xp, grads, weight, dtype: _first(_bias_rule)(xp, grads, weight, dtype),
+        "grads[0]" + _BY_CHANNEL.replace("grad.", "grads[0]."),
+    ),
 )
 
 

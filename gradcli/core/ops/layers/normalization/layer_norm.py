@@ -13,7 +13,6 @@ from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
-from gradcli.core.kernels.summation import in_order
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.normalization.layer_norm_gradient import bias_gradient, input_gradient, tangent, weight_gradient
 from gradcli.core.ops.layers.normalization.moments import check_mixed, check_shapes, moments, scaled, standardised, standardised_rule
@@ -36,16 +35,12 @@ def _columns(x: Any, normalized_shape: tuple[int, ...]) -> int:
 
 
 def _layer_norm(
-    x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
+    x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float, in_half: bool = False
 ) -> tuple[Array, Array, Array]:
-    if x.dtype == np.float16:  # computed in single precision
-        weight, shift = (None if part is None else part.astype(np.float32) for part in (weight, bias))
-        made, mean, rstd = _layer_norm(x.astype(np.float32), weight, shift, normalized_shape, eps)
-        return made.astype(x.dtype), mean.astype(x.dtype), rstd.astype(x.dtype)
     columns = _columns(x, normalized_shape)
     if columns:
         rows = x.reshape(-1, columns)
-        mean, rstd = kernel.moments(rows, eps)
+        mean, rstd = kernel.moments(rows, eps, in_half)
         made = kernel.scaled(rows, mean, rstd, *(None if p is None else p.reshape(-1) for p in (weight, bias)))
         kept = (*x.shape[: x.ndim - len(normalized_shape)], *(1 for _ in normalized_shape))
         return made.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
@@ -53,6 +48,13 @@ def _layer_norm(
     if 0 in normalized_shape:
         mean = np.zeros_like(mean)
     return scaled((x - mean) * rstd, weight, bias), mean, rstd
+
+
+def _layer_norm_in_half(
+    dtype: DType, x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> tuple[Array, ...]:
+    scale, shift = (None if part is None else part.astype(np.float32) for part in (weight, bias))
+    return tuple(dtypes.cast(part, dtype) for part in _layer_norm(x.astype(np.float32), scale, shift, normalized_shape, eps, True))
 
 
 def _input_gradient(
@@ -94,7 +96,7 @@ def _input_gradient_in_half(
         return np.zeros_like(input)
     grad, rows, mean, rstd = _rows(normalized_shape, grad, input, mean, rstd)
     flat = None if weight is None else weight.astype(np.float32).reshape(-1)
-    return dtypes.cast(kernel.backward(grad, rows, flat, mean, rstd), dtype).reshape(input.shape)
+    return dtypes.cast(kernel.backward(grad, rows, flat, mean, rstd, True), dtype).reshape(input.shape)
 
 
 def _weight_gradient_in_half(
@@ -123,16 +125,16 @@ def _weight_rule(xp: Any, grad: Any, input: Any, mean: Any, rstd: Any, weight: A
 def _bias_gradient(grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]) -> Array:
     columns = _columns(grad, normalized_shape)
     if columns:
-        grad = in_order(grad.reshape(-1, columns)).reshape(normalized_shape)
+        return kernel.bias_gradient(grad.reshape(-1, columns)).reshape(normalized_shape)
     return namespaces.numeric.sum_to(grad, normalized_shape)  # type: ignore[no-any-return]
 
 
 def _bias_gradient_in_half(
     dtype: DType, grad: Array, input: Array, mean: Array, rstd: Array, weight: Array | None, normalized_shape: tuple[int, ...]
 ) -> Array:
-    made = np.zeros(math.prod(normalized_shape), np.float32)
-    for row in _rows(normalized_shape, grad)[0] if grad.size else ():
-        made = dtypes.stored(made + row, dtype)
+    if not grad.size:
+        return np.zeros(normalized_shape, grad.dtype)
+    made = kernel.bias_gradient(_rows(normalized_shape, grad)[0], partial(dtypes.stored, dtype=dtype))
     return dtypes.cast(made, dtype).reshape(normalized_shape)
 
 
@@ -149,6 +151,7 @@ LAYER_NORM = Op(
     "input weight bias",
     "normalized_shape eps",
     layout="contiguous",
+    in_half=_layer_norm_in_half,
     saved="bias input! result1=mean result2=rstd weight! normalized_shape",
     outputs="result mean rstd",
     jvp=tangent,
