@@ -72,6 +72,7 @@ class Language:
         "as_array",
         "as_number",
         "as_sequence",
+        "as_mapping",
         "length",
         "item",
         "iterate",
@@ -92,6 +93,8 @@ class Language:
         self.as_number: Callable[[object], float | None] = lambda value: None
         #: the items of what has a length and subscripts by place, such as a deque; None for what Python's sequences are, and for others
         self.as_sequence: Callable[[object], list[Any] | None] = lambda value: None
+        #: the items of what has `keys` and subscripts, such as a ModuleDict; None for other values
+        self.as_mapping: Callable[[object], dict[Any, Any] | None] = lambda value: None
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = operator.getitem
         self.iterate: Callable[[Any], Iterator[Any]] = iter
@@ -412,7 +415,7 @@ class Signature:
             return f"expected Tensor as element {i} in argument {self.parameters.index(p)}, but got {language.type_name(found)}"
         where = f" (position {position})" if position is not None else ""
         shown = _SHOWN.get(p.type, p.type)
-        if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):
+        if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)) and position is not None:  # of a keyword it says the type alone
             for i, element in enumerate(value):
                 if not is_index(element):
                     found = language.type_name(element)

@@ -62,7 +62,7 @@ class SavedModule(ModuleMembers):
         for start, module in saving(walked, made, keep_vars):
             if type(made) is SavedState:
                 made.metadata.table[start[:-1]] = {"version": module.version()}
-            for own, tensor in module.own_state(saved=True):
+            for own, tensor in module.own_state("get_extra_state"):
                 made[start + own] = module.get_extra_state() if own == EXTRA_STATE else tensor if keep_vars else _shared(tensor)
         return made
 
@@ -86,14 +86,9 @@ class SavedModule(ModuleMembers):
             for hook in found.before_loading:
                 hook(module, changed, start, {"version": module.version()}, strict, missing, unexpected, errors)
             given = changed.table
-        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state(saved=True)}
+        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state("set_extra_state")}
         old = not isinstance(state_dict, SavedState)
         missing += [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
-        unexpected += [name for name in given if name not in own]
-        if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         for name, (module, key, tensor) in own.items():
             if name not in given:
                 continue
@@ -120,6 +115,11 @@ class SavedModule(ModuleMembers):
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
             tensor.counter().count += 1
             tell_followers(tensor.array)
+        known = {name for name, *_ in self.named_state("set_extra_state")}  # an extra state may have brought modules
+        unexpected += [name for name in given if name not in own and name not in known]
+        if strict:
+            kinds = {"Missing": missing, "Unexpected": unexpected}
+            errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         keys = IncompatibleKeys((missing, unexpected))
         for _, module, found in reversed(hooks):
             for hook in found.after_loading:

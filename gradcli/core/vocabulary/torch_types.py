@@ -291,7 +291,7 @@ def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
     return Tensor(tensor.array, tensor.dtype)
 
 
-def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
+def legacy(dtype: DType | None) -> Callable[..., Tensor]:
     """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
 
     def construct(*args: Any, **kwargs: Any) -> Tensor:
@@ -333,7 +333,7 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
 
 
 def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
-    return ScriptType(name, "torch", _legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
+    return ScriptType(name, "torch", legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
 
 
 def _size(iterable: Any = ()) -> Size:
@@ -362,6 +362,11 @@ FLOAT_TENSOR = _tensor_type("FloatTensor", dtypes.float32)
 DOUBLE_TENSOR = _tensor_type("DoubleTensor", dtypes.float64)
 LONG_TENSOR = _tensor_type("LongTensor", dtypes.int64)
 INT_TENSOR = _tensor_type("IntTensor", dtypes.int32)
+SHORT_TENSOR = _tensor_type("ShortTensor", dtypes.int16)
+CHAR_TENSOR = _tensor_type("CharTensor", dtypes.int8)
+BYTE_TENSOR = _tensor_type("ByteTensor", dtypes.uint8)
+HALF_TENSOR = _tensor_type("HalfTensor", dtypes.float16)
+BFLOAT16_TENSOR = _tensor_type("BFloat16Tensor", dtypes.bfloat16)
 BOOL_TENSOR = _tensor_type("BoolTensor", dtypes.bool_)
 SIZE = ScriptType("Size", "torch", _size, lambda v: isinstance(v, Size))
 DTYPE = ScriptType("dtype", "torch", None, lambda v: isinstance(v, DType))

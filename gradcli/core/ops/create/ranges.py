@@ -57,7 +57,7 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         start, end, step = _whole(start, end, step)
     elif not dtype.is_floating_point:
         scalar_of(step, dtypes.int64)
-    count = math.ceil((end - start) / step)
+    count = -((start - end) // step) if dtype is dtypes.int64 else math.ceil((end - start) / step)
     return _in_registers(start, step, count, dtype) if dtype.is_floating_point else _stepped(start, step, count, dtype)
 
 
@@ -107,7 +107,7 @@ def _range_leaf(
 
 def _number(value: Any) -> Any:
     """The number of a 0-d tensor; a number itself."""
-    return value.item() if type(value) is Tensor else value
+    return value.item() if type(value) is Tensor and not value.array.ndim else value
 
 
 def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
@@ -117,8 +117,12 @@ def linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
         raise shape_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
     start, end = _number(start), _number(end)
-    if complex in (type(start), type(end)):
-        raise runtime_error(f"{name} between complex numbers is not part of gradcli")
+    if dtype.is_complex:
+        ends = complex(start), complex(end)
+        real = linear(name, ends[0].real, ends[1].real, steps, dtype.real)
+        made = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+        made.real, made.imag = real, linear(name, ends[0].imag, ends[1].imag, steps, dtype.real)
+        return made
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
     if dtype is dtypes.bool_ and steps > 1:
@@ -152,17 +156,31 @@ def _one(value: Any, dtype: DType) -> Array:
     return dtypes.cast(np.array([wide_scalar_of(value, dtype)]), dtype)
 
 
+def _spaced(name: str, start: Any, end: Any, dtype: DType | None) -> DType:
+    """The dtype of spaced values. Raises RuntimeError for complex ends and a real `dtype`."""
+    if complex not in (type(_number(start)), type(_number(end))):
+        return dtype or dtypes.get_default()
+    inferred = dtypes.complex_of(dtypes.get_default())
+    if dtype is not None and not dtype.is_complex:
+        cannot = f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed dtype {dtype.torch_name}"
+        raise runtime_error(cannot)
+    return dtype or inferred
+
+
 def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
-    wanted = dtype or dtypes.get_default()
+    wanted = _spaced("linspace", start, end, dtype)
     values = linear("linspace", start, end, steps, wanted)
     return _one(_number(start), wanted) if steps == 1 else dtypes.cast(values, wanted), wanted
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
-    wanted = dtype or dtypes.get_default()
+    wanted = _spaced("logspace", start, end, dtype)
     exponents = linear("logspace", start, end, steps, wanted)
     if steps == 1:  # a single number is not rounded before
-        exponents = np.asarray([_number(start)], np.float64)
+        exponents = np.asarray([_number(start)], np.complex128 if wanted.is_complex else np.float64)
+    if wanted.is_complex:
+        kept = exponents if steps == 1 else dtypes.cast(exponents, wanted)
+        return dtypes.cast(elementary.complex_power(np.asarray(base, kept.dtype), kept), wanted), wanted
     number = np.float64(base)
     # the C library's function, not the vector code of numpy's arrays
     values = np.asarray([number**e for e in exponents] if steps <= elementary.LARGEST else number**exponents)
