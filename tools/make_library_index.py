@@ -28,6 +28,7 @@ FUNCTIONS = {
     "data.loading": "utils.data",
     "distributions.divergence": "distributions",
     "nn.functional_call": "func",
+    "nn.grad": "nn.grad",
     "nn.init": "nn.init",
     "nn.module_hooks": "nn.modules.module",
     "nn.recurrent.packing": "nn.utils.rnn",

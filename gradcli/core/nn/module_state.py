@@ -96,6 +96,11 @@ class SavedModule(ModuleMembers):
             if tensor is None:
                 module.set_extra_state(value)
                 continue
+            if isinstance(value, Tensor) and type(value) is not Tensor:  # a parameter without a shape
+                if type(tensor) is Tensor:
+                    shapeless: Any = value
+                    shapeless.SCRIPT_ATTRIBUTES["shape"](value)  # which is an error
+                continue
             if type(value) is not Tensor:
                 errors.append(_NO_TENSOR.format(name, language.type_repr(value)))
                 continue
@@ -117,14 +122,14 @@ class SavedModule(ModuleMembers):
             tell_followers(tensor.array)
         known = {name for name, *_ in self.named_state("set_extra_state")}  # an extra state may have brought modules
         unexpected += [name for name in given if name not in own and name not in known]
-        if strict:
-            kinds = {"Missing": missing, "Unexpected": unexpected}
-            errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         keys = IncompatibleKeys((missing, unexpected))
         for _, module, found in reversed(hooks):
             for hook in found.after_loading:
                 if hook(module, keys) is not None:
                     raise ProgramError("AssertionError", _NO_NEW_KEYS)
+        if strict:  # after the hooks, which may have changed the lists
+            kinds = {"Missing": missing, "Unexpected": unexpected}
+            errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         if errors:
             raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
         return keys

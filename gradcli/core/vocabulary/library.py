@@ -39,6 +39,8 @@ MODULES: tuple[str, ...] = (
     "masked",
     "nn",
     "nn.functional",
+    "nn.functional.grad",
+    "nn.grad",
     "nn.init",
     "nn.parallel",
     "nn.parameter",
@@ -224,6 +226,10 @@ PLACES: dict[str, tuple[str, str]] = {
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
     "nn.init._calculate_fan_in_and_fan_out": ("gradcli.core.nn.init", "_FANS"),
+    **{
+        f"nn.functional.grad.{name}": ("gradcli.core.nn.grad", name)
+        for name in ("conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight")
+    },
     "nn.utils.stateless.functional_call": ("gradcli.core.nn.functional_call", "_STATELESS"),
     "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.recurrent.packing", "PACKED_SEQUENCE"),
     "device": (_TORCH_TYPES, "DEVICE"),

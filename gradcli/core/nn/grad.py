@@ -1,0 +1,57 @@
+"""`torch.nn.grad`: the gradients of convolutions by input and weight, from the gradient of the output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.calling.routines import Routine
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.create.leaf import empty
+from gradcli.core.ops.layers.convolution import output_shape
+from gradcli.core.ops.layers.convolution_checks import check_settings, check_shapes, checked_count
+from gradcli.core.ops.layers.convolution_records import INPUT_GRADIENT, WEIGHT_GRADIENT, Settings
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def _sized(grad_output: Tensor, size: Any) -> Tensor:
+    """A tensor of a size, whose elements do not count."""
+    return expand(empty((1,), grad_output.dtype), tuple(size))
+
+
+def _gradient(op: Op, rank: int, grad_output: Tensor, input: Tensor, weight: Tensor, *settings: Any) -> Any:
+    """What a record of `convolution` gives. Raises RuntimeError for shapes that do not fit, which PyTorch does not check."""
+    *sizes, groups = settings
+    stride, padding, dilation = ((value,) * rank if type(value) is int else tuple(value) for value in sizes)
+    steps, border, gaps, extra = (
+        checked_count(name, value, rank)
+        for name, value in {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": (0,)}.items()
+    )
+    check_settings(steps, border, gaps, extra, groups)
+    check_shapes(input, weight, None, False, groups)
+    if grad_output.array.shape != output_shape(input, weight, Settings(steps, border, gaps, False, extra, groups)):
+        raise runtime_error("the gradient of a convolution from one of another shape than its output is not part of gradcli")
+    limits.check_elements(max(input.array.size, weight.array.size), input.dtype.itemsize)
+    return op(grad_output, input, weight, stride, padding, dilation, False, (0,) * rank, groups)
+
+
+def _by_input(rank: int) -> Routine:
+    def run(input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Any:
+        """The gradient of a convolution by its input."""
+        return _gradient(INPUT_GRADIENT, rank, grad_output, _sized(grad_output, input_size), weight, stride, padding, dilation, groups)
+
+    return Routine(run, f"conv{rank}d_input")
+
+
+def _by_weight(rank: int) -> Routine:
+    def run(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Any:
+        """The gradient of a convolution by its weight."""
+        return _gradient(WEIGHT_GRADIENT, rank, grad_output, input, _sized(grad_output, weight_size), stride, padding, dilation, groups)
+
+    return Routine(run, f"conv{rank}d_weight")
+
+
+conv1d_input, conv2d_input, conv3d_input = (_by_input(rank) for rank in (1, 2, 3))
+conv1d_weight, conv2d_weight, conv3d_weight = (_by_weight(rank) for rank in (1, 2, 3))
