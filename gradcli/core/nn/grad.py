@@ -6,6 +6,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.graph.record import Op
 from gradcli.core.ops.create.leaf import empty
 from gradcli.core.ops.layers.convolution import output_shape
@@ -13,18 +14,34 @@ from gradcli.core.ops.layers.convolution_checks import check_settings, check_sha
 from gradcli.core.ops.layers.convolution_records import INPUT_GRADIENT, WEIGHT_GRADIENT, Settings
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
-def _sized(grad_output: Tensor, size: Any) -> Tensor:
+def _sized(grad_output: Any, size: Any) -> Tensor:
     """A tensor of a size, whose elements do not count."""
-    return expand(empty((1,), grad_output.dtype), tuple(size))
+    if not isinstance(grad_output, Tensor):
+        raise no_attribute(grad_output, "new_empty")
+    return expand(empty((1,), grad_output.dtype), _whole("size", size))
+
+
+def _whole(name: str, values: Any) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)) or any(type(value) is not int for value in values):
+        raise ProgramError("NotImplementedError", f"{name} other than whole numbers in a tuple or a list is not part of gradcli here")
+    return tuple(values)
 
 
 def _gradient(op: Op, rank: int, grad_output: Tensor, input: Tensor, weight: Tensor, *settings: Any) -> Any:
     """What a record of `convolution` gives. Raises RuntimeError for shapes that do not fit, which PyTorch does not check."""
+    if type(input) is not Tensor or type(weight) is not Tensor or any(t.array.ndim != rank + 2 for t in (grad_output, input, weight)):
+        raise ProgramError("NotImplementedError", f"this gradient of anything but tensors of {rank + 2} dimensions is not part of gradcli")
+    for tensor in (input, weight):
+        if tensor.dtype is not grad_output.dtype:
+            raise runtime_error(f"expected scalar type {grad_output.dtype.torch_name} but found {tensor.dtype.torch_name}")
     *sizes, groups = settings
-    stride, padding, dilation = ((value,) * rank if type(value) is int else tuple(value) for value in sizes)
+    stride, padding, dilation = ((value,) * rank if type(value) is int else _whole("a setting", value) for value in sizes)
+    (groups,) = _whole("groups", (groups,))
+    if groups <= 0:
+        raise runtime_error(f"expected groups to be greater than 0, but got groups={groups}")
     steps, border, gaps, extra = (
         checked_count(name, value, rank)
         for name, value in {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": (0,)}.items()

@@ -137,11 +137,11 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         if parameters is not None:
             self.update(parameters)
 
-    def names(self) -> list[str]:
+    def held_names(self) -> list[str]:
         return list(self.order)
 
     def __reversed__(self) -> Iterator[str]:
-        return reversed(self.names())
+        return reversed(self.held_names())
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):
