@@ -64,7 +64,8 @@ class ParameterContainer(OperandModule):
     def __len__(self) -> int:
         return len(self.order)
 
-    def lines(self) -> list[str]:
+    def extra_repr(self) -> str:
+        """A line for each value."""
         found = []
         for name in self.order:
             value = self.held(name)
@@ -74,13 +75,7 @@ class ParameterContainer(OperandModule):
             else:
                 text = f"Object of type: {language.type_name(value)}"
             found.append(f"  ({name}): {text}")
-        return found
-
-    def __repr__(self) -> str:
-        lines = self.lines()
-        if len(lines) == 1:  # PyTorch prints one line between the parentheses, as it does with an extra_repr
-            return f"{self.SCRIPT_NAME}({lines[0]})"
-        return "\n  ".join([f"{self.SCRIPT_NAME}(", *lines]) + "\n)" if lines else f"{self.SCRIPT_NAME}()"
+        return "\n".join(found)
 
 
 class ParameterList(ParameterContainer, place="container"):
