@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.signature import language
+from gradcli.core.nn.module import Module, indented
 from gradcli.core.nn.module_members import wrong_kind
 from gradcli.core.nn.modules.containers import MAPPING, MappingModule, OperandModule, checked_position
 from gradcli.core.nn.parameter import as_parameter
@@ -76,6 +77,10 @@ class ParameterContainer(OperandModule):
                 text = f"Object of type: {language.type_name(value)}"
             found.append(f"  ({name}): {text}")
         return "\n".join(found)
+
+    def lines(self) -> list[str]:
+        held = [(name, self.held(name)) for name in self.order]
+        return [f"({name}): {indented(repr(value))}" for name, value in held if isinstance(value, Module)]
 
 
 class ParameterList(ParameterContainer, place="container"):
