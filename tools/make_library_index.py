@@ -31,6 +31,7 @@ FUNCTIONS = {
     "distributions.constraints": "distributions.constraints",
     "distributions.divergence": "distributions",
     "nn.functional_call": "func",
+    "nn.grad": "nn.grad",
     "nn.init": "nn.init",
     "nn.module_hooks": "nn.modules.module",
     "nn.recurrent.packing": "nn.utils.rnn",

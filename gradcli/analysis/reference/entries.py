@@ -104,6 +104,8 @@ _PLACES = {
     "signal.windows": "window functions",
     "nn": "modules",
     "nn.parameter": "modules",
+    "nn.grad": "gradients of convolutions",
+    "nn.functional.grad": "gradients of convolutions",
     "nn.init": "initial values",
     "nn.utils": "modules",
     "optim": "optimisers",

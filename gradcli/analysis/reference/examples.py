@@ -193,6 +193,11 @@ _SETTINGS = {
     "DoubleTensor": ("torch.DoubleTensor([1, 2])",),
     "LongTensor": ("torch.LongTensor([1, 2])",),
     "IntTensor": ("torch.IntTensor([1, 2])",),
+    "ShortTensor": ("torch.ShortTensor([1, 2])",),
+    "CharTensor": ("torch.CharTensor([1, 2])",),
+    "ByteTensor": ("torch.ByteTensor([1, 2])",),
+    "HalfTensor": ("torch.HalfTensor([1, 2])",),
+    "BFloat16Tensor": ("torch.BFloat16Tensor([1, 2])",),
     "BoolTensor": ("torch.BoolTensor([0, 1])",),
     "Size": ("torch.Size([2, 3]).numel()",),
     "dtype": ("isinstance(torch.float32, torch.dtype)",),
@@ -357,6 +362,10 @@ def lines(name: str) -> tuple[str, ...]:
         return (f"nn.{last}()(tensor([1., 2.]), tensor([1.5, 4.]))",)
     if place == "nn":
         return (f"nn.{last}()(tensor([-1., 0., 2.]))",)
+    if place in ("nn.grad", "nn.functional.grad"):
+        sizes = "1, " * int(last[4]) + "2"
+        given = f"(1, {sizes}), ones(1, {sizes})" if last.endswith("input") else f"ones(1, {sizes}), (1, {sizes})"
+        return (f"{name}({given}, ones({', '.join('1' * (int(last[4]) + 2))}))",)
     if place == "nn.init":
         return ("g = manual_seed(0)", f"{name}(zeros(2, 2))")
     if place == "masked":

@@ -60,7 +60,7 @@ def call_node_hooks(walk: Walk, node: Node, which: int, changing: list[Any], fix
         if not isinstance(changed, tuple):
             raise type_error("expected tuple, but hook returned '{}'", changed)
         if len(changed) != len(own):
-            name = getattr(hook, "name", "function")
+            name = getattr(hook, "name", "<unknown>")
             text = f"hook '{name}' has returned an incorrect number of values (got {len(changed)}, but expected {len(own)})"
             raise runtime_error(text)
         for i, (value, before) in enumerate(zip(changed, own, strict=True)):

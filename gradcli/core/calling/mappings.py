@@ -262,4 +262,5 @@ def table_of(value: object) -> dict[Any, Any]:
         return value.table
     if isinstance(value, dict):
         return value
-    return {_hashable(key): item for key, item in sequence_of(value)}
+    items = language.as_mapping(value)
+    return {_hashable(key): item for key, item in sequence_of(value)} if items is None else items

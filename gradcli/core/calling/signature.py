@@ -66,8 +66,8 @@ class Language:
     """
 
     __slots__ = (
-        *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence", "length", "item", "iterate"),
-        *("collect", "equal", "check_hashable", "decorate"),
+        *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence"),
+        *("as_mapping", "length", "item", "iterate", "collect", "equal", "check_hashable", "decorate"),
     )
 
     def __init__(self) -> None:
@@ -82,6 +82,8 @@ class Language:
         self.as_number: Callable[[object], float | None] = lambda value: None
         #: the items of what has a length and subscripts by place, such as a deque; None for what Python's sequences are, and for others
         self.as_sequence: Callable[[object], list[Any] | None] = lambda value: None
+        #: the items of what has `keys` and subscripts, such as a ModuleDict; None for other values
+        self.as_mapping: Callable[[object], dict[Any, Any] | None] = lambda value: None
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = operator.getitem
         self.iterate: Callable[[Any], Iterator[Any]] = iter
@@ -403,7 +405,7 @@ class Signature:
             return f"expected Tensor as element {i} in argument {self.parameters.index(p)}, but got {language.type_name(found)}"
         where = f" (position {position})" if position is not None else ""
         shown = _SHOWN.get(p.type, p.type)
-        if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):
+        if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)) and position is not None:  # of a keyword it says the type alone
             for i, element in enumerate(value):
                 if not is_index(element):
                     found = language.type_name(element)

@@ -161,6 +161,8 @@ class ConcatDataset(Dataset):
         self.datasets = list(sequence_of(datasets))
         if not self.datasets:
             raise ProgramError("AssertionError", "datasets should not be an empty iterable")
+        if any(isinstance(one, IterableDataset) for one in self.datasets):
+            raise ProgramError("AssertionError", "ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(accumulate(map(size_of, self.datasets)))
 
     def __len__(self) -> int:

@@ -49,7 +49,7 @@ def functional_call(
     held = [
         (f"{path}.{own}" if path else own, owner, own, tensor)
         for path, owner in module.walk(once=False)
-        for own, tensor in owner.own_state(saved=False)
+        for own, tensor in owner.own_state()
     ]
     places = {name: (owner, own) for name, owner, own, _ in held}
     if tie_weights:

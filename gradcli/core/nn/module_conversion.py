@@ -118,7 +118,7 @@ class ConvertedModule(ModuleTree):
         if device is not None:
             check_device(device)
         for module in [module for _, module in self.walk()] if recurse else [self]:
-            for name, tensor in list(module.own_state(saved=False)):
+            for name, tensor in list(module.own_state()):
                 if name in module.own_buffers:
                     module.own_buffers[name] = Tensor(np.zeros_like(tensor.array), tensor.dtype)
                     continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli.core.autograd import custom_function
@@ -129,7 +130,7 @@ class BackwardHooks:
         if node is None:
             return
         for hook in self.of_node:
-            register_node_hook(node, lambda inputs, outputs, hook=hook: hook(module, inputs, outputs))
+            register_node_hook(node, _Hook(partial(hook, module), getattr(hook, "name", "<unknown>")))
         text = _incomplete(args, result, node)
         if text:
             warnings.emit(text, "FutureWarning", once=text)
@@ -230,12 +231,11 @@ def _incomplete(args: tuple[Any, ...], result: Any, node: Node) -> str:
 class _Hook:
     """A hook of a node under the name that it has in PyTorch, which errors show."""
 
-    __slots__ = ("run",)
+    __slots__ = ("name", "run")
 
-    name = "hook"
-
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Callable[..., Any], name: str = "hook") -> None:
         self.run = run
+        self.name = name
 
     def __call__(self, /, *args: Any) -> Any:
         return self.run(*args)

@@ -62,6 +62,8 @@ class ModuleMembers(ModuleTree):
             if name in table:
                 found = True
                 del self._deletable(field)[name]
+                if field == "own_buffers":
+                    self.unsaved.discard(name)
         return found
 
     def _deletable(self, field: str) -> dict[str, Any]:

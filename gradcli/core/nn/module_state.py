@@ -62,7 +62,7 @@ class SavedModule(ModuleMembers):
         for start, module in saving(self._parts(made, prefix, keep_vars), made, keep_vars):
             if type(made) is SavedState:
                 made.metadata.table[start[:-1]] = {"version": module.version()}
-            for own, tensor in module.own_state(saved=True):
+            for own, tensor in module.own_state("get_extra_state"):
                 made[start + own] = module.get_extra_state() if own == EXTRA_STATE else tensor if keep_vars else _shared(tensor)
         return made
 
@@ -99,20 +99,20 @@ class SavedModule(ModuleMembers):
             for hook in found.before_loading:
                 hook(module, changed, start, {"version": module.version()}, strict, missing, unexpected, errors)
             given = changed.table
-        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state(saved=True)}
+        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state("set_extra_state")}
         old = not isinstance(state_dict, SavedState)
         missing += [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
-        unexpected += [name for name in given if name not in own]
-        if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         for name, (module, key, tensor) in own.items():
             if name not in given:
                 continue
             value = given[name]
             if tensor is None:
                 module.set_extra_state(value)
+                continue
+            if isinstance(value, Tensor) and type(value) is not Tensor:  # a parameter without a shape
+                if type(tensor) is Tensor:
+                    shapeless: Any = value
+                    shapeless.SCRIPT_ATTRIBUTES["shape"](value)  # which is an error
                 continue
             if type(value) is not Tensor:
                 errors.append(_NO_TENSOR.format(name, language.type_repr(value)))
@@ -133,11 +133,16 @@ class SavedModule(ModuleMembers):
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
             tensor.counter().count += 1
             tell_followers(tensor.array)
+        known = {name for name, *_ in self.named_state("set_extra_state")}  # an extra state may have brought modules
+        unexpected += [name for name in given if name not in own and name not in known]
         keys = IncompatibleKeys((missing, unexpected))
         for _, module, found in reversed(hooks):
             for hook in found.after_loading:
                 if hook(module, keys) is not None:
                     raise ProgramError("AssertionError", _NO_NEW_KEYS)
+        if strict:  # after the hooks, which may have changed the lists
+            kinds = {"Missing": missing, "Unexpected": unexpected}
+            errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         if errors:
             raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
         return keys

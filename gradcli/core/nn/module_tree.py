@@ -110,21 +110,22 @@ class ModuleTree(Scripted):
                     seen.add(id(parameter))
                     yield f"{path}.{name}" if path else name, parameter
 
-    def named_state(self, saved: bool = False) -> Iterator[tuple[str, Any, str, Any]]:
+    def named_state(self, saved: str = "") -> Iterator[tuple[str, Any, str, Any]]:
         """Parameters and buffers: full name, owner, name in the owner, tensor.
 
-        With `saved`, what `state_dict` has: also the extra state of modules that define it, and shared modules under each name.
+        With `saved`, what `state_dict` has: also the extra state of modules that define a method of that name, and shared modules under
+        each name.
         """
         for path, module in self.walk(once=not saved):
             for name, tensor in module.own_state(saved):
                 yield f"{path}.{name}" if path else name, module, name, tensor
 
-    def own_state(self, saved: bool) -> Iterator[tuple[str, Any]]:
-        """Parameters and buffers of this module by name; with `saved`, those that are saved and the extra state, as None."""
+    def own_state(self, saved: str = "") -> Iterator[tuple[str, Any]]:
+        """Parameters and buffers of this module by name; with `saved`, those that are saved, and None as the extra state."""
         for name, tensor in (*self.own_parameters.items(), *self.own_buffers.items()):
             if tensor is not None and not (saved and name in self.unsaved):
                 yield name, tensor
-        if saved and self.overrides("get_extra_state"):
+        if saved and self.overrides(saved):
             yield EXTRA_STATE, None
 
     def distinct_children(self) -> Iterator[tuple[str, Any]]:

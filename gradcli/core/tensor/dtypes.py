@@ -190,7 +190,11 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex dtype whose parts have a floating dtype. Raises RuntimeError for float16."""
+    """The complex dtype whose parts have a floating dtype; a complex one itself. Raises RuntimeError for float16 and for integers."""
+    if dtype.is_complex:
+        return dtype
+    if not dtype.is_differentiable:
+        raise runtime_error(f"Unknown Complex ScalarType for {dtype.torch_name}")
     if dtype is float16:
         raise runtime_error("complex32 is not part of gradcli: convert the tensor of float16 to float32 first")
     return complex128 if dtype is float64 else complex64

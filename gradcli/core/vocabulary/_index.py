@@ -76,6 +76,9 @@ _MODULES = {
         "distributions.transforms.Transform"
     ),
     "nn.functional_call": "func.functional_call func.stack_module_state",
+    "nn.grad": (
+        "nn.grad.conv1d_input nn.grad.conv1d_weight nn.grad.conv2d_input nn.grad.conv2d_weight nn.grad.conv3d_input nn.grad.conv3d_weight"
+    ),
     "nn.init": (
         "nn.init.calculate_gain nn.init.constant nn.init.constant_ nn.init.dirac nn.init.dirac_ nn.init.eye nn.init.eye_ "
         "nn.init.kaiming_normal nn.init.kaiming_normal_ nn.init.kaiming_uniform nn.init.kaiming_uniform_ nn.init.normal nn.init.normal_ "

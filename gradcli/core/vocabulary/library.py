@@ -19,7 +19,7 @@ MODULES: tuple[str, ...] = (
     "",
     *("accelerator", "amp", "autograd", "autograd.anomaly_mode", "autograd.forward_ad", "autograd.function", "autograd.functional"),
     *("autograd.grad_mode", "autograd.graph", "autograd.variable", "backends", "backends.cudnn", "backends.mps", "cuda", "cuda.amp"),
-    *("distributions", "fft", "func", "linalg", "masked", "nn", "nn.functional", "nn.init"),
+    *("distributions", "fft", "func", "linalg", "masked", "nn", "nn.functional", "nn.functional.grad", "nn.grad", "nn.init"),
     *("nn.parallel", "nn.parameter", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune"),
     *("nn.utils.rnn", "nn.utils.fusion", "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides"),
     *("random", "signal", "signal.windows", "special", "testing", "utils", "utils.checkpoint", "utils.data", "utils.dlpack"),
@@ -168,6 +168,10 @@ _WINDOWS = (
     "nuttall",
 )
 _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
+PLACES |= {
+    f"nn.functional.grad.{name}": ("gradcli.core.nn.grad", name)
+    for name in ("conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight")
+}
 PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", name) for name in _MASKED}
 PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", name) for name in _WINDOWS}
 PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}

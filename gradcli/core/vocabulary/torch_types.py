@@ -292,7 +292,7 @@ def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
     return ALIAS(tensor)  # type: ignore[no-any-return]
 
 
-def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
+def legacy(dtype: DType | None) -> Callable[..., Tensor]:
     """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
 
     def construct(*args: Any, **kwargs: Any) -> Tensor:
@@ -334,7 +334,7 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
 
 
 def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
-    return ScriptType(name, "torch", _legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
+    return ScriptType(name, "torch", legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
 
 
 def _size(iterable: Any = ()) -> Size:

@@ -20,7 +20,12 @@ from gradcli.core.tensor.text import formatted
 from gradcli.core.vocabulary.torch_types import CPU, Device
 from gradcli.errors import ProgramError
 
-_LEGACY = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64}
+_LEGACY = {
+    "FloatTensor": dtypes.float32,
+    "DoubleTensor": dtypes.float64,
+    "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16,
+}
 
 
 def _typename(obj: Any) -> str:

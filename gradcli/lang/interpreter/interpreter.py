@@ -88,6 +88,7 @@ def _provide_language() -> None:
     signature.language.as_array = _as_array
     signature.language.as_number = _as_number
     signature.language.as_sequence = iteration.as_sequence
+    signature.language.as_mapping = subscripts.mapping_items
     signature.language.length = iteration.length
     signature.language.item = subscripts.getitem
     signature.language.iterate = iterate

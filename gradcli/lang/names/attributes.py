@@ -209,9 +209,7 @@ def find_attribute(value: Value, name: str) -> Value:
     if getters is not None and name in getters:
         return getters[name](value)
     if kind in (TypeValue, ScriptType, ExceptionType):
-        known = tensor_attributes.OPERATORS if value is torch_types.TENSOR else ("_fields", "_make")
-        native = name.startswith("_") and name not in known
-        found = class_attributes.unbound_native(value, name) if native else unbound(value, name)
+        found = _of_type(value, name)
         if found is not MISSING:
             return found
     if isinstance(value, Node):
@@ -259,6 +257,14 @@ _HOST_OF = {
     types.INT: int,
     types.COMPLEX: complex,
 }
+
+
+@lru_cache(4096)
+def _of_type(owner: Value, name: str) -> Value:
+    """A method read from a type, the same object each time, so that `is` and keys of dicts know it; MISSING if there is none."""
+    known = tensor_attributes.OPERATORS if owner is torch_types.TENSOR else ("_fields", "_make")
+    native = name.startswith("_") and name not in known
+    return class_attributes.unbound_native(owner, name) if native else unbound(owner, name)
 
 
 def unbound(owner: Value, name: str) -> Value:

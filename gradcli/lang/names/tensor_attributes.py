@@ -209,6 +209,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
 METHODS: dict[str, Callable[..., Value]] = {
     "numpy": _numpy,
     "is_nonzero": _is_nonzero,
+    "new": lambda tensor, /, *args, **kwargs: torch_types.legacy(tensor.dtype)(*args, **kwargs),
     "_is_view": _is_view,
     **{name: _of_storage(name) for name in ("data_ptr", "untyped_storage", "storage")},
     **OPERATORS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView, table_of
@@ -66,6 +67,8 @@ def fill_dict(ops: Ops, value: dict[Value, Value], args: tuple[Value, ...], kwar
     """`value.update(*args, **kwargs)`; `args` holds at most one source. Raises TypeError, ValueError, LimitError."""
     for source in args:
         table = table_of(source)
+        if table is None:
+            table = language.as_mapping(source)
         if table is not None:
             _grow(value, table)
         else:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gradcli import limits
 from gradcli.core.calling.type_errors import not_subscriptable, type_error
 from gradcli.core.ops import operators as core
@@ -177,15 +180,26 @@ def make_set(values: list[Value]) -> set[Value]:
 
 
 def mapping_items(value: Value) -> dict[Value, Value] | None:
-    """The items of a dict, or of an instance with `keys` and `__getitem__`; None for other values."""
+    """The items of a dict, or of what has `keys` and `__getitem__`, such as a ModuleDict; None for other values."""
     table = table_of(value)
-    if table is None and isinstance(value, Instance):
+    if table is not None:
+        return table
+    if isinstance(value, Instance):
         keys, item = special(value, "keys"), special(value, "__getitem__")
-        if keys is not None and item is not None:
-            table = {}
-            for key in collect(keys()):
-                put(table, key, item(key))
-    return table
+    else:
+        keys, item = (_method(value, name) for name in ("keys", "__getitem__"))
+    if keys is None or item is None:
+        return None
+    made: dict[Value, Value] = {}
+    for key in collect(keys()):
+        put(made, key, item(key))
+    return made
+
+
+def _method(value: Value, name: str) -> Callable[..., Value] | None:
+    """A method of an object of the core, bound; None where it has none."""
+    found = getattr(type(value), "SCRIPT_METHODS", {}).get(name)
+    return None if found is None else partial(found, value)
 
 
 def update_dict(out: dict[Value, Value], more: Value) -> None:

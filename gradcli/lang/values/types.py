@@ -141,8 +141,6 @@ def _make_dict(*args: Value, **kwargs: Value) -> dict[Value, Value]:
     if len(args) > 1:
         raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
     made: dict[Value, Value] = {}
-    if args and isinstance(args[0], Instance) and (items := subscripts.mapping_items(args[0])) is not None:
-        args = (items,)
     dicts_and_sets.fill_dict(OPS, made, args, kwargs)
     return made
 

@@ -269,7 +269,7 @@ class MappingModule(Module):
     #: the name of the class as PyTorch's error of `update` spells it
     UPDATED = "ModuleDict"
 
-    def names(self) -> list[str]:
+    def held_names(self) -> list[str]:
         """The names, in the order in which they were set."""
         raise NotImplementedError
 
@@ -289,14 +289,14 @@ class MappingModule(Module):
         raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self.names())
+        return len(self.held_names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
+        return iter(self.held_names())
 
     def __contains__(self, key: Any) -> bool:
         language.check_hashable(key)
-        return key in dict.fromkeys(self.names())
+        return key in dict.fromkeys(self.held_names())
 
     def __getitem__(self, key: Any) -> Any:
         return self.held(self.known(key))
@@ -310,7 +310,7 @@ class MappingModule(Module):
 
     def clear(self) -> None:
         """Remove all values."""
-        for name in self.names():
+        for name in self.held_names():
             self.drop(name)
 
     def update(self, given: Any) -> None:
@@ -337,15 +337,15 @@ class MappingModule(Module):
 
     def keys(self) -> MappingView:
         """The names."""
-        return MappingView("dict_keys", self.names())
+        return MappingView("dict_keys", self.held_names())
 
     def values(self) -> MappingView:
         """The values."""
-        return MappingView("dict_values", [self.held(name) for name in self.names()])
+        return MappingView("dict_values", [self.held(name) for name in self.held_names()])
 
     def items(self) -> MappingView:
         """Pairs of name and value."""
-        return MappingView("dict_items", [(name, self.held(name)) for name in self.names()])
+        return MappingView("dict_items", [(name, self.held(name)) for name in self.held_names()])
 
 
 class ModuleDict(MappingModule, place="container"):
@@ -358,7 +358,7 @@ class ModuleDict(MappingModule, place="container"):
         if modules is not None:
             self.update(modules)
 
-    def names(self) -> list[str]:
+    def held_names(self) -> list[str]:
         return list(self.children_by_name)
 
     def held(self, name: str) -> Module:

@@ -67,7 +67,7 @@ class FunctionModule(DeclaredArguments, Module):
         """Write initial values into the members of some tables of this module."""
         made: FunctionModule = object.__new__(getattr(self, "MADE", type(self)))
         Module.__init__(made)
-        dtype = next((tensor.dtype for _, tensor in self.own_state(saved=False) if tensor.dtype.is_differentiable), None)
+        dtype = next((tensor.dtype for _, tensor in self.own_state() if tensor.dtype.is_differentiable), None)
         has_bias = {"bias": self.attribute("bias", None) is not None} if "bias" in self.PARAMETERS.split() else {}
         made.keep({**self.ARGUMENTS, **{name: vars(self)[name] for name in self._settings}, **has_bias, "dtype": dtype})
         for table in tables:

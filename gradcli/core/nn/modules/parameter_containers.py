@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.signature import language
+from gradcli.core.nn.module import Module, indented
 from gradcli.core.nn.module_members import wrong_kind
 from gradcli.core.nn.modules.containers import MAPPING, MappingModule, OperandModule, checked_position
 from gradcli.core.nn.parameter import as_parameter
@@ -64,7 +65,8 @@ class ParameterContainer(OperandModule):
     def __len__(self) -> int:
         return len(self.order)
 
-    def lines(self) -> list[str]:
+    def extra_repr(self) -> str:
+        """A line for each value."""
         found = []
         for name in self.order:
             value = self.held(name)
@@ -74,13 +76,11 @@ class ParameterContainer(OperandModule):
             else:
                 text = f"Object of type: {language.type_name(value)}"
             found.append(f"  ({name}): {text}")
-        return found
+        return "\n".join(found)
 
-    def __repr__(self) -> str:
-        lines = self.lines()
-        if len(lines) == 1:  # PyTorch prints one line between the parentheses, as it does with an extra_repr
-            return f"{self.SCRIPT_NAME}({lines[0]})"
-        return "\n  ".join([f"{self.SCRIPT_NAME}(", *lines]) + "\n)" if lines else f"{self.SCRIPT_NAME}()"
+    def lines(self) -> list[str]:
+        held = [(name, self.held(name)) for name in self.order]
+        return [f"({name}): {indented(repr(value))}" for name, value in held if isinstance(value, Module)]
 
 
 class ParameterList(ParameterContainer, place="container"):
@@ -137,11 +137,11 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         if parameters is not None:
             self.update(parameters)
 
-    def names(self) -> list[str]:
+    def held_names(self) -> list[str]:
         return list(self.order)
 
     def __reversed__(self) -> Iterator[str]:
-        return reversed(self.names())
+        return reversed(self.held_names())
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):

@@ -68,7 +68,7 @@ def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 
     if not isinstance(sequences, Iterable):
         kind = language.type_name(sequences)
         raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: <class '{kind}'>")
-    given: list[Tensor] = list(sequences)
+    given: list[Tensor] = list(_method("unbind", sequences) if type(sequences) is Tensor else sequences)
     if not given:
         raise runtime_error("received an empty list of sequences")
     if padding_side not in ("left", "right"):

@@ -102,9 +102,9 @@ def _strided(size: tuple[int, ...], stride: tuple[int, ...], wanted: DType) -> M
     if len(size) != len(stride):
         raise shape_error(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     check_sizes(size, wanted)
-    if any(s < 0 for s in stride):
-        raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     needed = strided.extent(size, stride)
+    if any(s < 0 for s in stride) or needed * wanted.itemsize >= 1 << 63:
+        raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     limits.check_elements(needed, wanted.itemsize)
     return unset(strided.seen(np.zeros(needed, wanted.np), (size, stride, 0)), wanted), wanted
 

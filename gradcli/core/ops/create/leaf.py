@@ -102,6 +102,8 @@ def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
             negative = f"{name}: Dimension size must be non-negative."
             raise shape_error(negative if name else f"Trying to create tensor with negative dimension {n}: {list(size)}")
         count *= n
+    if count * dtype.itemsize >= 1 << 63:
+        raise runtime_error(f"Storage size calculation overflowed with sizes={list(size)}")
     limits.check_elements(count, dtype.itemsize)
     check_strides(size)
 

@@ -57,7 +57,7 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         start, end, step = _whole(start, end, step)
     elif not dtype.is_floating_point:
         scalar_of(step, dtypes.int64)
-    count = math.ceil((end - start) / step)
+    count = -((start - end) // step) if dtype is dtypes.int64 else math.ceil((end - start) / step)
     return _in_registers(start, step, count, dtype) if dtype.is_floating_point else _stepped(start, step, count, dtype)
 
 
@@ -107,7 +107,7 @@ def _range_leaf(
 
 def _number(value: Any) -> Any:
     """The number of a 0-d tensor; a number itself."""
-    return value.item() if type(value) is Tensor else value
+    return value.item() if type(value) is Tensor and not value.array.ndim else value
 
 
 def _ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:

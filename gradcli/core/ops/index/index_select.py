@@ -15,6 +15,7 @@ from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.graph.write_checks import check_overlap
 from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import Number, Operand, is_sample, size, wrap_dim
@@ -290,6 +291,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     return INDEX_FILL(input, dim, watched(index), number)  # type: ignore[no-any-return]
 
 
+def _index_fill_(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """`index_fill` for the in-place form, whose index may not be in the memory that is written."""
+    made = index_fill(input, dim, index, value)
+    if index.batch is None and input.batch is None:
+        check_overlap(input, index, apart=True)
+    return made
+
+
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` in place of the slices of dimension `dim` that `index` lists."""
     at = wrap_dim(dim, input.array.ndim)
@@ -374,6 +383,10 @@ FUNCTIONS = (
         doc="A copy with the slices that an index lists filled with one value.",
         ops=(INDEX_FILL, INDEX_FILL_TENSOR),
         samples=(Sample("index_fill(x, 1, tensor([0]), 5.0)", None, x=_M), Sample("index_fill(x, 1, tensor([0]), v[0])", None, x=_M, v=_V)),
+        written=(
+            ("Tensor input, int dim, Tensor index, Tensor value", _index_fill_),
+            ("Tensor input, int dim, Tensor index, Number value", _index_fill_),
+        ),
         inplace=True,
         fills=True,
     ),

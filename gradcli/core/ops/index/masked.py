@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.graph.write_checks import check_memory
+from gradcli.core.graph.write_checks import check_memory, check_overlap
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
 from gradcli.core.ops.rules import zeros_as
@@ -52,11 +52,18 @@ MASKED_FILL_TENSOR = Op(
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """A copy with `value`, a number or a 0-d tensor, where `mask` is True; the shapes of both tensors broadcast."""
     check_broadcast((mask.array, input.array))
-    return _masked_fill_(input, mask, value)
+    return _filled(input, mask, value)
 
 
 def _masked_fill_(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """The new values of `masked_fill_`, which looks at the shapes last."""
+    """The new values of `masked_fill_`, which looks at the shapes last; a mask may be the tensor, but no part of it."""
+    made = _filled(input, mask, value)
+    if mask.batch is None and input.batch is None:
+        check_overlap(input, mask)
+    return made
+
+
+def _filled(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     if type(value) is Tensor and value.array.ndim:
         raise shape_error(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if mask.dtype is not dtypes.bool_:

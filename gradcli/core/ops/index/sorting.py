@@ -299,7 +299,7 @@ _TOPK_OUT = Out(_FIELDS, first=True, memory="resized", overlap="partial", inspec
 FUNCTIONS = (
     Function(
         "sort",
-        ("Tensor input, *, bool stable, int dim=-1, bool descending=False |2 outs", sort_stable),
+        ("Tensor input, *, bool? stable, int dim=-1, bool descending=False |2 outs", sort_stable),
         ("Tensor input, int dim=-1, bool descending=False |2 outs", sort),
         doc="Values in order along dim, and the indices they come from.",
         ops=(SORT, SORT_STABLE),

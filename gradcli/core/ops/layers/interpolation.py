@@ -27,7 +27,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
 Along = Callable[[int, int, float | None, bool, Any], Taps]
@@ -188,7 +188,10 @@ def interpolate(
             if type(mode) is not str or (mode, len(spatial)) not in INTERPOLATION:
                 return _resized(input, (), scales, mode, align_corners)  # raises the error of the mode
             _check_scales(scales, mode, len(spatial), align_corners)
-        wanted = tuple(math.floor(n * float(scale)) for n, scale in zip(spatial, scales, strict=True))
+        products = [n * float(scale) for n, scale in zip(spatial, scales, strict=True)]
+        if mode != "area" and not recompute_scale_factor and not all(abs(product) < 1 << 63 for product in products):
+            raise runtime_error("value cannot be converted to type int64_t without overflow")
+        wanted = tuple(math.floor(product) for product in products)
         if recompute_scale_factor or mode == "area":
             scales = None
     assert wanted is not None

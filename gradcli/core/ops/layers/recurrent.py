@@ -28,7 +28,7 @@ from gradcli.core.ops.shape.joining import cat, stack
 from gradcli.core.ops.shape.slicing import select
 from gradcli.core.ops.shape.splitting import unbind
 from gradcli.core.ops.shape.transpose import t, transpose
-from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
+from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT, UNSAFE_SPLIT_SIZES
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -62,9 +62,15 @@ def _gate(x: Any) -> Any:
     return SIGMOID(x)
 
 
+def _parts(gates: Any, count: int) -> Any:
+    """The gates apart; they may have no elements."""
+    width = gates.array.shape[1] // count
+    return UNSAFE_SPLIT(gates, width, 1) if width else UNSAFE_SPLIT_SIZES(gates, (0,) * count, 1)
+
+
 def _lstm_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     gates = _gates(given, state, weights)
-    i, f, g, o = UNSAFE_SPLIT(gates, gates.array.shape[1] // 4, 1)
+    i, f, g, o = _parts(gates, 4)
     i, f, g, o = _gate(i), _gate(f), TANH(g), _gate(o)
     cell = _added(f * state[1], i * g)
     hidden = o * TANH(cell)
@@ -75,9 +81,8 @@ def _lstm_step(given: Any, state: State, weights: Sequence[Any]) -> State:
 
 def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     hidden = state[0]
-    width = given.array.shape[1] // 3
-    from_input = UNSAFE_SPLIT(given, width, 1)
-    from_state = UNSAFE_SPLIT(linear(hidden, weights[1], weights[3]), width, 1)
+    from_input = _parts(given, 3)
+    from_state = _parts(linear(hidden, weights[1], weights[3]), 3)
     reset = _gate(_added(from_state[0], from_input[0]))
     update = _gate(_added(from_state[1], from_input[1]))
     new = TANH(from_input[2] + from_state[2] * reset)

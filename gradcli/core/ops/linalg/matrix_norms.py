@@ -39,7 +39,7 @@ def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
         raise runtime_error(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     first, second = wrap_dim(dim[0], A.array.ndim), wrap_dim(dim[1], A.array.ndim)
     if first == second:
-        raise runtime_error(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+        raise runtime_error(f"{name}: dims must be different. Got ({first}, {second})")
     return first, second
 
 

@@ -104,7 +104,8 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
     if isinstance(dtype, DType):
         return to_dtype(input, dtype, format=memory_format)
     if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
-        return _type(input, f"torch.{dtype.name}", non_blocking, memory_format)
+        wanted = dtypes.get_default() if dtype.name == "Tensor" else f"torch.{dtype.name}"
+        return _type(input, wanted, non_blocking, memory_format)
     if language.as_dtype(dtype) is not None:
         raise ProgramError("ValueError", f"invalid type: '{dtype.name}'")
     raise ProgramError("TypeError", "dtype must be a type, str, or dtype object")
