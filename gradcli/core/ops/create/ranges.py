@@ -54,10 +54,12 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         raise not_implemented("arange_cpu", dtype)
     _check_step(start, end, step)
     if dtype is dtypes.int64:
-        start, end, step = _whole(start, end, step)
+        start, end, step = map(int, _whole(start, end, step))
     elif not dtype.is_floating_point:
         scalar_of(step, dtypes.int64)
     count = -((start - end) // step) if dtype is dtypes.int64 else math.ceil((end - start) / step)
+    if max(count, abs(end - start) if dtype is dtypes.int64 else 0) >= 1 << 63:
+        raise runtime_error("invalid size, possible overflow?")
     return _in_registers(start, step, count, dtype) if dtype.is_floating_point else _stepped(start, step, count, dtype)
 
 
