@@ -111,7 +111,9 @@ def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
 
 def _trilinear_in_half(dtype: DType, i1: Array, i2: Array, i3: Array) -> Array:
     part = dtypes.stored(np.matmul(half_to_single(i1), half_to_single(i2)), dtype)
-    return dtypes.cast((part * half_to_single(i3)).sum(-1).T + np.float32(0), dtype)
+    made = np.zeros((len(i1), len(i2)), np.float32)
+    made += (part * half_to_single(i3)).sum(-1).T
+    return dtypes.cast(made, dtype)
 
 
 TRILINEAR = Op(
