@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -216,10 +216,10 @@ class RNNBase(Module, place="rnn"):
         """How many features each state has."""
         return [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
 
-    def _layers(self, x: Tensor, states: tuple[Any, ...], batch_first: bool, sizes: Sequence[int] = ()) -> tuple[Any, tuple[Any, ...]]:
+    def _layers(self, x: Tensor, states: tuple[Any, ...], batch_first: bool, batch_sizes: Any = None) -> tuple[Any, tuple[Any, ...]]:
         parameters: Any = [self.own_parameters[name] for name, _ in self._shapes()]
         settings = recurrent.Settings(bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), batch_first)
-        return recurrent.layers(_MODES[self.mode][0], x, states, parameters, settings, sizes)
+        return recurrent.layers(_MODES[self.mode][0], x, states, parameters, settings, batch_sizes)
 
     def _run_packed(self, packed: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The same for packed sequences; the outputs are packed, too."""
@@ -233,7 +233,7 @@ class RNNBase(Module, place="rnn"):
             if data.array.ndim != 2:
                 raise shape_error(f"input must have 2 dimensions, got {data.array.ndim}")
             self._check(data, states, sizes, steps[0])
-        out, final = self._layers(data, states, False, steps)
+        out, final = self._layers(data, states, False, batch_sizes)
         if back is not None:
             final = tuple(permuted(state, 1, back) for state in final)
         return PackedSequence((out, batch_sizes, order, back)), final

@@ -217,7 +217,15 @@ def _check_pieces(have: int, each: int, pieces: int) -> None:
         raise runtime_error("cannot create std::vector larger than max_size()" if pieces else "stack expects a non-empty TensorList")
 
 
-def _check_network(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, batch: int, whole: bool) -> None:
+def _check_ranks(input: Tensor, states: State, rank: int) -> None:
+    """Raise RuntimeError for an input of another rank, and for states of another than 3."""
+    for tensor, wanted in ((input, rank), *((state, 3) for state in states)):
+        if tensor.array.ndim != wanted:
+            have = tensor.array.ndim
+            raise shape_error(f"a recurrent network with a tensor of {have} dimensions is not part of gradcli, which has {wanted}")
+
+
+def _check_counts(name: str, states: State, params: Sequence[Tensor], how: Settings, whole: bool) -> None:
     """Raise RuntimeError for numbers of weights and states that do not fit."""
     each = _weights_each(name, states, how)
     pieces = how.num_layers * how.directions
@@ -226,12 +234,17 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
     else:
         if len(params) % each:
             raise runtime_error("got an incorrect number of RNN parameters")
-        if how.bidirectional and (len(params) // each % 2 or states[0].array.shape[0] % 2):
+        hiddens = size(states[0], 0)
+        if how.bidirectional and (len(params) // each % 2 or hiddens % 2):
             raise runtime_error("Odd number of params or hiddens given to a bidirectional RNN")
-        if pieces != states[0].array.shape[0]:
+        if pieces != hiddens:
             raise runtime_error("Expected more hidden states in stacked_rnn")
         if pieces != len(params) // each:
             raise runtime_error("Expected more weights in stacked_rnn")
+
+
+def _check_sizes(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, batch: int, whole: bool) -> None:
+    """Raise RuntimeError for states of another number of sequences, and for weights that do not fit."""
     if not whole and any(state.array.shape[1] != batch for state in states):  # the errors of the first product come before
         linear(transpose(input, 0, 1) if how.batch_first else input, params[0], params[2] if how.has_biases else None)
     for state in states:
@@ -242,20 +255,35 @@ def _check_network(name: str, input: Tensor, states: State, params: Sequence[Ten
         raise shape_error("a recurrent network with weights of other sizes than its state is not part of gradcli")
 
 
+def _steps_of(batch_sizes: Tensor) -> list[int]:
+    """The numbers of sequences at each step. Raises RuntimeError for other tensors than vectors of int64."""
+    if batch_sizes.dtype is not dtypes.int64:
+        raise runtime_error(f"expected scalar type Long but found {batch_sizes.dtype.torch_name}")
+    if batch_sizes.array.ndim != 1 or not batch_sizes.array.size:
+        raise shape_error("a recurrent network over packed sequences without steps is not part of gradcli")
+    return batch_sizes.array.tolist()  # type: ignore[no-any-return]
+
+
 def layers(
-    name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, sizes: Sequence[int] = ()
+    name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings, batch_sizes: Tensor | None = None
 ) -> tuple[Any, State]:
     """All layers of a recurrent network: the outputs, and the last states of every layer and direction.
 
-    `sizes` are the numbers of sequences at each step of packed input, whose outputs are packed too.
+    `batch_sizes` are the numbers of sequences at each step of packed input, whose outputs are packed too.
     Raises RuntimeError for an empty sequence and tensors of other ranks.
     """
-    for tensor, rank in ((input, 2 if sizes else 3), *((state, 3) for state in states)):
-        if tensor.array.ndim != rank:
-            have = tensor.array.ndim
-            raise shape_error(f"a recurrent network with a tensor of {have} dimensions is not part of gradcli, which has {rank}")
-    whole = not sizes and _by_onednn(name, input, states)
-    _check_network(name, input, states, params, how, sizes[0] if sizes else input.array.shape[0 if how.batch_first else 1], whole)
+    sizes: Sequence[int] = ()
+    if batch_sizes is None:
+        _check_ranks(input, states, 3)
+    elif name == "lstm":
+        for state in states:
+            size(state, 2)
+    whole = batch_sizes is None and _by_onednn(name, input, states)
+    _check_counts(name, states, params, how, whole)
+    if batch_sizes is not None:
+        sizes = _steps_of(batch_sizes)
+        _check_ranks(input, states, 2)
+    _check_sizes(name, input, states, params, how, sizes[0] if sizes else input.array.shape[0 if how.batch_first else 1], whole)
     if not input.array.shape[1 if how.batch_first and not sizes else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
     each, directions = _weights_each(name, states, how), how.directions
@@ -289,10 +317,10 @@ def layers(
 
 
 def _network(name: str) -> Callable[..., Any]:
-    def run(input: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any, sizes: Sequence[int] = ()) -> Any:
+    def run(input: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any, batch_sizes: Tensor | None = None) -> Any:
         if name == "lstm" and len(hx) != 2:
             raise runtime_error("lstm expects two hidden states")
-        out, final = layers(name, input, tuple(hx) if name == "lstm" else (hx,), params, Settings(*settings), sizes)
+        out, final = layers(name, input, tuple(hx) if name == "lstm" else (hx,), params, Settings(*settings), batch_sizes)
         return (out, *final)
 
     return run
@@ -300,9 +328,7 @@ def _network(name: str) -> Callable[..., Any]:
 
 def _packed_network(name: str) -> Callable[..., Any]:
     def run(data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any) -> Any:
-        if batch_sizes.dtype is not dtypes.int64:
-            raise runtime_error(f"expected scalar type Long but found {batch_sizes.dtype.torch_name}")
-        return _network(name)(data, hx, params, *settings, False, sizes=batch_sizes.array.tolist())
+        return _network(name)(data, hx, params, *settings, False, batch_sizes=batch_sizes)
 
     return run
 
