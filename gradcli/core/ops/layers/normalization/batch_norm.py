@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -119,30 +120,74 @@ def normalised(
     channels = shape[1] if len(shape) > 1 else 0  # what PyTorch reads where there is no such dimension
     if not input.array.size:
         return _empty(input, weight, bias)
-    tensors = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
-    for name, tensor in tensors:
+    for name, tensor in _named(running_mean, running_var, weight, bias):
         if tensor is not None and tensor.array.size != channels:
             raise runtime_error(f"{name} should contain {channels} elements not {tensor.array.size}")
         if tensor is None and name.startswith("running") and not training:
             raise runtime_error(f"{name} must be defined in evaluation mode")
+    return _operated(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _named(*tensors: Tensor | None) -> Iterable[tuple[str, Tensor | None]]:
+    return zip(("running_mean", "running_var", "weight", "bias"), tensors, strict=True)
+
+
+def _check_dtypes(input: Tensor, training: bool, running_mean: Tensor | None, running_var: Tensor | None, given: Sequence[Tensor]) -> None:
+    """Raise the errors of PyTorch's operator up to that of mixed dtypes."""
     check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    if not input.array.ndim:  # PyTorch makes room for the other dimensions first
+        raise shape_error(
+            f"SmallVector unable to grow. Requested capacity ({2**64 - 1}) is larger than maximum value for size type ({2**32 - 1})"
+        )
+    mixed = bool(given) and given[0].dtype is not input.dtype
+    if training:
+        size(input, 1)
+        if not in_rows(input.array) and not mixed:
+            mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
     if (running_mean is None) is not (running_var is None):
         raise ProgramError("ValueError", "running_mean and running_var must either both be None or neither be None")
-    given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
-    if training and not in_rows(input.array) and (not given or given[0].dtype is input.dtype):
-        mean_dtype(input, None)  # raises the error of the mean that PyTorch takes first
-    if not input.dtype.is_floating_point:  # before PyTorch looks at mixed dtypes
-        if training and input.array.ndim:
-            size(input, 1)
-        require_floating("batch_norm", input.dtype)
-    check_mixed(input, *given)
+    require_floating("batch_norm", input.dtype)
+    if mixed:
+        check_mixed(input, *given)
+
+
+def _check_parameters(input: Tensor, training: bool, tensors: Sequence[Tensor | None], given: Sequence[Tensor]) -> None:
+    """Raise the errors of parameters that do not fit, and refuse those beyond whose memory PyTorch's kernels read."""
     size(input, 1)
-    rows = in_rows(input.array) and all(p is None or p.array.flags.c_contiguous for p in (weight, bias))
-    for name, tensor in tensors:
+    rows = in_rows(input.array) and all(p is None or p.array.flags.c_contiguous for p in tensors[2:])
+    for name, tensor in _named(*tensors):
         if tensor is not None and tensor.array.ndim != 1:
             if rows and not name.startswith("running"):
                 raise ProgramError("NotImplementedError", f"batch_norm with a {name} that is no vector is not part of gradcli")
             raise shape_error(f"TensorAccessor expected 1 dims but tensor has {tensor.array.ndim}")
+    check_mixed(input, *given)
+    channels = input.array.shape[1]
+    for name, tensor in _named(*tensors):
+        missing = tensor is None and name.startswith("running") and not training
+        if missing or (tensor is not None and tensor.array.size != channels):
+            raise ProgramError("NotImplementedError", f"native_batch_norm without a {name} of {channels} elements is not part of gradcli")
+
+
+def _operated(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The result of PyTorch's operator, which `torch.batch_norm` and `torch.native_batch_norm` share."""
+    given = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
+    _check_dtypes(input, training, running_mean, running_var, given)
+    if not input.array.size:
+        if training:
+            raise shape_error(f"input tensor must have at least one element, but got input_sizes = {list(input.array.shape)}")
+        if state.enabled and any(t is not None and t.requires_grad for t in (input, weight, bias)):
+            raise ProgramError("NotImplementedError", "the gradient of native_batch_norm of no elements is not part of gradcli")
+        return catalog.function("clone")(input)
+    _check_parameters(input, training, (running_mean, running_var, weight, bias), given)
     if moves(input, weight, bias) and moves(running_mean, running_var):
         raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
     dtype = given[0].dtype if given else input.dtype  # of the statistics that are kept
@@ -171,12 +216,10 @@ def native_batch_norm(
 ) -> tuple[Any, Tensor, Tensor]:
     """As `torch.batch_norm`, with the mean and 1 / deviation of each channel, if they are taken from the batch. These have no gradient.
 
-    Raises what that raises, and RuntimeError for a batch without elements in training.
+    Raises what that raises but for sizes, and RuntimeError for a batch without elements in training.
     """
-    if training and not input.array.size:
-        raise shape_error(f"input tensor must have at least one element, but got input_sizes = {list(input.array.shape)}")
     dtype = next((t.dtype for t in (weight, bias, running_mean, running_var) if t is not None), input.dtype)
-    out = normalised(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    out = _operated(input, running_mean, running_var, weight, bias, training, momentum, eps)
     figures = (run(input.array, eps, dtype) for run in FIGURES) if training else (np.empty(0, dtype.np) for _ in range(2))
     mean, rstd = (Tensor(figure.astype(dtype.np), dtype) for figure in figures)
     return out, mean, rstd

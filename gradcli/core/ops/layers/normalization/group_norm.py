@@ -29,7 +29,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import UNMET, runtime_error, shape_error
+from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 
 def _spread(xp: Any, value: Any, x: Any) -> Any:
@@ -108,9 +108,10 @@ def _terms(xp: Any, grad: Any, input: Any, group: int, eps: float, dtype: DType)
 
 
 def _kept(xp: Any, grouped: Any, eps: float, dtype: DType) -> Any:
-    """The statistics of groups, in the dtype of the input."""
+    """The statistics of groups, in the dtype in which they are kept."""
     if xp is namespaces.numeric:
-        return [dtypes.stored(part.astype(grouped.dtype), dtype) for part in _moments(half_to_single(grouped), eps, dtype.itemsize == 2)]
+        kind = np.result_type(grouped.dtype, dtype.np)
+        return [dtypes.stored(part.astype(kind), dtype) for part in _moments(half_to_single(grouped), eps, dtype.itemsize == 2)]
     return [xp.call(part, grouped, eps) for part in (_MEAN, _DEVIATION)]
 
 
@@ -236,6 +237,7 @@ def _three(x: Array, weight: Array | None, bias: Array | None, group: int, eps: 
 
 def _rule_of_three(xp: Any, grads: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
     """The gradient of the input from those of all results; those of the mean and of 1 / deviation count where both are there."""
+    _check_composed(input, grads, dtype)
     if grads[1] is None or grads[2] is None:
         return None if grads[0] is None else _input_rule(xp, grads[0], input, weight, group, eps, dtype)
     grouped = _in_groups(xp, input, group)
@@ -251,7 +253,20 @@ def _rule_of_three(xp: Any, grads: Any, input: Any, weight: Any, group: int, eps
 
 def _first(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that uses the gradient of the first result alone."""
-    return lambda xp, grads, *args: None if grads[0] is None else rule(xp, grads[0], *args)
+
+    def run(xp: Any, grads: Any, *args: Any) -> Any:
+        if grads[0] is None:
+            return None
+        _check_composed(grads[0], grads, args[-1])
+        return rule(xp, widened(xp, grads[0], args[-1]), *args)
+
+    return run
+
+
+def _check_composed(x: Any, grads: Any, dtype: DType) -> None:
+    """Refuse the gradients of the figures for parameters of another dtype than the input, which PyTorch composes in both precisions."""
+    if x.dtype not in (dtype, dtype.np) and (grads[1] is not None or grads[2] is not None):
+        raise _refused("gradients of the mean or the deviation for a weight or bias of another dtype")
 
 
 #: with the mean and 1 / deviation of each group
@@ -269,7 +284,7 @@ WITH_FIGURES = Op(
         _GROUPED.replace("grad ", "grads[0] "),
     ),
     weight=Rule(
-        lambda xp, grads, input, group, eps, dtype: _first(_weight_rule)(xp, grads, input, group, eps, dtype),
+        lambda xp, grads, input, group, eps, dtype: _first(_weight_rule)(xp, grads, widened(xp, input, dtype), group, eps, dtype),
         "(grads[0] * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL.replace("grad.", "grads[0]."),
     ),
     bias=Rule(
@@ -279,11 +294,9 @@ WITH_FIGURES = Op(
 )
 
 
-def _checked(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None) -> tuple[Any, Any, Any, DType]:
-    """The operands in the memory formats of PyTorch's kernel, and the dtype of the statistics."""
+def _check_sizes(input: Tensor, channels: int, num_groups: Any, weight: Tensor | None, bias: Tensor | None) -> None:
+    """Raise RuntimeError for groups that do not divide the channels, and for a weight or bias without one number for each channel."""
     shape = list(input.array.shape)
-    size(input, 0)
-    channels = size(input, 1)
     if num_groups <= 0:
         raise runtime_error(f"Expected num groups to be greater than 0, got {formatted(num_groups)}")
     if channels % num_groups:
@@ -292,32 +305,60 @@ def _checked(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor
             f"num_groups={formatted(num_groups)}",
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tensor.array.shape != (shape[1],):
+        if tensor is not None and tensor.array.shape != (channels,):
             raise shape_error(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 # PyTorch shows the weight's shape for the bias, too
                 f"{[0] if weight is None else list(weight.array.shape)} and input of shape {shape}",
             )
+
+
+def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True) -> Any:
+    """`torch.group_norm`. Raises RuntimeError for sizes or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
+    size(input, 0)
+    _check_sizes(input, size(input, 1), num_groups, weight, bias)
     given = [tensor for tensor in (weight, bias) if tensor is not None]
     if not given or given[0].dtype is input.dtype:
         require_floating("GroupNormKernelImpl", input.dtype)
     check_mixed(input, *given)
     weight, bias = (None if t is None else contiguous(t) for t in (weight, bias))
-    return contiguous_images(input), weight, bias, given[0].dtype if given else input.dtype
-
-
-def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True) -> Any:
-    """`torch.group_norm`. Raises RuntimeError for sizes or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
-    *operands, dtype = _checked(input, num_groups, weight, bias)
-    return GROUP_NORM(*operands, num_groups, eps, dtype)
+    return GROUP_NORM(contiguous_images(input), weight, bias, num_groups, eps, given[0].dtype if given else input.dtype)
 
 
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
-    """Group normalisation, the mean and the reciprocal deviation of each group. Raises RuntimeError for sizes that do not fit."""
-    *operands, dtype = _checked(input, group, weight, bias)
-    if math.prod(input.array.shape) != N * C * HxW:
+    """Group normalisation, the mean and the reciprocal deviation of each group.
+
+    Raises RuntimeError for sizes, dtypes and an order in memory that do not fit, NotImplementedError for a dtype that is not floating.
+    """
+    _check_sizes(input, C, group, weight, bias)
+    array = input.array
+    if not (memory_format.is_channels_last if memory_format.suggests_channels_last(array) else _in_rows)(array):
+        raise runtime_error(UNMET.format("X.is_contiguous(memory_format)"))
+    given = [tensor for tensor in (weight, bias) if tensor is not None]
+    dtype = given[0].dtype if given else input.dtype
+    if dtype is not input.dtype:
+        check_mixed(input, *given)
+    if N < 0:
+        raise shape_error(f"Trying to create tensor with negative dimension {N}: {[N, group]}")
+    require_floating("GroupNormKernelImpl", input.dtype)
+    if array.size != N * C * HxW:
         raise shape_error(UNMET.format("X.numel() == N * C * HxW"))
-    return WITH_FIGURES(*operands, group, eps, dtype)
+    check_mixed(input, *given)
+    if array.shape[:2] != (N, C) or math.prod(array.shape[2:]) != HxW:
+        raise _refused(f"an input of shape {list(array.shape)} for N={N}, C={C}, HxW={HxW}")
+    if not all(_in_rows(tensor.array) for tensor in given):
+        raise _refused("a weight or bias that is not contiguous, of which PyTorch reads other elements of the memory,")
+    if input.dtype is dtypes.bfloat16 is not dtype:
+        raise _refused("an input of dtype torch.bfloat16 and a weight or bias of another dtype")
+    return WITH_FIGURES(input, weight, bias, group, eps, dtype)
+
+
+def _in_rows(array: Array) -> bool:
+    return array.flags.c_contiguous
+
+
+def _refused(what: str) -> ProgramError:
+    return ProgramError("NotImplementedError", f"native_group_norm with {what} is not part of gradcli")
 
 
 def _functional_group_norm(

@@ -193,8 +193,11 @@ def native_layer_norm(
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
     check_mixed(input, *given)
     require_floating("LayerNormKernelImpl", input.dtype)
-    made: tuple[Tensor, Tensor, Tensor] = LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)
-    return made
+    made, mean, rstd = LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)
+    if given and given[0].dtype is not input.dtype:  # PyTorch returns these in the dtype of the parameters
+        figures = _layer_norm(input.array.astype(np.float32), None, None, tuple(normalized_shape), eps, True)[1:]
+        mean, rstd = (Tensor(figure, dtypes.float32) for figure in figures)
+    return made, mean, rstd
 
 
 _SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"
