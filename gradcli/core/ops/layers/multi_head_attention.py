@@ -107,8 +107,16 @@ def _in_one(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any) -
         first, both = _call("split", weight, [size, 2 * size])
         one, two = (None, None) if bias is None else _call("split", bias, [size, 2 * size])
         return [linear(query, first, one), *_taken_apart(linear(key, both, two), 2, size)]
-    biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
-    return [linear(*each) for each in zip((query, key, value), _call("chunk", weight, 3), biases, strict=True)]
+    weights, biases = _thirds(weight), _thirds(bias)
+    return [linear(*each) for each in zip((query, key, value), weights, biases, strict=True)]
+
+
+def _thirds(x: Any) -> Any:
+    """The parts of a weight or a bias for query, key and value; None for each where there is none."""
+    parts = (None, None, None) if x is None else _call("chunk", x, 3)
+    if len(parts) < 3:
+        raise ProgramError("ValueError", f"not enough values to unpack (expected 3, got {len(parts)})")
+    return parts
 
 
 def _each(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any], bias: Any) -> list[Any]:
@@ -116,7 +124,7 @@ def _each(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, An
     for name, weight in zip("qkv", weights, strict=True):
         _require(weight is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
     size, given = query.array.shape[-1], (query, key, value)
-    biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
+    biases = _thirds(bias)
     names = ("query", "key", "value")
     for name, x, weight in zip(names, given, weights, strict=True):
         wanted = size, x.array.shape[-1]
