@@ -145,7 +145,7 @@ def _grid_sampler(
 ) -> Any:
     """Images, or volumes, at the places of a grid. Raises RuntimeError or NotImplementedError for shapes or dtypes that do not fit."""
     shape, places = list(input.array.shape), list(grid.array.shape)
-    check_no_tangent("grid_sampler_2d" if len(shape) == 4 else "grid_sampler_3d", input, grid)
+    check_no_tangent(f"grid_sampler_{rank or (2 if len(shape) == 4 else 3)}d", input, grid)
     for operand in (input, grid):
         size(operand, 0)
     if shape[0] != places[0]:

@@ -107,8 +107,16 @@ def _in_one(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any) -
         first, both = _call("split", weight, [size, 2 * size])
         one, two = (None, None) if bias is None else _call("split", bias, [size, 2 * size])
         return [linear(query, first, one), *_taken_apart(linear(key, both, two), 2, size)]
-    biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
-    return [linear(*each) for each in zip((query, key, value), _call("chunk", weight, 3), biases, strict=True)]
+    weights, biases = _thirds(weight), _thirds(bias)
+    return [linear(*each) for each in zip((query, key, value), weights, biases, strict=True)]
+
+
+def _thirds(x: Any) -> Any:
+    """The parts of a weight or a bias for query, key and value; None for each where there is none."""
+    parts = (None, None, None) if x is None else _call("chunk", x, 3)
+    if len(parts) < 3:
+        raise ProgramError("ValueError", f"not enough values to unpack (expected 3, got {len(parts)})")
+    return parts
 
 
 def _each(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, Any], bias: Any) -> list[Any]:
@@ -116,7 +124,7 @@ def _each(query: Tensor, key: Tensor, value: Tensor, weights: tuple[Any, Any, An
     for name, weight in zip("qkv", weights, strict=True):
         _require(weight is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
     size, given = query.array.shape[-1], (query, key, value)
-    biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
+    biases = _thirds(bias)
     names = ("query", "key", "value")
     for name, x, weight in zip(names, given, weights, strict=True):
         wanted = size, x.array.shape[-1]
@@ -235,7 +243,6 @@ def multi_head_attention_forward(
 
     Raises AssertionError and RuntimeError for shapes that do not fit.
     """
-    is_causal, need_weights, add_zero_attn, training = map(is_true, (is_causal, need_weights, add_zero_attn, training))
     query, key, value = (with_method(x, "dim") for x in (query, key, value))
     more = (in_proj_weight, in_proj_bias, bias_k, bias_v, out_proj_bias, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v)
     for operand in (out_proj_weight, *(x for x in (key_padding_mask, attn_mask, *more) if x is not None)):
@@ -250,12 +257,11 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else _call("unsqueeze", key_padding_mask, 0)
     rows, batch, size = query.array.shape
     mask, padding = canonical_masks(query, attn_mask, "attn_mask", key_padding_mask, "key_padding_mask")
-    if is_causal and attn_mask is None:
+    if (is_causal := is_true(is_causal)) and attn_mask is None:
         raise runtime_error(_NO_MASK)
-    separate = is_true(use_separate_proj_weight)
-    causal = is_causal and padding is None and not need_weights  # the mask is not looked at then
-    _check_sizes(query, key, value, embed_dim_to_check, num_heads, separate)
-    if separate:
+    causal = is_causal and padding is None and not is_true(need_weights)  # the mask is not looked at then
+    _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    if is_true(use_separate_proj_weight):
         q, k, v = _each(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     else:
         q, k, v = _in_one(query, key, value, in_proj_weight, in_proj_bias)
@@ -266,14 +272,14 @@ def multi_head_attention_forward(
         _in_heads(name, x, static, count, width)
         for name, x, static in (("query", q, None), ("static_k", k, static_k), ("static_v", v, static_v))
     )
-    if add_zero_attn:
+    if add_zero_attn := is_true(add_zero_attn):
         k, v = (_call("cat", (x, Tensor(np.zeros((count, 1, width), x.dtype.np), x.dtype)), 1) for x in (k, v))
     for added in (bias_k is not None, add_zero_attn):
         mask, padding = (_wider(mask), _wider(padding)) if added else (mask, padding)
     if padding is not None:
         mask = _with_padding(mask, padding, batch, num_heads, k.array.shape[1])
-    dropout_p, weights = dropout_p if training else 0.0, None
-    if need_weights:
+    dropout_p, weights = dropout_p if is_true(training) else 0.0, None
+    if is_true(need_weights):
         out, weights = _with_weights(q, k, v, mask, dropout_p)
         weights = _view(weights, batch, num_heads, rows, k.array.shape[1])
         weights = _call("mean", weights, 1) if is_true(average_attn_weights) else weights
@@ -285,11 +291,11 @@ def multi_head_attention_forward(
     return _call("squeeze", out, 1) if single else out, weights
 
 
-def _check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, heads: int, separate: bool) -> None:
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, heads: int, separate: Any) -> None:
     size = query.array.shape[2]
     _require(size == embed_dim, f"was expecting embedding dimension of {embed_dim}, but got {size}")
     _require(not size % heads, f"embed_dim {size} not divisible by num_heads {heads}")
-    if not separate:
+    if not is_true(separate):
         _require(key.array.shape == value.array.shape, f"key shape {key.shape!r} does not match value shape {value.shape!r}")
         return
     found = (f"{type(x.shape)(x.array.shape[:2])!r}" for x in (key, value))

@@ -277,6 +277,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
     Raises RuntimeError for other shapes or dtypes.
     """
+    check_no_tangent("ormqr", input, tau, other)
     name = "torch.ormqr"
     for matrix, symbol in ((input, "input"), (other, "other")):
         if matrix.array.ndim < 2:
