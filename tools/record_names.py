@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -34,9 +35,19 @@ def public(owner: object, known: set[str]) -> list[str]:
     return sorted(found)
 
 
+def module(place: str) -> ModuleType:
+    """`torch.PLACE`; some are attributes of modules that are no packages."""
+    if not place:
+        return torch
+    try:
+        return import_module(f"torch.{place}")
+    except ModuleNotFoundError:
+        return attrgetter(place)(torch)
+
+
 def main() -> None:
     """Write the module."""
-    owners = {place: (import_module(f"torch.{place}" if place else "torch"), set(library.members(place))) for place in library.MODULES}
+    owners = {place: (module(place), set(library.members(place))) for place in library.MODULES}
     tensor = {*METHODS, *tensor_attributes.METHODS, *tensor_attributes.GETTERS}
     table = {place: public(*owner) for place, owner in {**owners, "Tensor": (torch.Tensor, tensor)}.items()}
     lines = [f"{line}\n" for line in name_tables.lines_of({place: names for place, names in table.items() if names})]

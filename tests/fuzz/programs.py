@@ -26,6 +26,7 @@ SAMPLES: dict[str, Sequence[str]] = {
     "FIELD_COLON": (":",),
     "FIELD_CLOSE": ("}",),
     "WITH_LPAR": ("(",),
+    "PATTERN_AS": ("as",),
     "AUGMENT": ("+=", "-=", "*=", "//=", "**=", "|=", "@="),
     "COMPARE": ("==", "!=", "<", ">=", ">"),
     "SHIFT": ("<<", ">>"),

@@ -70,7 +70,7 @@ _FAMILIES = {
     ),
     "factorisations of matrices": (
         "linalg.decompositions.cholesky linalg.decompositions.eigen linalg.decompositions.svd linalg.decompositions.qr "
-        "linalg.decompositions.householder linalg.decompositions.lu linalg.solving.lu_solve"
+        "linalg.decompositions.householder linalg.decompositions.symmetric linalg.decompositions.lu linalg.solving.lu_solve"
     ),
     "distances": "linalg.distances",
     "Fourier transforms": "fourier.short_time fourier.transforms",

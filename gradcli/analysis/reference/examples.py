@@ -20,7 +20,7 @@ _METHODS = {
     "Tensor.register_hook": (_W, "handle = w.register_hook(lambda g: g * 10)", "(w ** 2).sum().backward()", "w.grad"),
     "Tensor.register_post_accumulate_grad_hook": (
         _W,
-        "handle = w.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(10))",
+        "handle = w.register_post_accumulate_grad_hook(lambda p: print(p.grad))",
         "(w ** 2).sum().backward()",
         "w.grad",
     ),

@@ -21,6 +21,10 @@ _APPLIED = "Twice.apply(tensor([1., 2.], requires_grad=True))"
 EXAMPLES = {
     "autograd.Function": (_TWICE, _APPLIED),
     "autograd.function.Function": (_TWICE, _APPLIED),
+    **{
+        f"autograd.function.{name}": (_TWICE, f"isinstance({_APPLIED}.grad_fn, torch.autograd.function.{name})")
+        for name in ("FunctionCtx", "BackwardCFunction")
+    },
     "autograd.function.once_differentiable": (_ONCE, _APPLIED),
     "autograd.backward": (_W, "torch.autograd.backward((w ** 2).sum())", "w.grad"),
     "autograd.grad": (_W, "torch.autograd.grad((w ** 2).sum(), w)"),

@@ -83,16 +83,27 @@ _CHECKED = {
     "symmetric": "ones(2, 2)",
 }
 
+#: by constraint with bounds, what it is called with
+_BOUNDS = {
+    **dict.fromkeys(("greater_than", "greater_than_eq", "less_than"), "0."),
+    **dict.fromkeys(("interval", "half_open_interval"), "0., 1."),
+    "integer_interval": "0, 2",
+    "multinomial": "3",
+    "independent": f"{_D}.constraints.real, 1",
+}
+
 EXAMPLES: dict[str, tuple[str, ...]] = {
     **{f"distributions.{name}": (f"d = {_D}.{name}({given})", f"d.log_prob({value})") for name, (given, value) in _MADE.items()},
     **{f"distributions.{name}": (f"t = {_D}.{name}({given})", f"t({value})") for name, (given, value) in _TRANSFORMS.items()},
     "distributions.ExponentialFamily": (f"issubclass({_D}.Gamma, {_D}.ExponentialFamily)",),
     "distributions.Distribution": (f"isinstance({_D}.Normal(0., 1.), {_D}.Distribution)",),
     "distributions.Transform": (f"isinstance({_D}.ExpTransform(), {_D}.Transform)",),
+    **{f"distributions.{name}": (f"{_D}.{name}({_D}.constraints.positive)(tensor(1.))",) for name in ("biject_to", "transform_to")},
     "distributions.kl_divergence": (f"{_D}.kl_divergence({_D}.Normal(0., 1.), {_D}.Normal(1., 2.))",),
 }
 
 
 def lines_of_constraint(name: str) -> tuple[str, ...]:
     """The example of a constraint: it checks a value."""
-    return (f"{_D}.constraints.{name}.check({_CHECKED.get(name, 'tensor([-1., 0.5, 2.])')})",)
+    bounds = f"({_BOUNDS[name]})" if name in _BOUNDS else ""
+    return (f"{_D}.constraints.{name}{bounds}.check({_CHECKED.get(name, 'tensor([-1., 0.5, 2.])')})",)

@@ -10,6 +10,8 @@ from gradcli.core.vocabulary import library
 _ROUTINES = {
     "autograd.backward": "Gradients of the leaves behind tensors, added to their .grad; grad_tensors are the v of v^T J.",
     "autograd.grad": "Gradients of outputs by inputs, returned; grad_outputs are the v of v^T J.",
+    "autograd.function.FunctionCtx": "What the ctx of a custom function is an instance of.",
+    "autograd.function.BackwardCFunction": "What the nodes of custom functions are instances of.",
     "autograd.functional.jacobian": "All first derivatives of a function: output's shape followed by the input's.",
     "autograd.functional.hvp": "A function's value, and its Hessian times v.",
     "autograd.functional.vhp": "A function's value, and v times its Hessian.",

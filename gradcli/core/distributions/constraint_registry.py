@@ -69,11 +69,17 @@ def _found(table: dict[str, Callable[[Constraint, Find], Transform]], constraint
 
 @Routine
 def biject_to(constraint: Any) -> Transform:
-    """The transform of all numbers to those of a constraint that has an inverse. NotImplementedError where there is none."""
+    """The transform of all numbers to those of a constraint that has an inverse.
+
+    Raises NotImplementedError where there is none.
+    """
     return _found(_BIJECTIVE, constraint)
 
 
 @Routine
 def transform_to(constraint: Any) -> Transform:
-    """A transform of all numbers to those of a constraint, which need not have an inverse. NotImplementedError where there is none."""
+    """A transform of all numbers to those of a constraint, which need not have an inverse.
+
+    Raises NotImplementedError where there is none.
+    """
     return _found(_ANY, constraint)

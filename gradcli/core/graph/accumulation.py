@@ -62,7 +62,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             if gradient.requires_grad:
                 from gradcli.core.graph.clone import COPY  # needed only under create_graph
 
-                variable.grad = COPY(gradient)
+                variable.grad = COPY(None, gradient)
                 variable.grad.array = _laid_out(variable, np.asarray(variable.grad.array), traced=True)
                 variable.grad.counter().count = 1
             else:

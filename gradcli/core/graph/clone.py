@@ -13,4 +13,12 @@ CLONE = Op("CloneBackward0", memory_format.copy, "input", input=_UNCHANGED, comp
 #: a copy in row-major order
 CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=_UNCHANGED, complex=True)
 #: an accumulator copies a gradient that has a graph in this way
-COPY = Op("CopyBackwards", memory_format.copy, "input", full_name="torch::autograd::CopyBackwards", input=_UNCHANGED, complex=True)
+COPY = Op(
+    "CopyBackwards",
+    lambda _, a: memory_format.copy(a),
+    "self src",
+    full_name="torch::autograd::CopyBackwards",
+    self=Rule(lambda grad: None, "0 * grad"),  # what is written over, which the new tensor has not been before
+    src=_UNCHANGED,
+    complex=True,
+)

@@ -131,9 +131,12 @@ def multiply(a: Array, factor: float) -> None:
 
 def lerp(a: Array, end: Array, weight: float) -> None:
     """Move `a` by `weight` of the way to `end`; for a weight of a half and more it is computed from `end` back."""
-    if _is_one(a) and -0.5 < (narrow := c_float(weight).value) < 0.5:
-        begin = a.item()
-        a[...] = c_float(end.item() - begin).value * narrow + begin
+    if a.dtype is _FLOAT32 and a.size <= FUSED and -0.5 < (narrow := c_float(weight).value) < 0.5:
+        if a.size == 1:
+            begin = a.item()
+            a[...] = c_float(end.item() - begin).value * narrow + begin
+        else:
+            a[...] = (end - a) * scalar(narrow, _FLOAT64) + a
         return
     weight = _narrow(weight, a)
     difference = np.asarray(end - a)
@@ -155,10 +158,12 @@ def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
         return
     if factor != 1:
         x = np.asarray(x * scalar(factor, a.dtype))
-    if a.size <= FUSED:
-        a[...] = _product_plus(a, x, y)
-    else:
+    if a.size > FUSED:
         np.add(a, x * y, out=a)
+    elif a.dtype is _FLOAT32:
+        a[...] = x.astype(_FLOAT64) * y + a
+    else:
+        a[...] = _product_plus(a, x, y)
 
 
 def addcdiv(a: Array, x: Array, y: Array, factor: float = 1) -> None:

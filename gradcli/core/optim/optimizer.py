@@ -290,8 +290,9 @@ class Optimizer(DeclaredArguments):
 
     def advance(self, group: Group, param: Tensor) -> tuple[State, float]:
         """The state of a parameter, which the first step makes, and the number of the step."""
-        state: State = self.state[param]
+        state: State | None = self.state.table.get(param)
         if not state:
+            state = self.state[param]
             self.start(group, param, state)
         array = state["step"].array
         count = array.item() + 1

@@ -73,7 +73,11 @@ def forward_jacobians(outputs_of: Outputs, inputs: Sequence[Any]) -> list[list[A
     result = []
     for i in tracked_positions(inputs):
         rows = [_pushed(outputs_of, inputs, i, unit) for unit in one_hot(inputs[i])]
-        result.append([np.stack(column) for column in zip(*rows, strict=True)])
+        if rows:
+            result.append([np.stack(column) for column in zip(*rows, strict=True)])
+        else:  # no element moves
+            outputs = [output.array for output in outputs_of(inputs) if output.dtype.is_differentiable]
+            result.append([np.empty((0, array.size), array.dtype) for array in outputs])
     return result
 
 

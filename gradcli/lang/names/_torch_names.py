@@ -2,54 +2,53 @@
 
 NAMES: dict[str, str] = {
     "": (
-        "AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage "
-        "BenchmarkConfig BenchmarkExecutionStats Block BoolStorage BoolType BufferDict ByteStorage CallStack Capsule "
-        "CharStorage ClassType Code CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType "
-        "ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType "
-        "DisableTorchFunction DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage EnumType ErrorReport Event "
-        "ExcludeDispatchKeyGuard ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType Gradient Graph "
-        "GraphExecutorState HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType "
-        "LiteScriptModule LockingLogger LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType "
-        "OutOfMemoryError PRIVATE_OPS ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter QInt32Storage QInt8Storage "
-        "QUInt2x4Storage QUInt4x2Storage QUInt8Storage RRefType SUM ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
-        "ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject "
-        "ScriptObjectProperty SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType "
-        "StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType "
-        "Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value affine_grid_generator "
-        "alpha_dropout_ ao autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce "
-        "batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats bit bits16 "
-        "bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes classproperty clear_autocast_cache "
-        "col_indices_copy compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu crow_indices_copy "
-        "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
-        "cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm embedding_bag embedding_renorm_ "
-        "empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+        "AVG AcceleratorError AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BFloat16Storage BenchmarkConfig "
+        "BenchmarkExecutionStats Block BoolStorage BoolType BufferDict ByteStorage CallStack Capsule CharStorage ClassType Code "
+        "CompilationUnit CompleteArgumentSpec ComplexDoubleStorage ComplexFloatStorage ComplexType ConcreteModuleType "
+        "ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext DeviceObjType DictType DisableTorchFunction "
+        "DisableTorchFunctionSubclass DispatchKey DispatchKeySet DoubleStorage EnumType ErrorReport Event ExcludeDispatchKeyGuard "
+        "ExecutionPlan FatalError FileCheck FloatStorage FloatType FunctionSchema Future FutureType Gradient Graph GraphExecutorState "
+        "HalfStorage IODescriptor InferredType IntStorage IntType InterfaceType JITException ListType LiteScriptModule LockingLogger "
+        "LoggerBase LongStorage ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType OutOfMemoryError PRIVATE_OPS "
+        "ParameterDict PyObjectType PyTorchFileReader PyTorchFileWriter QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage "
+        "QUInt8Storage RRefType SUM ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator ScriptDictKeyIterator ScriptFunction "
+        "ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty "
+        "SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType StringType SymBool SymBoolType "
+        "SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType Type TypedStorage "
+        "USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType UntypedStorage Use Value affine_grid_generator alpha_dropout_ ao "
+        "autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
+        "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats bit bits16 bits1x8 bits2x4 "
+        "bits4x2 bits8 ccol_indices_copy chalf choose_qparams_optimized classes classproperty clear_autocast_cache col_indices_copy "
+        "compile compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu crow_indices_copy cudnn_affine_grid_generator "
+        "cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose "
+        "cudnn_grid_sampler cudnn_is_acceptable dequantize distributed dsmm embedding_bag embedding_renorm_ empty_quantized export "
+        "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
         "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
         "feature_alpha_dropout_ feature_dropout_ float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
         "fork frobenius_norm from_dlpack from_file frombuffer functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype "
         "get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_deterministic_debug_mode "
-        "get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler grid_sampler_2d grid_sampler_3d "
-        "has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub import_ir_module import_ir_module_from_buffer indices_copy "
-        "init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled is_autocast_cpu_enabled "
-        "is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled is_deterministic_algorithms_warn_only_enabled "
-        "is_vulkan_available is_warn_always_enabled jagged jit layout legacy_contiguous_format library load lobpcg memory_format "
-        "merge_type_from_type_comment miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
-        "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
-        "mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing "
-        "native_batch_norm native_dropout native_group_norm native_norm nested newaxis nuclear_norm ops ormqr package parse_ir "
-        "parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
-        "per_tensor_symmetric prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 "
-        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization "
-        "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell "
-        "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
-        "quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_sparse_ return_types row_indices_copy saddmm save "
-        "segment_reduce serialization set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
-        "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype "
-        "set_autocast_xla_enabled set_deterministic_debug_mode set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc "
-        "sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor "
-        "sparse_csr sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
-        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack torch torch_version types uint1 uint16 uint2 uint3 uint32 "
-        "uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop windows "
-        "xpu"
+        "get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads has_lapack has_mkl has_openmp has_spectral "
+        "hash_tensor hsmm hspmm hub import_ir_module import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 "
+        "int6 int7 int_repr is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled "
+        "is_autocast_xla_enabled is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit "
+        "layout legacy_contiguous_format library load lobpcg memory_format merge_type_from_type_comment miopen_batch_norm "
+        "miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
+        "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights "
+        "mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing native_dropout native_norm nested newaxis nuclear_norm ops "
+        "package parse_ir parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric "
+        "per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
+        "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+        "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
+        "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
+        "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 "
+        "resize_as_sparse_ return_types row_indices_copy saddmm save segment_reduce serialization set_autocast_cache_enabled "
+        "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
+        "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled set_deterministic_debug_mode "
+        "set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
+        "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm "
+        "storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not "
+        "sym_sqrt sym_sum to_dlpack torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 "
+        "unify_type_list values_copy version view_as_complex_copy view_as_real_copy wait while_loop windows xpu"
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -64,8 +63,8 @@ NAMES: dict[str, str] = {
     "autograd.anomaly_mode": "torch",
     "autograd.forward_ad": "Any NamedTuple torch",
     "autograd.function": (
-        "AUTOGRAD_FUNCTION_COUNTER Any Callable Concatenate FunctionMeta InplaceFunction NestedIOFunction "
-        "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch"
+        "AUTOGRAD_FUNCTION_COUNTER Any Callable Concatenate FunctionMeta InplaceFunction NestedIOFunction OrderedDict ParamSpec TypeVar "
+        "custom_function_call deprecated hooks torch"
     ),
     "autograd.functional": "fwAD torch",
     "autograd.grad_mode": "Any F torch",
@@ -79,11 +78,11 @@ NAMES: dict[str, str] = {
     "backends.cudnn": "m",
     "backends.mps": "Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch",
     "cuda": (
-        "AcceleratorError Any BFloat16Storage BoolStorage BoolTensor ByteStorage CUDAGraph "
-        "CUDAPluggableAllocator Callable CharStorage ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
+        "AcceleratorError Any BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph "
+        "CUDAPluggableAllocator Callable CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
         "DeferredCudaCallError Device DoubleStorage DoubleTensor Event ExternalStream FloatStorage FloatTensor GreenContext HalfStorage "
-        "IntStorage IntTensor LongStorage LongTensor MemPool NewType Optional OutOfMemoryError PYTORCH_RELEASES_CODE_CC "
-        "ShortStorage Stream StreamContext TYPE_CHECKING caching_allocator_alloc caching_allocator_delete "
+        "HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool NewType Optional OutOfMemoryError PYTORCH_RELEASES_CODE_CC "
+        "ShortStorage ShortTensor Stream StreamContext TYPE_CHECKING caching_allocator_alloc caching_allocator_delete "
         "caching_allocator_disabled caching_allocator_enable can_device_access_peer cast change_current_allocator check_error "
         "classproperty clock_rate cudaStatus cudart current_blas_handle current_solver_handle current_stream default_generators "
         "default_stream device device_memory_used device_of gds get_allocator_backend get_arch_list get_gencode_flags "
@@ -99,26 +98,24 @@ NAMES: dict[str, str] = {
     "cuda.amp": "amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler",
     "distributions": (
         "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
-        "biject_to constraint_registry identity_transform register_kl transform_to utils"
-    ),
-    "distributions.constraints": (
-        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property greater_than greater_than_eq "
-        "half_open_interval independent integer_interval interval is_dependent less_than multinomial positive_semidefinite stack torch"
+        "constraint_registry identity_transform register_kl utils"
     ),
     "fft": "Tensor common_args factory_common_args torch",
     "func": "debug_unwrap replace_all_batch_norm_modules_",
     "linalg": "LinAlgError common_notes",
     "masked": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor",
     "nn": (
-        "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs grad intrinsic qat quantizable "
+        "Container LinearCrossEntropyOptions NLLLoss2d RNNCellBase attention common_types factory_kwargs intrinsic qat quantizable "
         "quantized"
     ),
     "nn.functional": (
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
         "Optional ScalingType SwizzleType TYPE_CHECKING Tensor adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
-        "adaptive_max_pool3d_with_indices assert_int_or_pair boolean_dispatch conv_tbc grad grouped_mm multi_head_attention_forward "
-        "reproducibility_notes scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch"
+        "adaptive_max_pool3d_with_indices assert_int_or_pair boolean_dispatch conv_tbc grouped_mm reproducibility_notes scaled_grouped_mm "
+        "scaled_mm sparse_support_notes tf32_notes torch"
     ),
+    "nn.functional.grad": "torch",
+    "nn.grad": "torch",
     "nn.init": "Callable Literal ParamSpec Tensor TypeVar torch",
     "nn.parallel": (
         "DistributedDataParallel DistributedDataParallelCPU comm deprecated distributed gather parallel_apply replicate scatter "
@@ -190,6 +187,10 @@ NAMES: dict[str, str] = {
     "distributions.categorical": "Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch",
     "distributions.cauchy": "Distribution Tensor broadcast_all constraints inf nan torch",
     "distributions.chi2": "Gamma Tensor constraints",
+    "distributions.constraints": (
+        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property is_dependent positive_semidefinite stack "
+        "torch"
+    ),
     "distributions.continuous_bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all clamp_probs constraints lazy_property "
         "logits_to_probs probs_to_logits torch"
@@ -363,9 +364,9 @@ NAMES: dict[str, str] = {
     ),
     "Tensor": (
         "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index indices "
-        "int_repr ipu is_coalesced is_ipu module_load mtia new ormqr pin_memory q_per_channel_axis q_per_channel_scales "
-        "q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices "
-        "set_ share_memory_ slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type "
-        "to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
+        "int_repr ipu is_coalesced is_ipu module_load mtia pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points "
+        "q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ "
+        "slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor "
+        "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
     ),
 }

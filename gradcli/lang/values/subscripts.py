@@ -26,16 +26,12 @@ def getitem(container: Value, index: Value) -> Value:
     if kind is Tensor:
         if isinstance(index, Instance) and special(index, "__index__") is not None:
             index = index_of(index)
-        try:
-            return core.getitem(container, index)
-        except ProgramError:
-            if type(index) is not str or not (names := container.property_of("columns")):
-                raise
+        if type(index) is str and (names := container.property_of("columns")):
             found = column(container, index)
             if found is MISSING:
-                hints = [f"the columns are {', '.join(names[:20])}"]
-                raise ProgramError("KeyError", shown(index), args=(index,), hints=hints) from None
+                raise ProgramError("KeyError", shown(index), args=(index,), hints=[f"the columns are {', '.join(names[:20])}"])
             return found
+        return core.getitem(container, index)
     if kind is dict:
         return _lookup(container, index)
     if kind in (list, str, range) or isinstance(container, tuple):

@@ -105,7 +105,7 @@ _BERNOULLI = Op(
 
 def _uniform(input: Tensor, low: float, high: float, given: Generator | None) -> Tensor:
     if input.dtype.is_complex and not input.array.size:  # PyTorch does not look at the bounds
-        return _fill(input, _UNIFORM, lambda shape: input.array)
+        return _fill(input, _UNIFORM, lambda shape: np.empty(shape, input.array.dtype))
     return _fill(input, _UNIFORM, lambda shape: uniform(shape, input.dtype, given, low, high))
 
 

@@ -55,6 +55,14 @@ def _of_dtype(dtype: DType, i1: Array, i2: Array, i3: Array, expand1: Dims, expa
     return made.reshape([n for d, n in enumerate(sizes) if d not in sumdim])
 
 
+def _product(first: str, second: str, third: str, summed: str) -> str:
+    """The formula of a derivative: of three tensors, each with its added dimensions, the product, summed over further ones."""
+    spread = []
+    for name, dims in map(str.split, (first, second, third)):
+        spread.append(f"{name}[tuple([None if k in {dims} else slice(None) for k in range({name}.dim() + len({dims}))])]")
+    return f"({' * '.join(spread)}).sum({summed})"
+
+
 TRILINEAR: Op = Op(
     "TrilinearBackward0",
     _trilinear,
@@ -64,15 +72,15 @@ TRILINEAR: Op = Op(
     in_half=_of_dtype,
     i1=Rule(
         lambda xp, grad, i2, i3, attrs: xp.call(TRILINEAR, grad, i2, i3, attrs[3], attrs[1], attrs[2], attrs[0]),
-        'torch.einsum("no,oij,nj->ni", grad, i2, i3)',
+        _product("grad sumdim", "i2 expand2", "i3 expand3", "expand1"),
     ),
     i2=Rule(
         lambda xp, grad, i1, i3, attrs: xp.call(TRILINEAR, i1, grad, i3, attrs[0], attrs[3], attrs[2], attrs[1]),
-        'torch.einsum("no,ni,nj->oij", grad, i1, i3)',
+        _product("i1 expand1", "grad sumdim", "i3 expand3", "expand2"),
     ),
     i3=Rule(
         lambda xp, grad, i1, i2, attrs: xp.call(TRILINEAR, i1, i2, grad, attrs[0], attrs[1], attrs[3], attrs[2]),
-        'torch.einsum("no,ni,oij->nj", grad, i1, i2)',
+        _product("i1 expand1", "i2 expand2", "grad sumdim", "expand3"),
     ),
 )
 #: for rows `ni`, a weight `oij` and rows `nj`

@@ -42,9 +42,7 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     at = 0
     real = None
     for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
-        if grad.shape == (0,):  # all tensors were empty vectors, for which `dim` is not checked
-            parts.append(grad)
-        elif shape == (0,):
+        if shape == (0,):
             parts.append(xp.zeros(shape, dtype))
         else:
             part = grad

@@ -195,8 +195,11 @@ SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
 #: the name of PyTorch's one node for the gradients of input, weight and bias, and its inputs, of which the kept statistics are None
 GRADIENT_NAME = "NativeBatchNormBackwardBackward0"
 GRADIENT_OF = "grad_output input weight save_mean save_invstd"
-#: of an input that another gradient of the same node depends on, or none
-NOTHING = Rule(lambda grad: None, "None")
+
+
+def nothing(name: str) -> Rule:
+    """The rule of an input that another gradient of the same node depends on, or none."""
+    return Rule(lambda grad: None, f"0 * {name}")
 
 
 def _bias_gradient(grad: Array, *_: Any) -> Array:
@@ -215,10 +218,10 @@ _BIAS_GRADIENT = Op(
         lambda xp, grad, grad_output_shape: xp.broadcast_to(xp.reshape(grad, _spread(grad_output_shape)), grad_output_shape),
         "grad.reshape([-1 if k == 1 else 1 for k in range(grad_output.dim())]).expand(grad_output.shape)",
     ),
-    input=NOTHING,
-    weight=NOTHING,
-    save_mean=NOTHING,
-    save_invstd=NOTHING,
+    input=nothing("input"),
+    weight=nothing("weight"),
+    save_mean=nothing("save_mean"),
+    save_invstd=nothing("save_invstd"),
 )
 
 
@@ -259,8 +262,8 @@ INPUT_GRADIENT: Op = Op(
         _double_weight_rule,
         DIM + CENTRED + "x = c / std; g = grad_output; (grad * (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std).sum(dim)",
     ),
-    save_mean=NOTHING,
-    save_invstd=NOTHING,
+    save_mean=nothing("save_mean"),
+    save_invstd=nothing("save_invstd"),
 )
 _ROWS = (DIM + SHAPE).replace("grad.", "grad_output.")  # here grad has a number for each channel
 WEIGHT_GRADIENT = Op(
@@ -277,9 +280,9 @@ WEIGHT_GRADIENT = Op(
         lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, None, None, eps, dtype),
         _ROWS + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
     ),
-    weight=NOTHING,
-    save_mean=NOTHING,
-    save_invstd=NOTHING,
+    weight=nothing("weight"),
+    save_mean=nothing("save_mean"),
+    save_invstd=nothing("save_invstd"),
 )
 BATCH_NORM = Op(
     "NativeBatchNormBackward0",

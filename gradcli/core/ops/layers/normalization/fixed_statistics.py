@@ -15,12 +15,12 @@ from gradcli.core.ops.layers.normalization.batch_statistics import (
     DIM,
     GRADIENT_NAME,
     GRADIENT_OF,
-    NOTHING,
     SHAPE,
     bias_rule,
     channels,
     check_memory,
     in_rows,
+    nothing,
     scaled,
 )
 from gradcli.core.ops.layers.normalization.moments import added_products, in_order, widened
@@ -108,10 +108,10 @@ _INPUT_GRADIENT = Op(
     saved=_SAVED,
     jvp="transpose",
     grad_output=Rule(_input_by_grad, SHAPE + f"w = 1 if weight is None else weight.reshape(shape); grad * w / {_RSTD}"),
-    input=NOTHING,
+    input=nothing("input"),
     weight=Rule(_input_by_weight, DIM + SHAPE + f"(grad * grad_output / {_RSTD}).sum(dim)"),
-    save_mean=NOTHING,
-    save_invstd=NOTHING,
+    save_mean=nothing("save_mean"),
+    save_invstd=nothing("save_invstd"),
 )
 _WEIGHT_GRADIENT = Op(
     GRADIENT_NAME,
@@ -122,9 +122,9 @@ _WEIGHT_GRADIENT = Op(
     jvp="transpose",
     grad_output=Rule(_weight_by_grad, _ROWS + f"grad.reshape(shape) * (input - running_mean.reshape(shape)) / {_RSTD}"),
     input=Rule(_weight_by_input, _ROWS + f"grad.reshape(shape) * grad_output / {_RSTD}"),
-    weight=NOTHING,
-    save_mean=NOTHING,
-    save_invstd=NOTHING,
+    weight=nothing("weight"),
+    save_mean=nothing("save_mean"),
+    save_invstd=nothing("save_invstd"),
 )
 
 

@@ -212,6 +212,8 @@ _GROUPED = (
     "std = (c.square().mean(-1, True) + eps).sqrt(); "
     "z = c / std; ((g - g.mean(-1, True) - z * (g * z).mean(-1, True)) / std).reshape(input.shape)"
 )
+#: what the gradients of the mean and of 1 / deviation add, where both are there
+_OF_FIGURES = "each = [x.shape[0], group, 1]; of_figures = (grads[1].reshape(each) - grads[2].reshape(each) * c / std**3) / x.shape[-1]; "
 _BY_CHANNEL = ".sum([0, *range(2, grad.dim())])"
 GROUP_NORM = Op(
     "NativeGroupNormBackward0",
@@ -281,7 +283,9 @@ WITH_FIGURES = Op(
     saved="input! result1=mean result2=rstd weight! C=? HxW=? N=? eps group",
     input=Rule(
         lambda xp, grads, input, weight, group, eps, dtype: _rule_of_three(xp, grads, input, weight, group, eps, dtype),
-        _GROUPED.replace("grad ", "grads[0] "),
+        _GROUPED.replace("grad ", "grads[0] ")
+        .replace("std).reshape", "std + of_figures).reshape")
+        .replace("; ((", "; " + _OF_FIGURES + "(("),
     ),
     weight=Rule(
         lambda xp, grads, input, group, eps, dtype: _first(_weight_rule)(xp, grads, widened(xp, input, dtype), group, eps, dtype),
