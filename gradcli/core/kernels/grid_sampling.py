@@ -36,8 +36,8 @@ class _Tap(NamedTuple):
     weights: tuple[Any, Any, Any]
 
 
-def _within(x: Array, size: int, settings: Settings) -> tuple[Array, Any]:
-    """Coordinates moved into the image as the padding says, and the derivative of that."""
+def _within(x: Array, size: int, settings: Settings, nan_last: bool = False) -> tuple[Array, Any]:
+    """Coordinates moved into the image as the padding says, and the derivative of that; nan to the last element if `nan_last`."""
     slope: Any = 1
     if settings.padding == 2:
         start, span = (0, 2 * (size - 1)) if settings.align_corners else (x.dtype.type(-0.5), 2 * size)
@@ -46,7 +46,7 @@ def _within(x: Array, size: int, settings: Settings) -> tuple[Array, Any]:
         slope = np.where((x < start) ^ (rest > span - rest), -1, 1) if span else 0
         x = (np.minimum(rest, span - rest) + start).astype(x.dtype)
     if settings.padding:
-        bounded = np.fmin(np.fmax(x, 0), size - 1)
+        bounded = np.fmin(np.maximum(x, 0) if nan_last else np.fmax(x, 0), size - 1)
         slope = slope * ((bounded != 0) & (bounded != size - 1))
         x = bounded.astype(x.dtype)
     return x, slope
@@ -62,14 +62,14 @@ def _far(x: Array) -> tuple[Any, Any, Any]:
     return ((_A * x - 5 * _A) * x + 8 * _A) * x - 4 * _A, (3 * _A * x - 10 * _A) * x + 8 * _A, 6 * _A * x - 10 * _A
 
 
-def _along(place: Array, size: int, settings: Settings) -> tuple[list[_Tap], Any]:
+def _along(place: Array, size: int, settings: Settings, nan_last: bool) -> tuple[list[_Tap], Any]:
     """The elements that a place reads along a dimension, and the derivative of its coordinate by the number in the grid."""
     scale: Any = (size - 1) / 2 if settings.align_corners else size / 2
     x = (place + 1) * place.dtype.type(scale)
     if not settings.align_corners:
         x = x - place.dtype.type(0.5)
     if settings.mode != 2:
-        x, slope = _within(x, size, settings)
+        x, slope = _within(x, size, settings, nan_last)
         scale = scale * slope
     if settings.mode == 1:
         scale, weighted = 0, [(np.rint(x), (1, 0, 0))]
@@ -90,13 +90,13 @@ def _along(place: Array, size: int, settings: Settings) -> tuple[list[_Tap], Any
 
 
 def _placed(
-    grid: Array, sizes: tuple[int, ...], settings: Settings, direction: Array | None
+    grid: Array, sizes: tuple[int, ...], settings: Settings, direction: Array | None, nan_last: bool = False
 ) -> tuple[list[list[_Tap]], Array, Array | None]:
     """What each dimension reads, the derivatives of the coordinates by the grid, and a direction of the grid as one of coordinates."""
     rank, shape = len(sizes), (grid.shape[0], math.prod(grid.shape[1:-1]), len(sizes))
     flat = grid.reshape(shape)
     with np.errstate(invalid="ignore"):
-        made = [_along(flat[..., rank - 1 - k], size, settings) for k, size in enumerate(sizes)]
+        made = [_along(flat[..., rank - 1 - k], size, settings, nan_last) for k, size in enumerate(sizes)]
     scales = np.stack([np.broadcast_to(np.asarray(scale, grid.dtype), shape[:2]) for _, scale in reversed(made)], -1)
     return [taps for taps, _ in made], scales, None if direction is None else direction.reshape(shape) * scales
 
@@ -140,9 +140,11 @@ def _read(image: Array, position: Array, inside: Array) -> Array:
 def sample(image: Array, grid: Array, settings: Settings, direction: Array | None = None) -> Array:
     """The image at the places of the grid, or the derivative of that in a direction of the grid."""
     made = np.zeros((*image.shape[:2], math.prod(grid.shape[1:-1])), image.dtype)
-    axes, _, along = _placed(grid, image.shape[2:], settings, direction)
+    in_turn = image.ndim == 5 and direction is None  # PyTorch's kernel for volumes takes the places one by one
+    axes, _, along = _placed(grid, image.shape[2:], settings, direction, in_turn)
     for position, inside, weights in _corners(axes, image.shape[2:]):
-        made += _read(image, position, inside) * _weight(weights, along, image)
+        part = _read(image, position, inside) * _weight(weights, along, image)
+        made += np.where(inside[:, None], part, 0) if in_turn else part
     return made.reshape(*image.shape[:2], *grid.shape[1:-1])
 
 

@@ -15,7 +15,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import check_strides
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.elementwise.add_multiply import add, mul, sub
+from gradcli.core.ops.elementwise.add_multiply import MUL_NUMBER, add, sub
 from gradcli.core.ops.elementwise.complex_numbers import VIEW_AS_REAL
 from gradcli.core.ops.layers import convolution_checks
 from gradcli.core.ops.layers.convolution_records import (
@@ -143,7 +143,7 @@ def _of_parts(run: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tens
     b = None if bias is None else _parts(bias)
     real, imaginary = run(x, w, b and b[0]), run(y, v, None)
     both = run(add(x, y), add(w, v), b and add(*b))
-    return add(sub(real, imaginary), mul(sub(sub(both, real), imaginary), 1j))
+    return add(sub(real, imaginary), MUL_NUMBER(sub(sub(both, real), imaginary), 1j))
 
 
 def _parts(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -44,6 +44,8 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, tensors_dtype: A
     for shape, dtype, size in zip(tensors_shape, tensors_dtype, sizes, strict=True):
         if shape == (0,):
             parts.append(xp.zeros(shape, dtype))
+        elif grad.shape == (0,):  # all tensors were empty vectors, for which `dim` is not checked; this one has no gradient
+            parts.append(grad)
         else:
             part = grad
             if dtype is not None and not dtype.is_complex and xp.plain(grad).dtype.kind == "c":
