@@ -51,7 +51,12 @@ def _laid_out(variable: Tensor, gradient: Array, shared: bool = True, traced: bo
 
 
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
-    """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
+    """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph.
+
+    Raises RuntimeError for what was a leaf when the graph was made, and is none any more.
+    """
+    if variable.node is not None:
+        raise runtime_error("leaf variable has been moved into the graph interior")
     known = variable.grad
     travels = traced and not (state.enabled or state.mapped or state.dual)  # a tensor of half precision, whose array others may share
     if travels:
