@@ -176,7 +176,7 @@ def _members(count: int, spans: list[Spans]) -> tuple[tuple[Any, ...], tuple[Any
     """Which window and which element each pair of both has, as indices of the last dimensions; `count` is the number of images."""
     limits.check_elements(count * math.prod(int(one.length.sum()) for one in spans), 8)
     windows = [np.repeat(np.arange(len(one.begin)), one.length) for one in spans]
-    elements = [np.concatenate([np.arange(*ends) for ends in zip(one.begin, one.end, strict=True)]) for one in spans]
+    elements = [np.concatenate([np.arange(0), *[np.arange(*ends) for ends in zip(one.begin, one.end, strict=True)]]) for one in spans]
     return (..., *np.ix_(*windows)), (..., *np.ix_(*elements))
 
 

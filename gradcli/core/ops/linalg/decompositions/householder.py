@@ -26,6 +26,7 @@ from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.view_scatter import SELECT_SCATTER
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.batched import innermost
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -51,6 +52,8 @@ def geqrf(input: Tensor) -> Any:
     """R above the diagonal and the reflections of the QR factorisation below it, and their factors tau."""
     check_no_tangent("geqrf", input)
     _check_reflectors("torch.geqrf", input, "geqrf_cpu")
+    if input.dtype.is_complex and input.requires_grad and state.enabled:
+        raise runtime_error("geqrf does not support automatic differentiation for outputs with complex dtype.")
     return named("geqrf", "a", "tau")(GEQRF(input))
 
 
