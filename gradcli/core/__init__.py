@@ -60,6 +60,7 @@ def _c_library() -> Any:
     return c_library
 
 
+@cache
 def _complex_arithmetic() -> Any:
     from gradcli.core.kernels.rounding import complex_arithmetic
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import check_into
 from gradcli.core.kernels import Array, blocks, memory_format
@@ -111,11 +110,7 @@ def add_in_place(array: Array, value: Any) -> None:
 
 
 def call_after_accumulation(variable: Tensor) -> None:
-    """Call the hooks of `register_post_accumulate_grad_hook`. Raises an error where one returns a value."""
+    """Call the hooks of `register_post_accumulate_grad_hook`."""
     for _, hook in list(variable.property_of("after_accumulation") or ()):
         with recording(False):
-            found = hook(variable)
-        if type(found) is Tensor:
-            raise runtime_error("Tensor post accumulate grad hooks should return None.")
-        if found is not None:
-            raise type_error("expected Variable, but hook returned '{}'", found)
+            hook(variable)

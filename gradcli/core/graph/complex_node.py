@@ -30,8 +30,6 @@ class ComplexNode(OpNode):
 
     __slots__ = ()
 
-    in_blocks = False
-
     def _kept(self, traced: bool) -> Sequence[Any]:
         return [conjugate(value) for value in super()._kept(traced)]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
-from gradcli.core.graph.saved_arrays import Saved, SavedDual, Watched
+from gradcli.core.graph.saved_arrays import Saved, SavedDual, SavedOfPart, Watched
 from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks, broadcasts_to
 from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
@@ -170,9 +170,6 @@ class OpNode(Node):
 
     __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
 
-    #: whether rules of elementwise records on large arrays are carried out in blocks
-    in_blocks: ClassVar[bool] = True
-
     def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: Plan, attrs: tuple[Any, ...]) -> None:
         # one of these is made for every operation: the base class's assignments are repeated here to save a call
         self.edges = edges
@@ -283,7 +280,7 @@ class OpNode(Node):
         tensor = Tensor(kept.array, kept.dtype)
         if kept.number < self.op.differentiable:
             # the node of the base is freed on its own, after which a second derivative still comes here
-            node = copy(self) if kept.of_part else self
+            node = copy(self) if isinstance(kept, SavedOfPart) else self
             tensor.node, tensor.output_nr, tensor.requires_grad = node, kept.number, True
         tensor.version = kept.version
         if isinstance(kept, SavedDual):
@@ -305,7 +302,7 @@ class OpNode(Node):
         kept = self._kept(traced)
         outs = None if self.kept_out is None else self._outs(traced)
         first: Any = grads if op.many else grads[0]
-        if op.elementwise and self.in_blocks and not traced and first.size >= blocks.threshold:
+        if op.elementwise and not traced and first.size >= blocks.threshold:
             first = blocks.defer(first)
         if op.variadic:
             _, function, needs = plan.calls[0]

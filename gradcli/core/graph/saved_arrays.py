@@ -50,9 +50,6 @@ class Saved:
 
     __slots__ = ("array", "dtype", "version", "expected", "number")
 
-    #: whether the operation wrote to a view: its node stands within that of the base
-    of_part = False
-
     def __init__(self, tensor: Tensor, number: int) -> None:
         self.array = tensor.array
         self.dtype = tensor.dtype
@@ -62,11 +59,9 @@ class Saved:
 
 
 class SavedOfPart(Saved):
-    """An output of an operation that wrote to a view."""
+    """An output of an operation that wrote to a view: its node stands within that of the base."""
 
     __slots__ = ()
-
-    of_part = True
 
 
 class SavedDual(Saved):

@@ -20,8 +20,6 @@ import numpy as np
 
 from gradcli.core.kernels import Array, elementary
 
-#: the dtype in which a product is added to an array of a dtype
-_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.float32): np.dtype(np.float64)}
 _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 #: larger arrays are added in their own precision
@@ -93,9 +91,8 @@ def _product_plus(a: Array, x: Array, y: Array | float) -> Array:
     if a.size <= FUSED:
         if a.dtype is _FLOAT64:
             return np.asarray(elementary.fused(x, y, a))
-        wider = _WIDER.get(a.dtype)
-        if wider is not None:
-            return np.asarray(x.astype(wider) * y + a)
+        if a.dtype is _FLOAT32:
+            return np.asarray(x.astype(_FLOAT64) * y + a)
     return np.asarray(a + x * y)
 
 
@@ -112,9 +109,8 @@ def add(a: Array, x: Array, factor: float) -> None:
     if a.size <= FUSED and a.dtype is _FLOAT64:
         a[...] = elementary.fused(x, factor, a)
         return
-    wider = _WIDER.get(a.dtype)
-    if a.size <= FUSED and wider is not None:
-        a[...] = x * scalar(_narrow(factor, a), wider) + a
+    if a.size <= FUSED and a.dtype is _FLOAT32:
+        a[...] = x * scalar(c_float(factor).value, _FLOAT64) + a
     elif factor == 1:
         np.add(a, x, out=a)
     else:

@@ -134,6 +134,7 @@ MODULES += ("distributions.kl",)
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
 _SECOND_NAMES = {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
+_SECOND_NAMES |= {f"nn.functional.{_name[3:]}": _name for _name in DECLARED if _name.startswith("nn.grad.")}
 for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
     _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
     _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name
@@ -168,10 +169,6 @@ _WINDOWS = (
     "nuttall",
 )
 _REMOVED = ("eig", "lstsq", "matrix_rank", "solve", "symeig")
-PLACES |= {
-    f"nn.functional.grad.{name}": ("gradcli.core.nn.grad", name)
-    for name in ("conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight")
-}
 PLACES |= {f"masked.{name}": ("gradcli.core.ops.masked.reductions", name) for name in _MASKED}
 PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", name) for name in _WINDOWS}
 PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}

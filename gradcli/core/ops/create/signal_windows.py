@@ -14,7 +14,9 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-def _prepared(name: str, M: Any, dtype: DType | None, options: dict[str, Any], *more: Any) -> tuple[DType, dict[str, Any]]:
+def _prepared(
+    name: str, M: Any, dtype: DType | None, layout: Any = None, device: Any = None, requires_grad: Any = False, *more: Any
+) -> tuple[DType, dict[str, Any]]:
     """The dtype, and the options of the functions that make tensors; `more` are further numbers. Raises ValueError."""
     if type(M) is not int or any(type(value) not in (int, float, bool) for value in more):
         raise ProgramError("NotImplementedError", f"torch.signal.windows.{name} takes an integer and plain numbers here")
@@ -23,7 +25,8 @@ def _prepared(name: str, M: Any, dtype: DType | None, options: dict[str, Any], *
         raise ProgramError("ValueError", f"{name} requires non-negative window length, got M={M}")
     if dtype not in (dtypes.float32, dtypes.float64):
         raise ProgramError("ValueError", f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    return dtype, {"dtype": dtype, **{key: value for key, value in options.items() if value is not None}}
+    options = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
+    return dtype, {key: value for key, value in options.items() if value is not None}
 
 
 def _exponential(
@@ -37,7 +40,7 @@ def _exponential(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    _, options = _prepared("exponential", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad}, tau)
+    _, options = _prepared("exponential", M, dtype, layout, device, requires_grad, tau)
     if tau <= 0:
         raise ProgramError("ValueError", f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -51,7 +54,7 @@ def _exponential(
 def _cosine(
     M: Any, *, sym: Any = True, dtype: DType | None = None, layout: Any = None, device: Any = None, requires_grad: Any = False
 ) -> Tensor:
-    _, options = _prepared("cosine", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad})
+    _, options = _prepared("cosine", M, dtype, layout, device, requires_grad)
     scale = math.pi / (M + 1 if not sym and M > 1 else M or 1)
     return _window(M, 0.5 * scale, (0.5 + (M - 1)) * scale, options, function("sin"))
 
@@ -66,7 +69,7 @@ def _gaussian(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    _, options = _prepared("gaussian", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad}, std)
+    _, options = _prepared("gaussian", M, dtype, layout, device, requires_grad, std)
     if std <= 0:
         raise ProgramError("ValueError", f"Standard deviation must be positive, got: {std} instead.")
     start = -(M if not sym and M > 1 else M - 1) / 2.0
@@ -84,7 +87,7 @@ def _kaiser(
     device: Any = None,
     requires_grad: Any = False,
 ) -> Tensor:
-    dtype, options = _prepared("kaiser", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad}, beta)
+    dtype, options = _prepared("kaiser", M, dtype, layout, device, requires_grad, beta)
     if beta < 0:
         raise ProgramError("ValueError", f"beta must be non-negative, got: {beta} instead.")
     if M < 2:
@@ -99,7 +102,7 @@ def _kaiser(
 def _bartlett(
     M: Any, *, sym: Any = True, dtype: DType | None = None, layout: Any = None, device: Any = None, requires_grad: Any = False
 ) -> Tensor:
-    _, options = _prepared("bartlett", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad})
+    _, options = _prepared("bartlett", M, dtype, layout, device, requires_grad)
     if M < 2:
         return _short(M, options)
     end = -1 + (M - 1) * (2 / (M - 1 if sym else M))
@@ -109,7 +112,7 @@ def _bartlett(
 def _general_cosine(
     M: Any, *, a: Any, sym: Any = True, dtype: DType | None = None, layout: Any = None, device: Any = None, requires_grad: Any = False
 ) -> Tensor:
-    dtype, options = _prepared("general_cosine", M, dtype, {"layout": layout, "device": device, "requires_grad": requires_grad})
+    dtype, options = _prepared("general_cosine", M, dtype, layout, device, requires_grad)
     if M < 2:
         return _short(M, options)
     if not isinstance(a, list | tuple):
@@ -134,7 +137,7 @@ def _sum_of_cosines(name: str, *a: float) -> Callable[..., Tensor]:
         M: Any, *, sym: Any = True, dtype: DType | None = None, layout: Any = None, device: Any = None, requires_grad: Any = False
     ) -> Tensor:
         if name == "blackman":
-            _prepared(name, M, dtype, {})
+            _prepared(name, M, dtype)
         return _general_cosine(M, a=a, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
     return run

@@ -104,17 +104,16 @@ def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Arra
     return np.asarray(_shares(scores) * (slopes - along) * query.dtype.type(scale))
 
 
-def _gradients_in_half(
-    dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, attn_mask: Array | None, scale: float
-) -> tuple[Array, Array, Array]:
-    """The gradients of the three operands; PyTorch rounds the shares and the slopes, and scales the products of those."""
+def _gradient_in_half(
+    place: int, dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, attn_mask: Array | None, scale: float
+) -> Array:
+    """The gradient of the operand at a place; PyTorch rounds the shares and the slopes, and scales the products of the slopes."""
     grad, query, key, value, out = map(half_to_single, (grad, query, key, value, out))
     shares = _shares(_scores(query, key, attn_mask, scale))
-    slopes = shares * (np.matmul(grad, value.swapaxes(-1, -2)) - (grad * out).sum(-1, keepdims=True))
-    shares, slopes = dtypes.stored(shares, dtype), dtypes.stored(slopes, dtype)
-    factor = np.float32(scale)
-    across = slopes.swapaxes(-1, -2)
-    return np.matmul(slopes, key) * factor, np.matmul(across, query) * factor, np.matmul(shares.swapaxes(-1, -2), grad)
+    if place == 2:
+        return np.asarray(np.matmul(dtypes.stored(shares, dtype).swapaxes(-1, -2), grad))
+    slopes = dtypes.stored(shares * (np.matmul(grad, value.swapaxes(-1, -2)) - (grad * out).sum(-1, keepdims=True)), dtype)
+    return np.asarray((np.matmul(slopes.swapaxes(-1, -2), query) if place else np.matmul(slopes, key)) * np.float32(scale))
 
 
 def _by_rows(x: Array) -> Array:
@@ -135,7 +134,7 @@ def _rule(place: int, gradient: Callable[..., Array], formula: str) -> Rule:
 
     def in_half(dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, *how: Any) -> Array:
         keys, values = _for_all_heads(query, key, value)
-        made = _gradients_in_half(dtype, grad, query, keys, values, out, *how)[place]
+        made = _gradient_in_half(place, dtype, grad, query, keys, values, out, *how)
         return _by_rows(dtypes.cast(_per_head(made, (query, key, value)[place]), dtype))
 
     op = not_differentiable(

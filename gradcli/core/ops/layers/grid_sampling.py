@@ -145,7 +145,8 @@ def _grid_sampler(
 ) -> Any:
     """Images, or volumes, at the places of a grid. Raises RuntimeError or NotImplementedError for shapes or dtypes that do not fit."""
     shape, places = list(input.array.shape), list(grid.array.shape)
-    check_no_tangent(f"grid_sampler_{rank or (2 if len(shape) == 4 else 3)}d", input, grid)
+    rank = rank or (2 if len(shape) == 4 else 3)
+    check_no_tangent(f"grid_sampler_{rank}d", input, grid)
     for operand in (input, grid):
         size(operand, 0)
     if shape[0] != places[0]:
@@ -162,7 +163,6 @@ def _grid_sampler(
             f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {shape} with dimension "
             f"{shape.index(0, 2)} being empty"
         )
-    rank = rank or (2 if len(shape) == 4 else 3)
     if len(shape) != rank + 2 or len(places) != rank + 2:
         raise shape_error(
             f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, but got input with sizes {shape} and "

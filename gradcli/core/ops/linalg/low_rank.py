@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.catalog import function
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -55,7 +55,7 @@ def _singular(A: Tensor, q: int | None, niter: int | None, M: Tensor | None) -> 
 
 def _sizes(A: Any) -> tuple[int, int]:
     if type(A) is not Tensor:
-        raise ProgramError("AttributeError", f"'{language.type_name(A)}' object has no attribute 'shape'")
+        raise no_attribute(A, "shape")
     if A.array.ndim < 2:
         raise ProgramError("ValueError", f"not enough values to unpack (expected 2, got {A.array.ndim})")
     m, n = A.array.shape[-2:]

@@ -166,11 +166,6 @@ def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | Non
     return reduced_array(losses.astype(x.dtype).reshape(target.shape), reduction)
 
 
-def _row(x: Array) -> Array:
-    """The values as a row, where they are a number."""
-    return x if x.ndim else x.reshape(1)
-
-
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
     shape, dtype = tuple(input.shape), xp.plain(input).dtype
     own = _one_hot(shape, target, dtype)
@@ -184,13 +179,13 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
 _AT_EDGE = "nothing is pushed where the margin is just met"
 MULTI_MARGIN_BACKWARD = not_differentiable(
     "multi_margin_loss_backward",
-    lambda grad, input, *attrs: _margins_rule(numeric, grad, _row(input), *attrs).reshape(input.shape),
+    lambda grad, input, *attrs: _margins_rule(numeric, grad, np.atleast_1d(input), *attrs).reshape(input.shape),
     "grad_output input",
     "target p margin weight reduction",
 )
 MULTI_MARGIN = Op(
     "MultiMarginLossBackward0",
-    lambda input, *attrs: _margins(_row(input), *attrs),
+    lambda input, *attrs: _margins(np.atleast_1d(input), *attrs),
     "input",
     "target p margin weight reduction",
     jvp=without_jvp("multi_margin_loss"),
@@ -302,13 +297,13 @@ def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) ->
 
 MULTILABEL_MARGIN_BACKWARD = not_differentiable(
     "multilabel_margin_loss_backward",
-    lambda grad, input, *attrs: _labels_rule(numeric, grad, _row(input), *attrs).reshape(input.shape),
+    lambda grad, input, *attrs: _labels_rule(numeric, grad, np.atleast_1d(input), *attrs).reshape(input.shape),
     "grad_output input",
     "target reduction",
 )
 MULTILABEL_MARGIN = Op(
     "MultilabelMarginLossBackward0",
-    lambda input, *attrs: _labels(_row(input), *attrs),
+    lambda input, *attrs: _labels(np.atleast_1d(input), *attrs),
     "input",
     "target reduction",
     saved="is_target=? self target reduction",

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.catalog import function, method
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.create.leaf import leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -22,23 +23,20 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions from the first to the last; None and () are all. Raises RuntimeError, IndexError."""
     if dim is None or (isinstance(dim, tuple) and not dim):
         return tuple(range(ndim))
-    ndim = max(ndim, 1)
     dims: list[int] = []
     for d in dim if isinstance(dim, list | tuple) else (dim,):
         if type(d) is not int:
             raise ProgramError("NotImplementedError", "torch.masked takes integers for dimensions")
         if d in dims:
             raise runtime_error(f"dim={d} appears multiple times in the list of dims")
-        if not -ndim <= d < ndim:
-            raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
-        dims.append(d % ndim)
+        dims.append(wrap_dim(d, ndim))
     return tuple(sorted(dims))
 
 
 def dtype_of(input: Any, dtype: DType | None, read: str = "dtype") -> DType:
     """The dtype that a call asks for, or that of the input, whose attribute `read` PyTorch reads first. Raises AttributeError."""
     if type(input) is not Tensor:
-        raise ProgramError("AttributeError", f"'{language.type_name(input)}' object has no attribute '{'ndim' if dtype else read}'")
+        raise no_attribute(input, "ndim" if dtype else read)
     return dtype or input.dtype
 
 

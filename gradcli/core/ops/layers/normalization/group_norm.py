@@ -233,8 +233,9 @@ GROUP_NORM = Op(
 )
 
 
-def _three(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, dtype: DType) -> tuple[Array, ...]:
-    return _laid_out(x, weight, bias, group, eps, dtype), *(run(x, None, None, group, eps, dtype) for run in (_figure(0), _figure(1)))
+def _three(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float, dtype: DType, *in_half: bool) -> tuple[Array, ...]:
+    figures = _kept(namespaces.numeric, _in_groups(namespaces.numeric, x, group), eps, dtype)
+    return _laid_out(x, weight, bias, group, eps, dtype, *in_half), *(figure.reshape(len(x), group) for figure in figures)
 
 
 def _rule_of_three(xp: Any, grads: Any, input: Any, weight: Any, group: int, eps: float, dtype: DType) -> Any:
@@ -277,12 +278,13 @@ WITH_FIGURES = Op(
     _three,
     "input weight bias",
     "group eps dtype",
+    in_half=lambda _, *args: _three(*args, True),
     outputs="result mean rstd",
     differentiable=3,
     jvp="transpose",
     saved="input! result1=mean result2=rstd weight! C=? HxW=? N=? eps group",
     input=Rule(
-        lambda xp, grads, input, weight, group, eps, dtype: _rule_of_three(xp, grads, input, weight, group, eps, dtype),
+        _rule_of_three,
         _GROUPED.replace("grad ", "grads[0] ")
         .replace("std).reshape", "std + of_figures).reshape")
         .replace("; ((", "; " + _OF_FIGURES + "(("),

@@ -30,7 +30,6 @@ from gradcli.core.ops.linalg.products.matrix_products import (
     with_out_dtype,
 )
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE
-from gradcli.core.ops.rules import in_half_precision
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD
 from gradcli.core.tensor import dtypes
@@ -149,13 +148,11 @@ ADDMV: Op = sum_record(
     "AddmvBackward0",
     "mat vec",
     _onto_vector,
+    in_half=_onto_vector_in_half,
     jvp=sum_tangent(lambda xp, a, b: xp.call(MV, a, b)),
     mat=Rule(lambda xp, grad, vec, alpha: scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
-
-
-_ADDMV_OF = {dtype: in_half_precision(ADDMV, partial(_onto_vector_in_half, dtype)) for dtype in (dtypes.float16, dtypes.bfloat16)}
 
 
 def check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
@@ -219,7 +216,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
         raise runtime_error("addmv that broadcasts the tensor for a matrix without elements is not part of gradcli")
     (scalar_of if mat.array.size else wide_scalar_of)(beta, mat.dtype)
     limits.check_work(mat.array.size)
-    return _ADDMV_OF.get(mat.dtype, ADDMV)(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
+    return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 
 
 _FACTORS = "*, Number beta=1, Number alpha=1"
