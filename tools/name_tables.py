@@ -6,19 +6,19 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 
-def lines_of(table: Mapping[str, list[str]], indent: str = "    ") -> Iterator[str]:
+def lines_of(table: Mapping[str, list[str]]) -> Iterator[str]:
     """The entries of a dict from keys to names separated by spaces, as lines of at most 140 characters."""
-    room = 134 - len(indent)
+    room = 130
     for key, names in table.items():
         text = " ".join(names)
-        if len(one := f'{indent}"{key}": "{text}",') <= 140:
+        if len(one := f'    "{key}": "{text}",') <= 140:
             yield one
             continue
         *most, last = textwrap.wrap(text, room - 1, break_on_hyphens=False) if len(text) > room else [text]
-        yield f'{indent}"{key}": ('
-        yield from (f'{indent}    "{line} "' for line in most)
-        yield f'{indent}    "{last}"'
-        yield f"{indent}),"
+        yield f'    "{key}": ('
+        yield from (f'        "{line} "' for line in most)
+        yield f'        "{last}"'
+        yield "    ),"
 
 
 def by_holder(holders: Mapping[str, str]) -> dict[str, list[str]]:

@@ -175,7 +175,6 @@ def _match_args(cls: Any, count: int) -> tuple[str, ...]:
 def case_test(case: Case, context: Context) -> Test:
     """Whether a value matches a case, its guard included; binds the names."""
     pattern = pattern_test(case.pattern, context)
-    put = None if case.name is None else store(case.name, context)
     guard = None if case.guard is None else condition(case.guard, context)
 
     def test(frame: Frame, value: Any, found: Found) -> bool:
@@ -183,8 +182,6 @@ def case_test(case: Case, context: Context) -> Test:
             return False
         for bind, held in found:
             bind(frame, held)
-        if put is not None:
-            put(frame, value)
         return guard is None or bool(guard(frame))
 
     return test

@@ -180,8 +180,6 @@ def _case(scope: Scope, node: nodes.Case, stack: list[nodes.Node]) -> None:
         if isinstance(one, nodes.Name) and one.id != patterns.WILDCARD:
             _add(scope, one.id, one)
         stack += evaluated
-    if node.name is not None:
-        _add(scope, node.name, node)
     stack += node.body
     if node.guard is not None:
         stack.append(node.guard)

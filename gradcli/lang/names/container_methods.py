@@ -10,8 +10,8 @@ from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.autograd.hooks import HookHandle
 from gradcli.core.autograd.saved_tensor_hooks import SavedTensorsHooks
 from gradcli.core.calling.script_types import Removable
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import operators, special_methods, subscripts, types
 from gradcli.lang.values.object_operations import deterministic_hash, format_text, index_of
@@ -22,19 +22,13 @@ from gradcli.lang.values.value_classes import MISSING, Builtin
 _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
 
 
-def _length(tensor: Tensor) -> int:
-    if not tensor.array.ndim:
-        raise ProgramError("TypeError", "len() of a 0-d tensor")
-    return len(tensor.array)
-
-
 #: by name, what the language does for the method, and the kinds of values that have it
 _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__contains__": (lambda container, item: operators.contains(item, container), (list, tuple, str, dict, set, frozenset, range, Tensor)),
     "__getitem__": (subscripts.getitem, (list, dict, str, tuple, range)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
-    "__len__": (lambda value: _length(value) if isinstance(value, Tensor) else len(value), (Tensor, list, dict, str, tuple, range, set)),
+    "__len__": (lambda value: language.length(value), (Tensor, list, dict, str, tuple, range, set, frozenset)),
     "__bool__": (special_methods.truth, (Tensor,)),
     "__int__": (types.INT, (Tensor,)),
     "__float__": (types.FLOAT, (Tensor,)),

@@ -8,7 +8,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
-from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView, table_of
+from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
 from gradcli.lang.python.object_protocol import Ops, Value, hosted, key_error, type_error, value_error
 from gradcli.lang.python.reprs import ordered
 
@@ -66,9 +66,7 @@ def _update(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Valu
 def fill_dict(ops: Ops, value: dict[Value, Value], args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
     """`value.update(*args, **kwargs)`; `args` holds at most one source. Raises TypeError, ValueError, LimitError."""
     for source in args:
-        table = table_of(source)
-        if table is None:
-            table = language.as_mapping(source)
+        table = language.as_mapping(source)
         if table is not None:
             _grow(value, table)
         else:

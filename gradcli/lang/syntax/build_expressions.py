@@ -247,9 +247,8 @@ class ExpressionBuilder(ParameterBuilder):
         return nodes.DictExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
 
     def as_pattern(self, c: Children) -> nodes.AsPattern:
-        """`pattern as name` inside the brackets of a pattern."""
-        name = nodes.Name(self.source, c[2].start, c[2].end, c[2].text)
-        return nodes.AsPattern(self.source, self.first(c[0]), c[2].end, c[0], name)
+        """`pattern as name`."""
+        return nodes.AsPattern(self.source, self.first(c[0]), c[2].end, c[0], self.name(c[2:]))
 
     def dict_pair(self, c: Children) -> tuple[nodes.Expr, nodes.Expr]:
         """`k: v`."""

@@ -241,17 +241,16 @@ class Builder(ExpressionBuilder):
         return nodes.If(self.source, word.start, (orelse or branches[-1][1])[-1].end, tuple(branches), orelse)
 
     def case(self, c: Children) -> nodes.Case:
-        """`case pattern: body`, `case pattern as name: body`."""
+        """`case pattern: body`."""
         return self._case(c[0], c[1], None, c[3])
 
     def case_guarded(self, c: Children) -> nodes.Case:
         """`case pattern if guard: body`."""
         return self._case(c[0], c[1], c[3], c[5])
 
-    def _case(self, word: Lexeme, pattern: list[Any], guard: nodes.Expr | None, body: Block) -> nodes.Case:
-        check(pattern[0])
-        name = pattern[1].text if len(pattern) > 1 else None
-        return nodes.Case(self.source, word.start, body[-1].end, pattern[0], name, guard, tuple(body))
+    def _case(self, word: Lexeme, pattern: nodes.Expr, guard: nodes.Expr | None, body: Block) -> nodes.Case:
+        check(pattern)
+        return nodes.Case(self.source, word.start, body[-1].end, pattern, guard, tuple(body))
 
     def match_(self, c: Children) -> nodes.Match:
         """`match subject:` with its cases."""

@@ -163,6 +163,8 @@ class Lexer(StringReader):
                     case = first if terminal == "CASE" else case
                 elif terminal == "AS" and brackets and case == first:
                     terminal = "PATTERN_AS"
+                elif terminal == "IMPORT":  # on the line of a case, names stand in brackets after it
+                    case = -1
                 if not terminal:
                     raise self.error(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
                 yield Lexeme(terminal, word, start, pos)

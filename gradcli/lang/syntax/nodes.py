@@ -138,7 +138,7 @@ class Name(Expr):
 
 
 class AsPattern(Expr):
-    """`pattern as name` inside the brackets of a pattern."""
+    """`pattern as name`."""
 
     pattern: Expr
     name: Name
@@ -400,10 +400,9 @@ class If(Stmt):
 
 
 class Case(Node):
-    """`case pattern as name if guard: body`; a pattern is kept as the expression that it is written like."""
+    """`case pattern if guard: body`; a pattern is kept as the expression that it is written like."""
 
     pattern: Expr
-    name: str | None
     guard: Expr | None
     body: tuple[Stmt, ...]
 

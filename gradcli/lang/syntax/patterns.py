@@ -71,9 +71,22 @@ def walked(pattern: Expr) -> Iterable[tuple[Expr, list[Node]]]:
         pending += reversed(below)
 
 
+def _bound(pattern: Expr) -> set[str]:
+    """The names that a pattern binds; of alternatives those of the first. Raises LanguageError for a name that is bound twice."""
+    pending, found = [pattern], set[str]()
+    while pending:
+        one = alternatives(pending.pop())[0]
+        if isinstance(one, Name) and one.id != WILDCARD:
+            if one.id in found:
+                raise LanguageError(f"multiple assignments to name '{one.id}' in pattern", span=one.span)
+            found.add(one.id)
+        pending += reversed(inside(one)[0])
+    return found
+
+
 def check(pattern: Expr) -> None:
     """Raise LanguageError for what is no pattern, and for names that are bound twice or in some alternatives only."""
-    bound: set[str] = set()
+    _bound(pattern)
     rests: set[Expr] = set()
     for one, _ in walked(pattern):
         if isinstance(one, TupleExpr | ListExpr):
@@ -82,10 +95,10 @@ def check(pattern: Expr) -> None:
             raise LanguageError("a starred pattern is a name inside a sequence, as in [first, *rest]", span=one.span)
         others = alternatives(one)
         if len(others) > 1:
-            names = [{part.id for part, _ in walked(other) if isinstance(part, Name) and part.id != WILDCARD} for other in others]
-            if any(found != names[0] for found in names):
+            first, *more = map(_bound, others)
+            if any(found != first for found in more):
                 raise LanguageError("alternative patterns bind different names", span=one.span)
-        elif isinstance(one, Name) and one.id != WILDCARD:
-            bound.add(one.id)
+        elif isinstance(one, AsPattern) and one.name.id == WILDCARD:
+            raise LanguageError("cannot use '_' as a target", span=one.name.span)
         elif isinstance(one, TupleExpr | ListExpr) and sum(isinstance(item, Starred) for item in one.items) > 1:
             raise LanguageError("multiple starred expressions in sequence pattern", span=one.span)

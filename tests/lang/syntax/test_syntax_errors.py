@@ -218,6 +218,18 @@ def test_what_is_no_pattern(pattern: str) -> None:
         parse_file(Source("<pattern>", f"match 1:\n    case {pattern}: pass\n"))
 
 
+@pytest.mark.parametrize("pattern", ["[x, x]", "[x, [y, x]]", '{"a": x, **x}', "[x, 1] | [x, x]", "(1 as x) as x"])
+def test_a_pattern_that_binds_a_name_twice(pattern: str) -> None:
+    with pytest.raises(LanguageError, match="multiple assignments to name 'x' in pattern"):
+        parse_file(Source("<pattern>", f"match 1:\n    case {pattern}: pass\n"))
+
+
+@pytest.mark.parametrize("pattern", ["1 as _", "[1 as _]"])
+def test_a_wildcard_is_no_name_of_a_pattern(pattern: str) -> None:
+    with pytest.raises(LanguageError, match="cannot use '_' as a target"):
+        parse_file(Source("<pattern>", f"match 1:\n    case {pattern}: pass\n"))
+
+
 @pytest.mark.parametrize("text", ["yield *x", "y = yield *x", "return *x", "y = *x", "for i in *x: pass", "y += *x"])
 def test_a_starred_expression_alone(text: str) -> None:
     with pytest.raises(LanguageError, match="can't use starred expression here"):
