@@ -83,9 +83,21 @@ class Descent:
 
     def _run(self, steps: int, tolerance: float, progress: Progress) -> str:
         unchanged = 0
+        before: list[Array] = []
+        number = math.nan
         while True:
             self._closure()
-            progress(self.steps, self._number, self.norm)
+            # a step that changes no variable leaves the value as it was, and only then the variables are compared
+            if self._number == number and all(map(np.array_equal, before, [variable.array for variable in self._variables])):
+                unchanged += 1
+                if unchanged == _PATIENCE:
+                    self.at_rest = True
+                    dtype = self._variables[0].dtype.name
+                    return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
+            else:
+                unchanged = 0
+            number = self._number
+            progress(self.steps, number, self.norm)
             if self.norm <= tolerance:
                 return ""
             if self.diverged:
@@ -95,13 +107,6 @@ class Descent:
             before = [variable.array.copy() for variable in self._variables]
             self._optimizer.step(self._closure) if self.method == "lbfgs" else self._optimizer.step()
             self.steps += 1
-            same = [_same(a, np.asarray(variable.array)) for a, variable in zip(before, self._variables, strict=True)]
-            unchanged = unchanged + 1 if all(same) else 0
-            if unchanged >= _PATIENCE:
-                self._closure()  # a line search may have ended with another point
-                self.at_rest = True
-                dtype = self._variables[0].dtype.name
-                return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
 
     def _closure(self) -> Tensor:
         """The value; sets the gradients of the variables."""
@@ -112,11 +117,6 @@ class Descent:
         squares = [_square(np.asarray(v.grad.array)) for v in self._variables if v.grad is not None]
         self.norm = math.sqrt(float(np.sum(squares)) if len(squares) >= _PAIRWISE else sum(squares))
         return value
-
-
-def _same(before: Array, after: Array) -> bool:
-    """Whether nothing has changed; most steps change the first element."""
-    return not before.size or (before.item(0) == after.item(0) and np.array_equal(before, after))
 
 
 def _square(gradient: Array) -> float:

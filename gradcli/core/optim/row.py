@@ -102,6 +102,8 @@ def row_of(params: Sequence[Tensor], states: Mapping[Any, dict[str, Any]], rows:
     None where there are few of them or many elements, and where their states, steps, dtypes or memory are not alike: a state that the first
     step has not made yet, steps that were not counted together, tensors that may share memory.
     """
+    if len(params) < _FEW:
+        return None
     params = [param for param in params if param.grad is not None]
     if len(params) < _FEW:
         return None
