@@ -125,7 +125,7 @@ def register_node_prehook(node: Node, fn: Any) -> HookHandle:
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(leaf)`, which has to return None, each time `.grad` has been filled."""
+    """Call `hook(leaf)`, which has to return None or the leaf itself, each time `.grad` has been filled."""
     if not self.requires_grad:
         raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
@@ -136,7 +136,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
 
     def call(leaf: Tensor) -> None:
         returned = hook(leaf)
-        if returned is not None:
+        if returned is not None and returned is not leaf:
             check_replacement(hook, leaf, returned)
             raise runtime_error("Tensor post accumulate grad hooks should return None.")
 
