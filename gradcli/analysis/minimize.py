@@ -92,8 +92,8 @@ class Descent:
                 unchanged += 1
                 if unchanged == _PATIENCE:
                     self.at_rest = True
-                    dtype = self._variables[0].dtype.name
-                    return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
+                    reached = f"{self.norm:.3g} after {_count(self.steps)}"
+                    return f"the gradient's norm stays at {reached}, as far as {self._variables[0].dtype.name} and the step size go"
             else:
                 unchanged = 0
             number = self._number

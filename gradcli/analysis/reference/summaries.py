@@ -61,6 +61,7 @@ _ROUTINES = {
     "distributions.Distribution": "The base class of distributions.",
     "distributions.ExponentialFamily": "The base class of distributions whose density is the exponential of a product.",
     "distributions.Transform": "The base class of transforms of random variables.",
+    "distributions.identity_transform": "The transform that leaves numbers as they are.",
     "nn.utils.rnn.PackedSequence": "Sequences of several lengths in one tensor, longest first, as recurrent layers take them.",
     **dict.fromkeys(
         ("cuda.synchronize", "cuda.current_device", "cuda.get_device_name", "cuda.get_device_properties", "cuda.get_device_capability"),

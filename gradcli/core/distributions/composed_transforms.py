@@ -28,6 +28,10 @@ class IndependentTransform(Transform):
         if not isinstance(given["base_transform"], Transform):
             raise no_attribute(given["base_transform"], "with_cache")
         super().keep(given)
+        self.cache_parts()
+
+    def cache_parts(self) -> None:
+        self.base_transform = self.base_transform.with_cache(self.cache_size)
 
     domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
     codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
@@ -35,10 +39,10 @@ class IndependentTransform(Transform):
     sign = property(lambda self: self.base_transform.sign)
 
     def forward(self, x: Any) -> Tensor:
-        return self.base_transform.forward(x)
+        return self.base_transform(x)
 
     def backward(self, y: Any) -> Tensor:
-        return self.base_transform.backward(y)
+        return self.base_transform.inverse(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
@@ -77,6 +81,11 @@ class ComposeTransform(Transform):
             if not isinstance(part, Transform):
                 raise no_attribute(part, "with_cache")
         super().keep(given)
+        self.cache_parts()
+
+    def cache_parts(self) -> None:
+        if self.cache_size:
+            self.parts = [part.with_cache() for part in self.parts]
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     inv = property(lambda self: ComposeTransform([part.inv for part in self.parts[::-1]]))
@@ -103,12 +112,12 @@ class ComposeTransform(Transform):
 
     def forward(self, x: Any) -> Tensor:
         for part in self.parts:
-            x = part.forward(x)
+            x = part(x)
         return x
 
     def backward(self, y: Any) -> Tensor:
         for part in self.parts[::-1]:
-            y = part.backward(y)
+            y = part.inverse(y)
         return y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
@@ -116,7 +125,7 @@ class ComposeTransform(Transform):
             return f.zeros_like(x)
         values = [x]
         for part in self.parts[:-1]:
-            values.append(part.forward(values[-1]))
+            values.append(part(values[-1]))
         values.append(y)
         dims, total = self.domain.event_dim, None
         for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
@@ -138,3 +147,7 @@ class ComposeTransform(Transform):
 
     def __repr__(self) -> str:
         return "ComposeTransform(\n    " + ",\n    ".join(formatted(part) for part in self.parts) + "\n)"
+
+
+#: what leaves numbers as they are
+identity_transform = ComposeTransform([])

@@ -7,10 +7,11 @@ from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
-from gradcli.core.distributions import transforms
-from gradcli.core.distributions.composed_transforms import ComposeTransform, IndependentTransform
+from gradcli.core.distributions import matrix_transforms, transforms
+from gradcli.core.distributions.composed_transforms import ComposeTransform, IndependentTransform, identity_transform
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number
+from gradcli.core.distributions.parted_transforms import CatTransform, StackTransform
 from gradcli.core.distributions.transforms import Transform
 from gradcli.errors import ProgramError
 
@@ -37,23 +38,29 @@ def _independent(constraint: Constraint, find: Find) -> Transform:
     return IndependentTransform(find(constraint.base), constraint.event_dim - constraint.base.event_dim)
 
 
+def _by_parts(kind: Callable[..., Transform]) -> Callable[[Constraint, Find], Transform]:
+    return lambda constraint, find: kind([find(one) for one in constraint.parts[0]], *constraint.parts[1:])
+
+
 #: by the name of a kind of constraints, what makes the transform of one
 _BOTH: dict[str, Callable[[Constraint, Find], Transform]] = {
-    "Real": lambda constraint, find: ComposeTransform([]),
+    "Real": lambda constraint, find: identity_transform,
     "IndependentConstraint": _independent,
     "GreaterThan": _above,
     "GreaterThanEq": _above,
     "LessThan": _below,
     "Interval": _between,
     "HalfOpenInterval": _between,
+    "CorrCholesky": lambda constraint, find: matrix_transforms.CorrCholeskyTransform(),
+    "Cat": _by_parts(CatTransform),
+    "Stack": _by_parts(StackTransform),
 }
 _BIJECTIVE = _BOTH | {"Simplex": lambda constraint, find: transforms.StickBreakingTransform()}
 _ANY = _BOTH | {
     "Simplex": lambda constraint, find: transforms.SoftmaxTransform(),
-    "LowerCholesky": lambda constraint, find: transforms.LowerCholeskyTransform(),
+    "LowerCholesky": lambda constraint, find: matrix_transforms.LowerCholeskyTransform(),
+    **dict.fromkeys(("PositiveDefinite", "PositiveSemidefinite"), lambda constraint, find: matrix_transforms.PositiveDefiniteTransform()),
 }
-#: kinds whose transforms PyTorch has and this package has not
-_MISSING = ("CorrCholesky", "PositiveDefinite")
 
 
 def _found(table: dict[str, Callable[[Constraint, Find], Transform]], constraint: Any) -> Transform:
@@ -62,8 +69,7 @@ def _found(table: dict[str, Callable[[Constraint, Find], Transform]], constraint
     kind = constraint.text.partition("(")[0]
     make = table.get(kind)
     if make is None:
-        missing = f"transforms to {kind} are not part of gradcli" if kind in _MISSING else f"Cannot transform _{kind} constraints"
-        raise ProgramError("NotImplementedError", missing)
+        raise ProgramError("NotImplementedError", f"Cannot transform _{kind} constraints")
     return make(constraint, lambda base: _found(table, base))
 
 

@@ -35,6 +35,8 @@ class Constraint(Scripted):
         self.is_discrete = is_discrete
         #: the set that has each element of an event, where that is all there is to say
         self.base: Constraint | None = None
+        #: the sets of parts along a dimension, that dimension, and of `cat` their lengths
+        self.parts: tuple[Any, ...] = ()
 
     def check(self, value: Any) -> Tensor:
         """Whether each event of a tensor is in the set."""
@@ -125,8 +127,14 @@ def _symmetric(x: Array) -> Any:
     return np.isclose(x, x.swapaxes(-1, -2), atol=1e-6).all((-2, -1))
 
 
-def _positive_definite(x: Array) -> Any:
-    return _symmetric(x) & (np.linalg.eigvalsh(x) > 0).all(-1) if x.shape[-1] == x.shape[-2] else np.zeros(x.shape[:-2], bool)
+def _with_eigenvalues(allowed: Check) -> Check:
+    """Whether matrices are symmetric with eigenvalues that are all allowed."""
+
+    def valid(x: Array) -> Any:
+        square = x.shape[-1] == x.shape[-2]
+        return _symmetric(x) & allowed(np.linalg.eigvalsh(x)).all(-1) if square else np.zeros(x.shape[:-2], bool)
+
+    return valid
 
 
 def _simplex(x: Array) -> Any:
@@ -160,6 +168,51 @@ def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     return made
 
 
+def _sets(cseq: Any) -> list[Constraint]:
+    if not all(isinstance(one, Constraint) for one in cseq):
+        raise ProgramError("AssertionError", "All elements of cseq must be Constraint instances")
+    return list(cseq)
+
+
+def _check_dimension(x: Array, dim: int) -> None:
+    if not -x.ndim <= dim < x.ndim:
+        raise ProgramError("AssertionError", f"dim {dim} out of range for value with {x.ndim} dimensions")
+
+
+@Routine
+def cat(cseq: Any, dim: int = 0, lengths: Any = None) -> Constraint:
+    """Values whose parts along a dimension, of these lengths, are each in a set of their own."""
+    sets = _sets(cseq)
+    sizes = [1] * len(sets) if lengths is None else list(lengths)
+    if len(sizes) != len(sets):
+        raise ProgramError("AssertionError", f"lengths ({len(sizes)}) must match cseq ({len(sets)})")
+
+    def valid(x: Array) -> Any:
+        _check_dimension(x, dim)
+        parts = np.split(x, np.cumsum(sizes), dim)[:-1]
+        return np.concatenate([np.asarray(one.valid(part)) for one, part in zip(sets, parts, strict=True)], dim)
+
+    made = Constraint("Cat()", valid, max(one.event_dim for one in sets), any(one.is_discrete for one in sets))
+    made.parts = sets, dim, sizes
+    return made
+
+
+@Routine
+def stack(cseq: Any, dim: int = 0) -> Constraint:
+    """Values whose part at each index of a dimension is in a set of its own."""
+    sets = _sets(cseq)
+
+    def valid(x: Array) -> Any:
+        _check_dimension(x, dim)
+        parts = np.moveaxis(x, dim, 0)
+        return np.stack([np.asarray(one.valid(part)) for one, part in zip(sets, parts, strict=False)], dim)
+
+    events = max(one.event_dim for one in sets)
+    made = Constraint("Stack()", valid, events + 1 if dim + events < 0 else events, any(one.is_discrete for one in sets))
+    made.parts = sets, dim
+    return made
+
+
 real = Constraint("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
 boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
@@ -175,6 +228,7 @@ lower_cholesky = Constraint("LowerCholesky()", lambda x: _matrix_is_lower(x) & (
 corr_cholesky = Constraint("CorrCholesky()", _correlation_root, 2)
 square = Constraint("Square()", lambda x: np.full(x.shape[:-2], x.shape[-2] == x.shape[-1]), 2)
 symmetric = Constraint("Symmetric()", _symmetric, 2)
-positive_definite = Constraint("PositiveDefinite()", _positive_definite, 2)
+positive_definite = Constraint("PositiveDefinite()", _with_eigenvalues(lambda x: x > 0), 2)
+positive_semidefinite = Constraint("PositiveSemidefinite()", _with_eigenvalues(lambda x: x >= 0), 2)
 #: depends on other parameters, so that it is not checked
 dependent = Constraint("Dependent()", lambda x: np.ones(x.shape, bool))

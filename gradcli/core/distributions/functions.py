@@ -41,6 +41,11 @@ def f_nn(name: str, *args: Any, **kwargs: Any) -> Tensor:
     return catalog.function(f"nn.functional.{name}")(*args, **kwargs)
 
 
+def linear(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call `torch.linalg.name`, which gives a tensor or a named tuple of several."""
+    return catalog.function(f"linalg.{name}")(*args, **kwargs)
+
+
 def method(name: str, x: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Call `x.name(...)`."""
     return catalog.method(name).method(x, args, kwargs)

@@ -13,8 +13,8 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
-from gradcli.core.distributions.functions import Number, expand, f, f_special, smallest, together
-from gradcli.core.distributions.multivariate import MATRICES, ByMatrix, linear, one_matrix
+from gradcli.core.distributions.functions import Number, expand, f, f_special, linear, smallest, together
+from gradcli.core.distributions.multivariate import MATRICES, ByMatrix, one_matrix
 from gradcli.core.distributions.positive import Beta, Chi2
 from gradcli.core.distributions.sampling import filled
 from gradcli.core.tensor import dtypes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.autograd.torch_autograd import grad
-from gradcli.core.distributions.functions import expand, f, method, sum_last
-from gradcli.core.distributions.multivariate import half_log_det, linear, squared_length
+from gradcli.core.distributions.functions import expand, f, linear, method, sum_last
+from gradcli.core.distributions.multivariate import half_log_det, squared_length
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

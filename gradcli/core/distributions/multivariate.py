@@ -8,18 +8,12 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.distribution import Distribution
-from gradcli.core.distributions.functions import expand, f
+from gradcli.core.distributions.functions import expand, f, linear
 from gradcli.core.distributions.sampling import filled
-from gradcli.core.functions import catalog
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
-
-
-def linear(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Call `torch.linalg.name`, which gives a tensor or a named tuple of several."""
-    return catalog.function(f"linalg.{name}")(*args, **kwargs)
 
 
 def times(matrix: Tensor, vector: Tensor) -> Tensor:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.calling.script_types import ScriptType, script_type, sequence_of
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Shape = tuple[int, ...]
@@ -33,18 +35,25 @@ class Transform(DeclaredArguments):
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
     bijective = True
+    #: 1 where the last input and output are kept, so that the inverse of that output is that input, and no other tensor
+    cache_size: int
+    known: tuple[Any, Any] = (None, None)
     #: what `==` compares with that of another transform of the class
     COMPARED: Callable[[Any], Any] = staticmethod(lambda transform: ())
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, hidden: bool = False) -> None:
+        if hidden:
+            return
         cls.SCRIPT_NAME = cls.__name__
-        own = {name: _getter(name) for name in cls.ARGUMENTS if name != "cache_size"}
+        own = {name: _getter(name) for name in cls.ARGUMENTS if name not in ("cache_size", "tseq")}
         cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | own
         script_type(cls, "torch.distributions.transforms").construct = DeclaredConstructor(cls, cls.__name__)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
-        given.pop("cache_size")
+        self.cache_size = given.pop("cache_size")
+        if self.cache_size not in (0, 1):
+            raise ProgramError("ValueError", "cache_size must be 0 or 1")
         self.keep(given)
 
     def keep(self, given: dict[str, Any]) -> None:
@@ -53,7 +62,9 @@ class Transform(DeclaredArguments):
 
     @property
     def event_dim(self) -> int:
-        """The dimensions of an event of the domain."""
+        """The dimensions of an event. ValueError where those of the domain and of the codomain have different numbers."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ProgramError("ValueError", "Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
 
     @property
@@ -91,7 +102,35 @@ class Transform(DeclaredArguments):
         return shape
 
     def __call__(self, x: Any) -> Tensor:
-        return self.forward(x)
+        before, after = self.known
+        if x is not before or after is None:
+            after = self.forward(x)
+            if self.cache_size:
+                self.known = x, after
+        made: Tensor = after
+        return made
+
+    def inverse(self, y: Any) -> Tensor:
+        """What `inv` gives."""
+        before, after = self.known
+        if y is not after or before is None:
+            before = self.backward(y)
+            if self.cache_size:
+                self.known = before, y
+        made: Tensor = before
+        return made
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The transform with a cache of another size."""
+        if self.cache_size == cache_size:
+            return self
+        made = copy(self)
+        made.cache_size, made.known = cache_size, (None, None)
+        made.cache_parts()
+        return made
+
+    def cache_parts(self) -> None:
+        """Give the transforms that this one is made of a cache where it has one."""
 
     def __repr__(self) -> str:
         return f"{self.SCRIPT_NAME}()"
@@ -99,8 +138,8 @@ class Transform(DeclaredArguments):
     SCRIPT_METHODS = {
         "__call__": Routine(__call__, "Transform.__call__"),
         **{
-            name: Routine(lambda self, *args, name=name: getattr(self, name)(*args), f"Transform.{name}")
-            for name in ("log_abs_det_jacobian", "forward_shape", "inverse_shape")
+            name: Routine(lambda self, *args, name=name, **kwargs: getattr(self, name)(*args, **kwargs), f"Transform.{name}")
+            for name in ("log_abs_det_jacobian", "forward_shape", "inverse_shape", "with_cache")
         },
     }
 
@@ -117,11 +156,14 @@ class Inverse(Transform):
     sign = property(lambda self: self.of.sign)
     inv = property(lambda self: self.of)
 
-    def forward(self, x: Any) -> Tensor:
-        return self.of.backward(x)
+    def __call__(self, x: Any) -> Tensor:
+        return self.of.inverse(x)
 
-    def backward(self, y: Any) -> Tensor:
-        return self.of.forward(y)
+    def inverse(self, y: Any) -> Tensor:
+        return self.of(y)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self.of.with_cache(cache_size).inv
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return -self.of.log_abs_det_jacobian(y, x)
@@ -323,19 +365,70 @@ class StickBreakingTransform(Transform):
         return type(shape)((*shape[:-1], shape[-1] - 1))
 
 
-class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal."""
+class ReshapeTransform(Transform):
+    """Events of another shape with as many elements."""
 
-    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
-    bijective = False
+    ARGUMENTS = {"in_shape": REQUIRED, "out_shape": REQUIRED, "cache_size": 0}
+    in_shape: Size
+    out_shape: Size
+    COMPARED = staticmethod(lambda transform: [id(transform)])
+    domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
+    codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
+
+    def keep(self, given: dict[str, Any]) -> None:
+        shapes = {name: Size(sequence_of(shape)) for name, shape in given.items()}
+        if math.prod(shapes["in_shape"]) != math.prod(shapes["out_shape"]):
+            raise ProgramError("ValueError", "in_shape, out_shape have different numbers of elements")
+        super().keep(shapes)
 
     def forward(self, x: Any) -> Tensor:
-        return f.tril(x, -1) + f.diag_embed(f.exp(f.diagonal(x, 0, -2, -1)))
+        return f.reshape(x, (*x.shape[: x.dim() - len(self.in_shape)], *self.out_shape))
 
     def backward(self, y: Any) -> Tensor:
-        return f.tril(y, -1) + f.diag_embed(f.log(f.diagonal(y, 0, -2, -1)))
+        return f.reshape(y, (*y.shape[: y.dim() - len(self.out_shape)], *self.in_shape))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return f.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return _with_events(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return _with_events(shape, self.out_shape, self.in_shape)
+
+
+def _with_events(shape: Shape, events: Size, others: Size) -> Shape:
+    """A shape that ends with that of events, with that of other events in its place. ValueError where it ends otherwise."""
+    if len(shape) < len(events):
+        raise ProgramError("ValueError", "Too few dimensions on input")
+    cut = len(shape) - len(events)
+    if tuple(shape[cut:]) != tuple(events):
+        raise ProgramError("ValueError", f"Shape mismatch: expected {formatted(type(shape)(shape[cut:]))} but got {formatted(events)}")
+    return Size((*shape[:cut], *others))
+
+
+class CumulativeDistributionTransform(Transform):
+    """The cumulative distribution function of a distribution."""
+
+    ARGUMENTS = {"distribution": REQUIRED, "cache_size": 0}
+    distribution: Any
+    COMPARED = staticmethod(lambda transform: [id(transform)])
+    domain = property(lambda self: self.distribution.support)
+    codomain = constraints.unit_interval
+
+    def forward(self, x: Any) -> Tensor:
+        made: Tensor = self.distribution.cdf(x)
+        return made
+
+    def backward(self, y: Any) -> Tensor:
+        made: Tensor = self.distribution.icdf(y)
+        return made
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        made: Tensor = self.distribution.log_prob(x)
+        return made
 
 
 #: transforms of numbers whose derivative is positive
-_INCREASING = (ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
+_INCREASING = (CumulativeDistributionTransform, ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
 script_type(Transform, "torch.distributions.transforms").construct = None

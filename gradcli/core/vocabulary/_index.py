@@ -15,9 +15,10 @@ _MODULES = {
     ),
     "distributions.constraint_registry": "distributions.biject_to distributions.transform_to",
     "distributions.constraints": (
-        "distributions.constraints.greater_than distributions.constraints.greater_than_eq distributions.constraints.half_open_interval "
-        "distributions.constraints.independent distributions.constraints.integer_interval distributions.constraints.interval "
-        "distributions.constraints.less_than distributions.constraints.multinomial"
+        "distributions.constraints.cat distributions.constraints.greater_than distributions.constraints.greater_than_eq "
+        "distributions.constraints.half_open_interval distributions.constraints.independent distributions.constraints.integer_interval "
+        "distributions.constraints.interval distributions.constraints.less_than distributions.constraints.multinomial "
+        "distributions.constraints.stack"
     ),
     "distributions.continuous": (
         "distributions.Cauchy distributions.GeneralizedPareto distributions.Laplace distributions.Normal distributions.StudentT "
@@ -42,9 +43,18 @@ _MODULES = {
     "distributions.matrices": (
         "distributions.LKJCholesky distributions.Wishart distributions.lkj_cholesky.LKJCholesky distributions.wishart.Wishart"
     ),
+    "distributions.matrix_transforms": (
+        "distributions.CorrCholeskyTransform distributions.LowerCholeskyTransform distributions.PositiveDefiniteTransform "
+        "distributions.transforms.CorrCholeskyTransform distributions.transforms.LowerCholeskyTransform "
+        "distributions.transforms.PositiveDefiniteTransform"
+    ),
     "distributions.multivariate": (
         "distributions.LowRankMultivariateNormal distributions.MultivariateNormal "
         "distributions.lowrank_multivariate_normal.LowRankMultivariateNormal distributions.multivariate_normal.MultivariateNormal"
+    ),
+    "distributions.parted_transforms": (
+        "distributions.CatTransform distributions.StackTransform distributions.transforms.CatTransform "
+        "distributions.transforms.StackTransform"
     ),
     "distributions.positive": (
         "distributions.Beta distributions.Chi2 distributions.Dirichlet distributions.Exponential distributions.FisherSnedecor "
@@ -67,13 +77,14 @@ _MODULES = {
         "distributions.weibull.Weibull"
     ),
     "distributions.transforms": (
-        "distributions.AbsTransform distributions.AffineTransform distributions.ExpTransform distributions.LowerCholeskyTransform "
-        "distributions.PowerTransform distributions.SigmoidTransform distributions.SoftmaxTransform distributions.SoftplusTransform "
-        "distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform distributions.transforms.AbsTransform "
-        "distributions.transforms.AffineTransform distributions.transforms.ExpTransform distributions.transforms.LowerCholeskyTransform "
-        "distributions.transforms.PowerTransform distributions.transforms.SigmoidTransform distributions.transforms.SoftmaxTransform "
-        "distributions.transforms.SoftplusTransform distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform "
-        "distributions.transforms.Transform"
+        "distributions.AbsTransform distributions.AffineTransform distributions.CumulativeDistributionTransform distributions.ExpTransform "
+        "distributions.PowerTransform distributions.ReshapeTransform distributions.SigmoidTransform distributions.SoftmaxTransform "
+        "distributions.SoftplusTransform distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform "
+        "distributions.transforms.AbsTransform distributions.transforms.AffineTransform "
+        "distributions.transforms.CumulativeDistributionTransform distributions.transforms.ExpTransform "
+        "distributions.transforms.PowerTransform distributions.transforms.ReshapeTransform distributions.transforms.SigmoidTransform "
+        "distributions.transforms.SoftmaxTransform distributions.transforms.SoftplusTransform "
+        "distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform distributions.transforms.Transform"
     ),
     "nn.functional_call": "func.functional_call func.stack_module_state",
     "nn.grad": (

@@ -156,7 +156,12 @@ PLACES |= {
     for name in (
         *("real", "real_vector", "boolean", "one_hot", "nonnegative_integer", "positive_integer", "positive", "nonnegative"),
         *("unit_interval", "simplex", "lower_triangular", "lower_cholesky", "corr_cholesky", "square", "symmetric", "positive_definite"),
+        "positive_semidefinite",
     )
+}
+PLACES |= {
+    f"distributions.{name}": ("gradcli.core.distributions.composed_transforms", "identity_transform")
+    for name in ("identity_transform", "transforms.identity_transform")
 }
 
 #: functions that stand in tables, by name
