@@ -14,6 +14,7 @@ from gradcli.core.distributions.functions import f, sum_last
 from gradcli.core.distributions.transforms import Shape, Transform
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
+from gradcli.errors import ProgramError
 
 
 class IndependentTransform(Transform):
@@ -39,10 +40,12 @@ class IndependentTransform(Transform):
     sign = property(lambda self: self.base_transform.sign)
 
     def forward(self, x: Any) -> Tensor:
+        _check_dimensions(x, self.domain)
         return self.base_transform(x)
 
     def backward(self, y: Any) -> Tensor:
-        return self.base_transform.inverse(y)
+        _check_dimensions(y, self.codomain)
+        return self.base_transform.invert(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
@@ -55,6 +58,12 @@ class IndependentTransform(Transform):
 
     def __repr__(self) -> str:
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+def _check_dimensions(value: Any, of: Constraint) -> None:
+    """Raise ValueError for a tensor with fewer dimensions than an event has."""
+    if value.dim() < of.event_dim:
+        raise ProgramError("ValueError", "Too few dimensions on input")
 
 
 def _widest(parts: list[Transform], forward: bool) -> int:
@@ -85,10 +94,14 @@ class ComposeTransform(Transform):
 
     def cache_parts(self) -> None:
         if self.cache_size:
-            self.parts = [part.with_cache() for part in self.parts]
+            self.parts = [part.with_cache(self.cache_size) for part in self.parts]
+
+    def made_inverse(self) -> Transform:
+        made = ComposeTransform([part.inv for part in self.parts[::-1]])
+        made.inverse = self
+        return made
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
-    inv = property(lambda self: ComposeTransform([part.inv for part in self.parts[::-1]]))
 
     @property
     def domain(self) -> Constraint:  # type: ignore[override]
@@ -110,14 +123,14 @@ class ComposeTransform(Transform):
     def sign(self) -> Any:
         return math.prod((part.sign for part in self.parts), start=1)
 
-    def forward(self, x: Any) -> Tensor:
+    def __call__(self, x: Any) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def backward(self, y: Any) -> Tensor:
+    def invert(self, y: Any) -> Tensor:
         for part in self.parts[::-1]:
-            y = part.inverse(y)
+            y = part.invert(y)
         return y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:

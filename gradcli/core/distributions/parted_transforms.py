@@ -61,7 +61,7 @@ class Parted(Transform, hidden=True):
 
     def backward(self, y: Any) -> Tensor:
         parts = self.parts(y, "y", "tensor")
-        return self.joined([t.inverse(part) for t, part in zip(self.transforms, parts, strict=True)])
+        return self.joined([t.invert(part) for t, part in zip(self.transforms, parts, strict=True)])
 
     def determinants(self, x: Any, y: Any) -> list[Tensor]:
         """The logarithms of the determinants, for each part."""

@@ -142,7 +142,7 @@ class TransformedDistribution(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         y, dims, found = self.checked(value), len(self.event_shape), 0.0
         for transform in self.transforms[::-1]:
-            x = transform.inverse(y)
+            x = transform.invert(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
             found = found - sum_last(transform.log_abs_det_jacobian(x, y), dims - transform.domain.event_dim)
             y = x
@@ -155,7 +155,7 @@ class TransformedDistribution(Distribution):
 
     def cdf(self, value: Any) -> Tensor:
         for transform in self.transforms[::-1]:
-            value = transform.inverse(value)
+            value = transform.invert(value)
         return self._turned(self.base_dist.cdf(self.base_dist.checked(value) if self.validates else value))
 
     def icdf(self, value: Any) -> Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
@@ -35,9 +35,6 @@ class Transform(DeclaredArguments):
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
     bijective = True
-    #: 1 where the last input and output are kept, so that the inverse of that output is that input, and no other tensor
-    cache_size: int
-    known: tuple[Any, Any] = (None, None)
     #: what `==` compares with that of another transform of the class
     COMPARED: Callable[[Any], Any] = staticmethod(lambda transform: ())
 
@@ -52,9 +49,15 @@ class Transform(DeclaredArguments):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
         self.cache_size = given.pop("cache_size")
+        self.empty_cache()
+        self.keep(given)
         if self.cache_size not in (0, 1):
             raise ProgramError("ValueError", "cache_size must be 0 or 1")
-        self.keep(given)
+
+    def empty_cache(self) -> None:
+        """Forget the last input and its output, which are kept with a cache of one value, and the inverse."""
+        self.cached: tuple[Any, Any] = (None, None)
+        self.inverse: Transform | None = None
 
     def keep(self, given: dict[str, Any]) -> None:
         """Keep the arguments as fields."""
@@ -62,7 +65,7 @@ class Transform(DeclaredArguments):
 
     @property
     def event_dim(self) -> int:
-        """The dimensions of an event. ValueError where those of the domain and of the codomain have different numbers."""
+        """The dimensions of an event. ValueError where the codomain has others than the domain."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ProgramError("ValueError", "Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -76,10 +79,31 @@ class Transform(DeclaredArguments):
 
     @property
     def inv(self) -> Transform:
-        """The inverse."""
+        """The inverse, always the same object."""
+        if self.inverse is None:
+            self.inverse = self.made_inverse()
+        return self.inverse
+
+    def made_inverse(self) -> Transform:
+        """A new inverse."""
         made = object.__new__(Inverse)
         made.of = self
         return made
+
+    def with_cache(self, cache_size: Any = 1) -> Transform:
+        """The same transform with another size of the cache."""
+        if self.cache_size == cache_size:
+            return self
+        if cache_size not in (0, 1):
+            raise ProgramError("ValueError", "cache_size must be 0 or 1")
+        made = copy.copy(self)
+        made.cache_size = cache_size
+        made.empty_cache()
+        made.cache_parts()
+        return made
+
+    def cache_parts(self) -> None:
+        """Give what the transform is made of the size of its cache."""
 
     def forward(self, x: Any) -> Tensor:
         """The map."""
@@ -102,44 +126,31 @@ class Transform(DeclaredArguments):
         return shape
 
     def __call__(self, x: Any) -> Tensor:
-        before, after = self.known
-        if x is not before or after is None:
-            after = self.forward(x)
-            if self.cache_size:
-                self.known = x, after
-        made: Tensor = after
-        return made
+        if self.cache_size and x is self.cached[0]:
+            return self.cached[1]
+        y = self.forward(x)
+        if self.cache_size:
+            self.cached = x, y
+        return y
 
-    def inverse(self, y: Any) -> Tensor:
-        """What `inv` gives."""
-        before, after = self.known
-        if y is not after or before is None:
-            before = self.backward(y)
-            if self.cache_size:
-                self.known = before, y
-        made: Tensor = before
-        return made
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        """The transform with a cache of another size."""
-        if self.cache_size == cache_size:
-            return self
-        made = copy(self)
-        made.cache_size, made.known = cache_size, (None, None)
-        made.cache_parts()
-        return made
-
-    def cache_parts(self) -> None:
-        """Give the transforms that this one is made of a cache where it has one."""
+    def invert(self, y: Any) -> Tensor:
+        """The input of an output."""
+        if self.cache_size and y is self.cached[1]:
+            return self.cached[0]
+        x = self.backward(y)
+        if self.cache_size:
+            self.cached = x, y
+        return x
 
     def __repr__(self) -> str:
         return f"{self.SCRIPT_NAME}()"
 
     SCRIPT_METHODS = {
-        "__call__": Routine(__call__, "Transform.__call__"),
+        "__call__": Routine(lambda self, x: self(x), "Transform.__call__"),
+        "with_cache": Routine(lambda self, cache_size=1: self.with_cache(cache_size), "Transform.with_cache"),
         **{
-            name: Routine(lambda self, *args, name=name, **kwargs: getattr(self, name)(*args, **kwargs), f"Transform.{name}")
-            for name in ("log_abs_det_jacobian", "forward_shape", "inverse_shape", "with_cache")
+            name: Routine(lambda self, *args, name=name: getattr(self, name)(*args), f"Transform.{name}")
+            for name in ("log_abs_det_jacobian", "forward_shape", "inverse_shape")
         },
     }
 
@@ -157,12 +168,12 @@ class Inverse(Transform):
     inv = property(lambda self: self.of)
 
     def __call__(self, x: Any) -> Tensor:
-        return self.of.inverse(x)
+        return self.of.invert(x)
 
-    def inverse(self, y: Any) -> Tensor:
+    def invert(self, y: Any) -> Tensor:
         return self.of(y)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
+    def with_cache(self, cache_size: Any = 1) -> Transform:
         return self.of.with_cache(cache_size).inv
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:

@@ -120,24 +120,44 @@ def _new_place(module: Module, name: str) -> tuple[Module, str]:
     return module.get_submodule(path), own
 
 
-@Routine
-def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters of modules of one class, stacked under their names, and their buffers: what `vmap` takes for an ensemble."""
+def named_tensors(module: Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters of a module by name, and its buffers; a tensor that has several names has the first."""
+    parameters: dict[str, Tensor] = {}
+    buffers: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, owner, own, tensor in module.named_state():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            (parameters if own in owner.own_parameters else buffers)[name] = tensor
+    return parameters, buffers
+
+
+def check_alike(models: Any, caller: str) -> None:
+    """Raise RuntimeError unless there are modules, all of one class and in one mode."""
     if not models:
-        raise runtime_error("stack_module_state: Expected at least one model, got 0.")
+        raise runtime_error(f"{caller}: Expected at least one model, got 0.")
     for model in models:
         if not isinstance(model, Module):
             raise no_attribute(model, "training")
     if len({model.training for model in models}) > 1:
-        raise runtime_error("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise runtime_error(f"{caller}: Expected all models to have the same training/eval mode.")
     if any(type(model) is not type(models[0]) for model in models):
-        raise runtime_error("stack_module_state: Expected all models to be of the same class.")
-    states = [{name: (owner, own, tensor) for name, owner, own, tensor in model.named_state()} for model in models]
-    parameters: dict[str, Tensor] = {}
-    buffers: dict[str, Tensor] = {}
-    for name, (owner, own, _) in states[0].items():
-        table = parameters if own in owner.own_parameters else buffers
-        table[name] = _stacked_leaf(name, tuple(state[name][2] for state in states))
+        raise runtime_error(f"{caller}: Expected all models to be of the same class.")
+
+
+def stacked(tensors: tuple[Tensor, ...]) -> Tensor:
+    """The stack of tensors, without their history."""
+    return detach(catalog.function("stack")(tensors))
+
+
+@Routine
+def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters of modules of one class, stacked under their names, and their buffers: what `vmap` takes for an ensemble."""
+    check_alike(models, "stack_module_state")
+    states = [named_tensors(model) for model in models]
+    parameters, buffers = (
+        {name: _stacked_leaf(name, tuple(state[at][name] for state in states)) for name in states[0][at]} for at in (0, 1)
+    )
     return parameters, buffers
 
 
@@ -146,7 +166,7 @@ def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
     required = {tensor.requires_grad for tensor in tensors}
     if len(required) > 1:
         raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
-    made = detach(catalog.function("stack")(tensors))
+    made = stacked(tensors)
     made.requires_grad = required == {True}
     return made
 

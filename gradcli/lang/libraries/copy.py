@@ -140,8 +140,13 @@ def _fields(value: Value) -> list[tuple[str, Value]]:
     return [(name, held) for name, held in found.items() if name not in _SHARED]
 
 
-def _deepcopy(x: Value, memo: Value = None) -> Value:
+def deep_copy(x: Value) -> Value:
+    """A copy of a value and of all that it holds."""
     return _Copies().of(x)
+
+
+def _deepcopy(x: Value, memo: Value = None) -> Value:
+    return deep_copy(x)
 
 
 def _copy(x: Value) -> Value:

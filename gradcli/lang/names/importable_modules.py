@@ -139,7 +139,7 @@ TORCH = torch()
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
-    *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
+    *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "functorch", "inspect", "itertools"),
     *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
