@@ -345,11 +345,18 @@ def iterate(tensor: Tensor) -> Any:
 
 
 def set_data(tensor: Tensor, value: Any) -> None:
-    """`tensor.data = value`: other values and shape, same place in the graph, no version bump."""
+    """`tensor.data = value`: other values and shape, same place in the graph, no version bump.
+
+    Raises TypeError for anything but a tensor, RuntimeError for a dtype without gradients where they are required and within torch.func.
+    """
     if type(value) is not Tensor:
         from gradcli.core.calling.signature import language
 
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(value)}")
+    if tensor.batch is not None or value.batch is not None:
+        raise runtime_error("mutating directly with `.data` under vmap transform is not allowed.")
+    if tensor.property_of("levels"):
+        raise runtime_error("mutating directly with `.data` inside functorch transform is not allowed.")
     if tensor.requires_grad and not value.dtype.is_differentiable:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     if tensor.dtype is not value.dtype:
