@@ -162,9 +162,16 @@ def in_format(array: Array, format: Any) -> Array:
 
 
 def is_in(array: Array, format: Any) -> bool:
-    """`is_contiguous(memory_format=...)`: whether an array is in a format; False for a wrong rank."""
+    """Whether an array is in a format; False for a wrong rank."""
     rank = CHANNELS_LAST.get(getattr(format, "name", ""))
     return bool(array.flags.c_contiguous) if rank is None else array.ndim == rank and memory_format.is_channels_last(array)
+
+
+def is_contiguous(tensor: Tensor, format: Any) -> bool:
+    """`is_contiguous(memory_format=...)`. RuntimeError for a sample of vmap and a format with channels last."""
+    if tensor.batch is not None and getattr(format, "name", "") in CHANNELS_LAST:
+        raise runtime_error("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
+    return is_in(tensor.array, format)
 
 
 def suggests(array: Array, format: Any) -> bool:

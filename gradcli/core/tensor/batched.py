@@ -24,11 +24,13 @@ def needs_samples() -> ProgramError:
 class Level:
     """One call of vmap that is running: its number among the transforms, how many samples there are, and what is in force outside."""
 
-    __slots__ = ("drawing", "dual", "number", "size", "within")
+    __slots__ = ("drawing", "dual", "number", "open", "size", "within")
 
     def __init__(self, size: int, drawing: Any = None) -> None:
-        #: how many transforms run, this one included; -2 once the call has ended, as PyTorch says
+        #: how many transforms run, this one included
         self.number = len(state.transforms) + 1
+        #: whether the call has not ended
+        self.open = True
         self.size = size
         #: the random numbers of the samples
         self.drawing = drawing
@@ -138,7 +140,7 @@ class BatchedArray:
 
 
 def innermost(values: Iterable[Any]) -> Any:
-    """The innermost level among batched tensors and arrays, in lists and tuples too; None where there is none."""
+    """The innermost level among batched tensors and arrays, in lists and tuples too, or one that has ended; None where there is none."""
     found: Any = None
     for value in values:
         kind = type(value)
@@ -149,7 +151,7 @@ def innermost(values: Iterable[Any]) -> Any:
         else:
             array = value if kind is BatchedArray else value.array if kind is Tensor else None
             level = array.level if type(array) is BatchedArray else None
-        if level is not None and (found is None or level.number > found.number):
+        if level is not None and (found is None or not level.open or (found.open and level.number > found.number)):
             found = level
     return found
 

@@ -68,7 +68,8 @@ def _wrapped(tensor: Tensor, levels: Sequence[Any]) -> str:
         requires_grad, node = levels[0].history(tensor, levels)
         text = _plain(tensor, requires_grad, None if node is None else node.type_name)
     for level in inside:
-        text = _within(f"GradTrackingTensor(lvl={level.number}", text)
+        number = level.number if level.open else -2  # as PyTorch numbers levels that have ended
+        text = _within(f"GradTrackingTensor(lvl={number}", text)
     return text
 
 

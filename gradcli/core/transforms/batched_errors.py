@@ -19,7 +19,7 @@ _Form = Callable[[str, Level, Sequence[Any]], "Sequence[Any] | None"]
 def of_batch(name: str, run: Callable[..., Any], args: Sequence[Any], error: ProgramError) -> ProgramError:
     """The error of a call with samples, as the same call with the batches raises it; `error` itself where that raises none."""
     form, level = _FORMS.get(name), innermost(args)
-    if form is None or level is None or level.number < 0 or not varies(list(args), level):
+    if form is None or level is None or not level.open or not varies(list(args), level):
         return error
     with Outside(level):
         values: Sequence[Any] | None = None

@@ -40,7 +40,7 @@ def by_samples(run: Callable[..., Any], args: Sequence[Any], error: ProgramError
     level = innermost(args)
     if level is None and state.mapped and state.mapped[-1].drawing is not None:
         level = state.mapped[-1]
-    if level is None or level.number < 0:
+    if level is None or not level.open:
         raise error
     leaves, spec = flatten(tuple(args))
     if any(isinstance(leaf, Generator) for leaf in leaves):

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.graph import in_place, namespaces
+from gradcli.core.graph.clone import CONTIGUOUS
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, mark_view
 from gradcli.core.kernels import Array
@@ -67,7 +68,7 @@ class Mapped(Level):
     def lift(self, tensor: Tensor) -> Tensor:
         """A tensor as it stands within the level, with a history of its own there."""
         known = innermost((tensor,))
-        return tensor if known is not None and known.number >= self.number else wrap(tensor, None, self)
+        return tensor if known is not None and (not known.open or known.number >= self.number) else wrap(tensor, None, self)
 
     def rewrite(self, tensor: Tensor, compute: Callable[[Any], Any], apply: Callable[..., Any]) -> Tensor:
         """An in-place operation on a batched tensor, of which `compute` gives the new values."""
@@ -86,7 +87,7 @@ def on_batch(op: Op, args: tuple[Any, ...]) -> Any:
     level = innermost(args)
     if level is None:
         return None
-    if level.number < 0:  # the call of vmap has ended
+    if not level.open:
         raise needs_samples()
     n = len(op.tensors)
     if isinstance(op.complex, Op) and isinstance(op, Pointwise) and dtypes.result_type(args[:n]).is_complex:
@@ -108,6 +109,8 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
         given = [sample(value, level, 0) for value in inputs]
         made = op(given, *sample(attrs, level, 0)) if op.variadic else op(*given, *sample(attrs, level, 0))
         return made if isinstance(made, tuple) else (made,), None
+    if op is CONTIGUOUS:  # the samples lie one behind the other
+        return (op(front(inputs[0])),), 0
     if isinstance(op, Pointwise) or op.jvp in ("elementwise", "backward") or op.grad_fn in _OF_ELEMENTS:
         return _elementwise(op, inputs, attrs, level)
     if plain and op.view and is_of(inputs[0], level) and level.size:

@@ -77,7 +77,7 @@ def _mapped(func: Any, batch: _Batched, chosen: range, kwargs: dict[str, Any], o
         results, spec = flatten(call(func, rebuild(batch.spec, args), kwargs))
     finally:
         state.mapped, state.transforms = outer
-        generator.default, level.number = source, -2
+        generator.default, level.open = source, False
         if not count:
             source.set_state(before)
     return _joined(func, results, spec, out_dims, level)

@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor
 class Wrapping:
     """One level while it is open. A new tensor has the levels that are open among its rare properties, for its text."""
 
-    __slots__ = ("number", "outer", "own", "recorded", "start")
+    __slots__ = ("number", "open", "outer", "own", "recorded", "start")
 
     def __init__(self, kinds: Sequence[str], own: Mapping[int, Tensor], recorded: bool | None = None) -> None:
         #: whether the levels outside of a gradient are recorded; None for a level that changes nothing about it
@@ -22,14 +22,15 @@ class Wrapping:
         self.start = state.sequence
         self.outer = state.transforms, state.within
         state.transforms = (*state.transforms, *kinds)
-        #: how many transforms run, this one included; -2 once it is closed, as PyTorch says
+        #: how many transforms run, this one included
         self.number = len(state.transforms)
+        self.open = True
         state.within = {"levels": (*(state.within or {"levels": ()})["levels"], self)}
 
     def close(self) -> None:
         """End the level."""
         state.transforms, state.within = self.outer
-        self.number = -2
+        self.open = False
 
     def unwrap(self, tensor: Tensor) -> Tensor:
         """The tensor itself, no longer wrapped in this level, and neither is its tangent."""

@@ -14,7 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import Operand, in_format, is_in, strides_of, suggests
+from gradcli.core.ops.checks import Operand, in_format, is_contiguous, strides_of, suggests
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -134,7 +134,7 @@ def contiguous_images(input: Tensor) -> Tensor:
 def _contiguous(input: Tensor, format: Any) -> Tensor:
     if format is not None and format.name == "preserve_format" and not input.array.flags.c_contiguous:
         raise runtime_error("preserve memory format is unsupported by the contiguous operator")
-    if is_in(input.array, format):
+    if is_contiguous(input, format):
         return input
     return _counted(CONTIGUOUS(input) if format is None else _COPY_AS(input, strides_of(input.array.shape, format)), input)
 
@@ -148,7 +148,8 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
                 "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
                 f"torch.contiguous_format (got {given})"
             )
-        format = None
+        copy = CLONE if format.name == "preserve_format" else CONTIGUOUS
+        return _counted(copy(input), input)
     strides = strides_of(input.array.shape, format)
     return _counted(CLONE(input) if strides is None else _COPY_AS(input, strides), input)
 

@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.memory_format import address, element_strides, inner_first, owner
-from gradcli.core.ops.checks import is_in, own_dim
+from gradcli.core.ops.checks import is_contiguous, is_in, own_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -94,7 +94,7 @@ FUNCTIONS = (
     ),
     Function(
         "is_contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, format: is_in(a.array, format)),
+        ("Tensor input, *, memory_format? memory_format=None", is_contiguous),
         doc="Whether memory is in row-major order.",
         function=False,
     ),
