@@ -92,10 +92,10 @@ class Transform(DeclaredArguments):
 
     def with_cache(self, cache_size: Any = 1) -> Transform:
         """The same transform with another size of the cache."""
-        if self.cache_size == cache_size:
-            return self
         if cache_size not in (0, 1):
             raise ProgramError("ValueError", "cache_size must be 0 or 1")
+        if bool(self.cache_size) is bool(cache_size):
+            return self
         made = copy.copy(self)
         made.cache_size = cache_size
         made.empty_cache()

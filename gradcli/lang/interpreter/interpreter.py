@@ -17,16 +17,28 @@ from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes, text
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
-from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
+from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program, compile_walk
 from gradcli.lang.names import iteration
 from gradcli.lang.python.comparing import check_hashable
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
+from gradcli.lang.syntax.nodes import Expr, ExprStmt, Program
 from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import decorate
 from gradcli.lang.values.comparison import equal
-from gradcli.lang.values.execution import Addresses, Display, Execution, Outside, count_output, execution, locate, tick
+from gradcli.lang.values.execution import (
+    Addresses,
+    Display,
+    Execution,
+    Outside,
+    WarningKey,
+    admits,
+    count_output,
+    execution,
+    locate,
+    tick,
+    warning_place,
+)
 from gradcli.lang.values.object_operations import collect, iterate
 from gradcli.lang.values.representation import qualified_name, repr_text, str_text
 from gradcli.lang.values.type_names import type_name, type_repr
@@ -59,11 +71,6 @@ def _as_array(value: object) -> Array | None:
 
 def _as_number(value: object) -> Value:
     return value.number() if isinstance(value, value_classes.Special) else None
-
-
-def covers(kind: str, start: str, category: str, message: str) -> bool:
-    """Whether a filter of the program for a category, and messages that begin with `start`, covers a warning."""
-    return is_exception_subtype(category, kind) and message.lower().startswith(start.lower())
 
 
 def _text(error: ProgramError) -> str:
@@ -125,7 +132,7 @@ class Interpreter:
         #: see Execution.choices; the prompt sets it, because it writes scripts that name the function
         self.choices: dict[object, str] | None = None
         #: warnings given so far: category, text, name of the source, line
-        self._warned: set[tuple[str, str, str, int]] = set()
+        self._warned: set[WarningKey] = set()
         #: keys of the warnings that are given once only
         self._warned_once = set() if warned is None else warned
         #: see Execution.filters
@@ -316,20 +323,10 @@ class Interpreter:
         return error
 
     def _on_warning(self, category: str, message: str, inside: str) -> None:
-        """Pass a warning on once for each text and line, like Python's default filter, unless the program set other filters."""
-        action = next((what for what, kind, start in reversed(self._filters) if covers(kind, start, category, message)), "default")
-        if action == "ignore":
-            return
-        if action == "error":
-            raise ProgramError(category, message)
-        place = state.origin
-        span = place.span if isinstance(place, Node) else None
-        where = (inside, 0) if span is None or inside else (span.source.name, span.source.position(span.start)[0])
-        key = (category, message, *where)
-        if key not in self._warned or action == "always":
-            self._warned.add(key)
+        """Pass a warning on where the filters let it through."""
+        if admits(category, message, inside, self._warned):
             count_output(message)
-            self._warn(category, message, span)
+            self._warn(category, message, warning_place())
 
     def begin_input(self) -> None:
         """Start an input of the prompt: steps and output are counted from zero."""

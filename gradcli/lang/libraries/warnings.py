@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Scripted, script_type
+from gradcli.core.calling.script_types import Attributes, Scripted, script_type
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.execution import execution
-from gradcli.lang.values.representation import str_text
+from gradcli.lang.values.execution import WarningKey, admits, execution, warning_place
+from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.types import derives, exception_type
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import Builtin, ExceptionType
+from gradcli.source import Span
 
 _ACTIONS = ("error", "ignore", "always", "all", "default", "module", "once")
 
@@ -57,18 +58,42 @@ def _warn(message: Value, category: Value = None, stacklevel: Value = 1, source:
 class Caught(Scripted):
     """A warning that `catch_warnings(record=True)` collected."""
 
-    __slots__ = ("__weakref__", "category", "text")
+    __slots__ = ("__weakref__", "category", "span", "text")
 
     SCRIPT_NAME = "WarningMessage"
 
-    def __init__(self, category: str, text: str) -> None:
+    def __init__(self, category: str, text: str, span: Span | None) -> None:
         self.category = category
         self.text = text
+        self.span = span
+
+    @property
+    def message(self) -> ProgramError:
+        """The warning itself."""
+        return ProgramError(self.category, self.text)
+
+    @property
+    def filename(self) -> str:
+        """The name of the program."""
+        return "" if self.span is None else self.span.source.name
+
+    @property
+    def lineno(self) -> int:
+        """The line of the program, from 1 on."""
+        return 0 if self.span is None else self.span.source.position(self.span.start)[0]
+
+    def __str__(self) -> str:
+        text = f"{{message : {repr_text(self.message)}, category : {self.category!r}, "
+        return f"{text}filename : {self.filename!r}, lineno : {self.lineno}, line : None}}"
 
     SCRIPT_ATTRIBUTES = {
-        "message": lambda one: ProgramError(one.category, one.text),
         "category": lambda one: exception_type(one.category),
+        **Attributes.read("message filename lineno"),
+        **dict.fromkeys(("line", "file", "source"), lambda one: None),
     }
+
+
+script_type(Caught, "warnings")
 
 
 class CatchWarnings(Scripted):
@@ -89,7 +114,13 @@ class CatchWarnings(Scripted):
         if not self.record:
             return None
         found: list[Value] = []
-        self.sink = warnings.set_sink(lambda category, message, _: found.append(Caught(category, message)))
+        given: set[WarningKey] = set()
+
+        def keep(category: str, message: str, inside: str) -> None:
+            if admits(category, message, inside, given):
+                found.append(Caught(category, message, warning_place()))
+
+        self.sink = warnings.set_sink(keep)
         return found
 
     def exit(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from gradcli import limits
 from gradcli.core.tensor.state import state
-from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
+from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, ExprStmt, Node
 from gradcli.source import Span
@@ -233,3 +233,38 @@ def locate(error: GradcliError) -> None:
         forward = error.backward_origin
         if isinstance(forward, Node) and forward is not place:
             error.labels.append(Label(forward.span, "the backward of this failed"))
+
+
+#: of a warning that has been given: its category and text, and its place
+WarningKey = tuple[str, str, str, int]
+
+
+def warning_place() -> Span | None:
+    """The place of a warning in the program."""
+    found = state.origin
+    return found.span if isinstance(found, Node) else None
+
+
+def admits(category: str, message: str, inside: str, given: set[WarningKey]) -> bool:
+    """Whether a warning is to be given: once for each text and line, like Python's default filter, unless the program set other filters.
+
+    `inside` is a place in PyTorch's own code, "" for the line of the program; `given` has the warnings before it, and gets this one. Raises
+    the warning where a filter makes an error of it.
+    """
+    action = next((what for what, kind, start in reversed(execution.filters) if _covers(kind, start, category, message)), "default")
+    if action == "ignore":
+        return False
+    if action == "error":
+        raise ProgramError(category, message)
+    span = warning_place()
+    where = (inside, 0) if span is None or inside else (span.source.name, span.source.position(span.start)[0])
+    key = (category, message, *(("", 0) if action == "once" else where))
+    if key in given and action not in ("always", "all"):
+        return False
+    given.add(key)
+    return True
+
+
+def _covers(kind: str, start: str, category: str, message: str) -> bool:
+    """Whether a filter for a category, and messages that begin with `start`, covers a warning."""
+    return is_exception_subtype(category, kind) and message.lower().startswith(start.lower())

@@ -90,14 +90,17 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
         self.check_dimensions(input)
         mean, var, count = (self.own_buffers[name] for name in self.BUFFERS.split())
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and count is not None:
+        by_batch = self.training or (mean is None and var is None)
+        if self.training and not self.track_running_stats:
+            mean = var = None
+        elif self.training and count is not None:
             check_captured("add_", (count,))
             count.array += 1
             count.counter().count += 1
             if self.momentum is None:
                 momentum = 1.0 / count.array.item()
         weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
-        return batch_norm(input, mean, var, weight, bias, self.training or mean is None, momentum, self.eps)
+        return batch_norm(input, mean, var, weight, bias, by_batch, momentum, self.eps)
 
 
 class BatchNorm2d(BatchNorm1d, place="batchnorm"):
