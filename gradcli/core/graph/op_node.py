@@ -241,7 +241,9 @@ class OpNode(Node):
                 raise self._unknown(name)
             return part_of(shape, part)
         if self.freed:
-            if (kind == "input" and not self.op.variadic and at not in self.plan.keep) or (kind == "data" and at not in self.plan.data):
+            if kind == "input" and not self.op.variadic and at not in self.plan.keep:
+                return None
+            if kind == "data" and (at not in self.plan.data or self.attrs[at] is None):
                 return None
             raise freed_error()
         if kind == "data":

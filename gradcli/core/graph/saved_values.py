@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DATA_NAMES = frozenset(
     {
         *("attn_mask", "condition", "index", "indices", "mask", "noise", "pivots", "pos_weight", "running_mean", "running_var"),
-        *("target", "weight"),
+        *("given_mask", "target", "weight"),
     }
 )
 
