@@ -312,6 +312,10 @@ class OpNode(Node):
         for i, function, needs in plan.calls:
             if wanted[i]:
                 result[i] = _called(function, [self.argument(need, first, traced, kept, outs) for need in needs])
+        if traced and op.joined and state.watch is None:
+            from gradcli.core.graph.joined_node import join  # for derivatives of derivatives alone
+
+            join(result)
         return result
 
     def as_tensors(self, grads: list[Any]) -> list[Any]:

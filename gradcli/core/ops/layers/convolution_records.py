@@ -191,6 +191,7 @@ CONVOLUTION: Op = Op(
     "input weight bias",
     f"bias_sym_sizes_opt {_ATTRS}",
     saved="input weight bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
+    joined=True,
     jvp=_convolution_jvp,
     input=Rule(
         lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs[1:]), _TO_INPUT.format("grad", "weight")
@@ -260,6 +261,7 @@ CONVOLUTION_OF_NOTHING = Op(
     "input weight bias",
     f"bias_sym_sizes_opt {_ATTRS} shape",
     saved="input weight bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
+    joined=True,
     input=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, input.shape), "0 * input"),
     weight=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, weight.shape), "0 * weight"),
     bias=Rule(lambda xp, grad, input, weight, bias_shape, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, bias_shape), "0 * bias"),

@@ -290,6 +290,7 @@ BATCH_NORM = Op(
     "input weight bias",
     "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
+    joined=True,
     computed=dict(zip(("result1", "result2"), FIGURES, strict=True)),
     input=Rule(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),
