@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.core.autograd.function_outputs import connected
 from gradcli.core.autograd.function_tangents import push_tangents
 from gradcli.core.autograd.packed_tensors import Packed
+from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -146,6 +147,12 @@ class FunctionNode(Node, Scripted):
             return ()
         return tuple([self._unpacked(one, expected) for one, expected in self.kept or ()])
 
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """`saved_tensors` under the name that it had at first."""
+        warnings.emit("'saved_variables' is deprecated; use 'saved_tensors'", "DeprecationWarning")
+        return self.saved_tensors
+
     def _unpacked(self, one: Any, expected: int) -> Any:
         if one is None:
             return None
@@ -177,7 +184,7 @@ class FunctionNode(Node, Scripted):
         self.fields.pop(name, None)
         return found
 
-    SCRIPT_ATTRIBUTES = Attributes.read("saved_tensors needs_input_grad")
+    SCRIPT_ATTRIBUTES = Attributes.read("saved_tensors saved_variables needs_input_grad")
     SCRIPT_METHODS = {
         **{
             function.__name__: Routine(function, f"FunctionCtx.{function.__name__}")
@@ -199,8 +206,8 @@ class FunctionNode(Node, Scripted):
         with recording(traced):
             found = self.functions.backward(self, *given)
         results = list(found) if isinstance(found, tuple) else [found]
-        while len(results) > self.given and results[-1] is None:
-            results.pop()
+        if all(result is None for result in results[self.given :]):
+            del results[self.given :]
         if len(results) != self.given:
             raise runtime_error(
                 f"function {self.type_name} returned an incorrect number of gradients (expected {self.given}, got {len(results)})"
@@ -228,8 +235,8 @@ class FunctionNode(Node, Scripted):
         if type(result) is not Tensor:
             raise runtime_error(f"expected Variable or None (got {language.type_name(result)})")
         node, number = self.edges[index]
-        if node is None:
-            return None
+        if node is None:  # hooks of this node see it
+            return result
         shape = node.meta(number)[0]
         if not broadcasts_to(shape, result.array.shape):
             raise shape_error(

@@ -69,11 +69,33 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
     return _hang(node, self.output_nr, hook)
 
 
-def hooks_of(tensor: Tensor) -> OrderedDict | None:
+def _refuse_change(hooks: TensorHooks, *args: Any, **more: Any) -> Any:
+    raise ProgramError("NotImplementedError", "a change of the _backward_hooks of a tensor is not part of gradcli: remove() the hooks")
+
+
+class TensorHooks(OrderedDict):
+    """The hooks of a tensor by number. They are not changed here: `remove()` of what registering returns takes one away."""
+
+    __slots__ = ()
+
+    def copy(self) -> OrderedDict:
+        """The hooks in a mapping of their own."""
+        return OrderedDict(dict(self.table))
+
+    SCRIPT_METHODS = {
+        **OrderedDict.SCRIPT_METHODS,
+        **dict.fromkeys(
+            ("__setitem__", "__delitem__", "clear", "move_to_end", "pop", "popitem", "setdefault", "update"), Routine(_refuse_change)
+        ),
+        "copy": Routine(copy),
+    }
+
+
+def hooks_of(tensor: Tensor) -> TensorHooks | None:
     """The hooks of a tensor by number, as programs read them; None where it never had one."""
     node = tensor.grad_fn
     hooks = tensor.property_of("hooks") if node is None else (node.hooks or ()) if tensor.property_of("hooked") else None
-    return None if hooks is None else OrderedDict({number: hook for at, number, hook in hooks if at == tensor.output_nr})
+    return None if hooks is None else TensorHooks({number: hook for at, number, hook in hooks if at == tensor.output_nr})
 
 
 def _hang_on_leaf(leaf: Tensor, hook: Any) -> HookHandle:

@@ -65,8 +65,11 @@ class Plan:
 
     @staticmethod
     def _is_saved(op: Op, place: Place, mask: int) -> bool:
-        """Whether a tensor is saved: PyTorch leaves out one that only the derivative of one input takes, if that one is not wanted."""
-        if place.kind in ("output", "computed") or op.variadic or len(op.listed) == 1:
+        """Whether a tensor is saved: PyTorch leaves out one that only the derivative of one input takes, if that one is not wanted.
+
+        Of derivatives it leaves out none.
+        """
+        if place.kind in ("output", "computed") or op.variadic or len(op.listed) == 1 or "BackwardBackward" in op.grad_fn:
             return True
         name = (op.tensors if place.kind == "input" else op.attrs)[place.at]
         names = {name, f"{name}_shape"} if place.kind == "input" else {name, "attrs"}
@@ -227,22 +230,20 @@ class OpNode(Node):
         if kind == "attr":
             value = self.attrs[at]
             return shown_attr(name, value[int(part)] if part and value is not None else value)
+        if part and kind == "output":
+            return part_of(self.meta(at)[0], part)
         if part:
             node, number = self.edges[at]
             kept = None if self.saved is None else self.saved[at]
             known = kept if type(kept) is Tensor else node.variable if type(node) is AccumulateGrad else None
-            if part == "strides":
-                if node is None:  # only a gradient would need these strides
-                    return ()
-                if known is None:
-                    raise self._unknown(name)
-                return element_strides(known.array)
             shape = known.array.shape if known is not None else None if node is None else node.meta(number)[0]
             if shape is None:
                 raise self._unknown(name)
             return part_of(shape, part)
         if self.freed:
-            if (kind == "input" and not self.op.variadic and at not in self.plan.keep) or (kind == "data" and at not in self.plan.data):
+            if kind == "input" and not self.op.variadic and at not in self.plan.keep:
+                return None
+            if kind == "data" and (at not in self.plan.data or self.attrs[at] is None):
                 return None
             raise freed_error()
         if kind == "data":
@@ -311,6 +312,10 @@ class OpNode(Node):
         for i, function, needs in plan.calls:
             if wanted[i]:
                 result[i] = _called(function, [self.argument(need, first, traced, kept, outs) for need in needs])
+        if traced and op.joined and state.watch is None:
+            from gradcli.core.graph.joined_node import join  # for derivatives of derivatives alone
+
+            join(result)
         return result
 
     def as_tensors(self, grads: list[Any]) -> list[Any]:

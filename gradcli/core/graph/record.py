@@ -105,6 +105,7 @@ class Op:
         *("complex", "wirtinger", "real_part", "grad_fn", "full_name", "forward", "in_half", "tensors", "attrs", "rules", "outputs"),
         *("differentiable", "many", "variadic", "view", "on_tensors", "jvp", "plans", "nothing", "listed", "saved", "computed"),
         "places",
+        "joined",
     )
     #: whether chains of such operations may run block by block
     elementwise = False
@@ -137,6 +138,7 @@ class Op:
         complex: OnComplex = None,
         wirtinger: bool = False,
         real_part: bool = True,
+        joined: bool = False,
         **rules: Rule | None,
     ) -> None:
         self.complex = forward if complex is True or (view and complex is None) else complex
@@ -156,6 +158,8 @@ class Op:
         self.many = differentiable > 1
         self.variadic = variadic
         self.view = view
+        #: whether recorded gradients of its inputs have one node, as the results of one function
+        self.joined = joined
         #: the rules run on tensors always (with recording off where no graph is wanted)
         self.on_tensors = on_tensors
         self.jvp = self.default_jvp if jvp is None else jvp

@@ -5,11 +5,13 @@ a dtype are saved. Any other record lists PyTorch's names as `saved`, with `NAME
 `NAME=1` for a constant, `NAME=?` for a value that is not computed here and `NAME=?!` for a tensor that is not, unless the record has a
 function for it among those `computed`. PyTorch leaves out a tensor that only the derivative of one input takes, unless that one is wanted;
 `NAME!` is saved always. `NAME>` is a result of PyTorch's, which it saves after the inputs.
-`NAME_sym_sizes`, `NAME_sym_numel`, `NAME_dim`, `NAME_sym_argsize_0` and `NAME_sym_argsize_minus_1` are of the shape of an argument.
+`NAME_sym_sizes`, `NAME_sym_numel`, `NAME_dim`, `NAME_area`, `NAME_sym_argsize_0` and `NAME_sym_argsize_minus_1` are of the shape of an
+argument or a result.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 DATA_NAMES = frozenset(
     {
         *("attn_mask", "condition", "index", "indices", "mask", "noise", "pivots", "pos_weight", "running_mean", "running_var"),
-        *("target", "weight"),
+        *("given_mask", "target", "weight"),
     }
 )
 
@@ -34,8 +36,9 @@ class Place(NamedTuple):
     """Where a saved value is found.
 
     `kind` is "input", "output", "attr" or "data", which is an attribute that may hold arrays, with the position; "constant" with the
-    value; "computed" with a position behind the attributes; or "unknown". A `part` of the shape of an input is "sizes", "numel", "dim",
-    or the number of a dimension; a `part` of an attribute is the number of an element.
+    value; "computed" with a position behind the attributes; or "unknown". A `part` of the shape of an input or output is "sizes",
+    "numel", "dim", "area" (the elements of a channel), or the number of a dimension; a `part` of an attribute is the number of an
+    element.
     """
 
     kind: str
@@ -72,7 +75,7 @@ def _listed(op: Op, text: str) -> dict[str, Place]:
     return found
 
 
-_PART = re.compile(r"(\w+?)_(?:sym_(sizes|strides|numel)|(dim)|sym_argsize_(minus_)?([0-9]+))")
+_PART = re.compile(r"(\w+?)_(?:sym_(sizes|numel)|(dim|area)|sym_argsize_(minus_)?([0-9]+))")
 
 
 def _place(op: Op, own: str) -> Place | None:
@@ -95,7 +98,7 @@ def _place(op: Op, own: str) -> Place | None:
     match = _PART.fullmatch(own)
     if match is not None:
         whole = _place(op, match[1])
-        if whole is not None and whole.kind == "input":
+        if whole is not None and whole.kind in ("input", "output"):
             number = match[5] and f"{'-' if match[4] else ''}{match[5]}"
             return whole._replace(part=match[2] or match[3] or number)
     if own in ("True", "False"):
@@ -128,8 +131,8 @@ def part_of(shape: tuple[int, ...], part: str) -> Any:
     """A part of a shape, as `Place` names it."""
     if part == "sizes":
         return shape
-    if part == "numel":
-        return int(np.prod(shape, dtype=np.int64))
+    if part in ("numel", "area"):
+        return math.prod(shape[2:] if part == "area" else shape)
     return len(shape) if part == "dim" else shape[int(part)]
 
 

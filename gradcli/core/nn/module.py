@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, script_type
+from gradcli.core.nn.member_tables import HookTable
 from gradcli.core.nn.module_conversion import ConvertedModule
 from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_failure, after_forward, before_forward
 from gradcli.core.nn.module_state import SavedModule
@@ -18,9 +19,9 @@ from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 
 
-def _registered(hooks: Hooks | None) -> OrderedDict:
+def _registered(hooks: Hooks) -> HookTable:
     """The hooks by number, as programs read them."""
-    return OrderedDict({number: getattr(run, "hook", run) for number, run in (hooks.functions if hooks else {}).items()})
+    return HookTable(hooks.functions)
 
 
 def _of_base(name: str) -> Callable[[Any], Any]:
@@ -39,8 +40,8 @@ class Module(SavedModule, ConvertedModule):
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
         "training": attrgetter("training"),
         **{name: _of_base(name) for name in ("_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook")},
-        "_forward_hooks": lambda module: _registered(module.after),
-        "_forward_pre_hooks": lambda module: _registered(module.before),
+        "_forward_hooks": lambda module: _registered(module.hooks_after()),
+        "_forward_pre_hooks": lambda module: _registered(module.hooks_before()),
         "_non_persistent_buffers_set": attrgetter("unsaved"),
         "_parameters": lambda module: module._member_table("own_parameters"),
         "_buffers": lambda module: module._member_table("own_buffers"),
@@ -194,10 +195,10 @@ class Module(SavedModule, ConvertedModule):
             "_backward_pre_hooks": _registered(hooks.before),
             "_backward_hooks": _registered(hooks.after if hooks.full else hooks.of_node),
             "_is_full_backward_hook": hooks.full,
-            "_forward_hooks": _registered(self.after),
+            "_forward_hooks": _registered(self.hooks_after()),
             "_forward_hooks_with_kwargs": OrderedDict(),
             "_forward_hooks_always_called": OrderedDict(),
-            "_forward_pre_hooks": _registered(self.before),
+            "_forward_pre_hooks": _registered(self.hooks_before()),
             "_forward_pre_hooks_with_kwargs": OrderedDict(),
             "_state_dict_hooks": _registered(saving.after_saving),
             "_state_dict_pre_hooks": _registered(saving.before_saving),
@@ -232,15 +233,25 @@ class Module(SavedModule, ConvertedModule):
 
     # --- hooks ---
 
+    def hooks_before(self) -> Hooks:
+        """The hooks before `forward`."""
+        if self.before is None:
+            self.before = Hooks()
+        return self.before
+
+    def hooks_after(self) -> Hooks:
+        """The hooks after `forward`."""
+        if self.after is None:
+            self.after = Hooks()
+        return self.after
+
     def register_forward_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False, always_call: Any = False) -> Removable:
         """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
-        self.after = self.after or Hooks()
-        return self.after.add(after_forward(hook, with_kwargs, always_call), prepend)
+        return self.hooks_after().add(after_forward(hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False) -> Removable:
         """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
-        self.before = self.before or Hooks()
-        return self.before.add(before_forward(hook, with_kwargs), prepend)
+        return self.hooks_before().add(before_forward(hook, with_kwargs), prepend)
 
     def register_backward_hook(self, hook: Any) -> Removable:
         """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made the output. Deprecated in PyTorch."""

@@ -8,18 +8,33 @@ from typing import Any
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
+from gradcli.core.nn.member_tables import ComputedMembers, MemberTable, replace
 from gradcli.core.nn.module_tree import PARAMETRIZATIONS, ModuleTree, kind_of
 from gradcli.core.nn.parameter import is_buffer
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
+#: the tables of hooks, which scripts assign to take all hooks out
+_HOOKS = frozenset(
+    (
+        *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks"),
+        *("_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"),
+    )
+)
+
 
 class ModuleMembers(ModuleTree):
     """A tree of modules whose members scripts set, register and delete."""
 
+    def base_attributes(self) -> dict[str, Any]:
+        """What PyTorch's base class keeps in the `__dict__` of every module, in its order."""
+        raise NotImplementedError
+
     def assign(self, name: str, value: Any) -> None:
         """`module.name = value`: parameters and modules are registered under the name. AttributeError before `__init__`."""
+        if name in _HOOKS:
+            replace(self.base_attributes()[name], value)
+            return
         is_parameter = isinstance(value, Tensor) and value.is_parameter
         tables = self._tables()
         if tables and PARAMETRIZATIONS in self.children_by_name and (computed := self.parametrization(name)) is not None:

@@ -18,6 +18,14 @@ _OF_OBJECT = (
     "__init_subclass__ __le__ __lt__ __ne__ __new__ __reduce__ __reduce_ex__ __repr__ __setattr__ __sizeof__ __str__ __subclasshook__"
 )
 _OF_CLASSES = ["__dict__", "__module__", "__weakref__"]
+_OF_CUSTOM_NODES = (
+    "_autograd_function_id _compiled_autograd_backward_state _compiled_autograd_key _forward_cls _get_compiled_autograd_symints "
+    "_get_user_fn _input_metadata _is_pure_view _materialize_non_diff_grads _raw_saved_tensors _register_hook _register_hook_dict "
+    "_sequence_nr _set_sequence_nr apply apply_boxed apply_jvp dirty_tensors mark_dirty mark_non_differentiable mark_shared_storage "
+    "materialize_grads maybe_clear_saved_tensors metadata name needs_input_grad next_functions non_differentiable register_hook "
+    "register_prehook requires_grad save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
+    "set_materialize_grads to_save"
+)
 _OF_NODES = ["__call__", "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr"]
 _OF_MODULES = (
     "T_destination __annotations__ __call__ __getattr__ __setstate__ _apply _call_impl _compiled_call_impl _get_backward_hooks "
@@ -35,7 +43,9 @@ _OF_MODULES = (
 
 def listed(value: Value) -> list[str]:
     """`dir(value)`. TypeError for values of which not all names are known."""
-    if isinstance(value, Node) and not isinstance(value, FunctionNode):
+    if isinstance(value, FunctionNode):
+        return sorted({*_OF_OBJECT.split(), *_OF_CLASSES, *_OF_CUSTOM_NODES.split(), *value.fields})
+    if isinstance(value, Node):
         return sorted({*_OF_OBJECT.split(), *_OF_NODES, *node_names(value)})
     if type(value) is Module:
         return sorted([*_OF_OBJECT.split(), *_OF_CLASSES, *_OF_MODULES.split(), *value.base_attributes(), *_members(value)])

@@ -48,6 +48,16 @@ class Clamping(Activation):
             raise ProgramError("AssertionError", f"max_val ({high}) must be greater than min_val ({low})")
 
 
+class FromZeroToSix(Activation):
+    """`F.hardtanh` with bounds that no argument sets, and that the repr does not show."""
+
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given | {"min_val": 0.0, "max_val": 6.0})
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.settings()["inplace"] else ""
+
+
 class RandomizedLeaky(Activation):
     """`F.rrelu`, which draws its slopes in training mode."""
 
@@ -75,7 +85,7 @@ class Unshown(Activation):
 CLASSES = ClassTable(
     row(
         Activation,
-        {"ReLU": "F.relu", "ReLU6": "F.relu6", "SELU": "F.selu", "SiLU": "F.silu", "Mish": "F.mish"},
+        {"ReLU": "F.relu", "SELU": "F.selu", "SiLU": "F.silu", "Mish": "F.mish"},
         ARGUMENTS={"inplace": False},
         ASSIGNED="inplace",
     ),
@@ -87,6 +97,13 @@ CLASSES = ClassTable(
         Clamping,
         {"Hardtanh": "F.hardtanh"},
         ARGUMENTS={"min_val": -1.0, "max_val": 1.0, "inplace": False, "min_value": None, "max_value": None},
+        ASSIGNED="min_val max_val inplace",
+    ),
+    row(
+        FromZeroToSix,
+        {"ReLU6": "F.hardtanh"},
+        ARGUMENTS={"inplace": False},
+        SETTINGS="min_val max_val inplace",
         ASSIGNED="min_val max_val inplace",
     ),
     row(Activation, {"Threshold": "F.threshold"}, ARGUMENTS={"threshold": REQUIRED, "value": REQUIRED, "inplace": False}),

@@ -17,6 +17,7 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import sequence_of
 from gradcli.core.nn.module import Module
 from gradcli.core.random.seeds import GET_RNG_STATE, SET_RNG_STATE
 from gradcli.core.tensor.dtypes import DType
@@ -255,6 +256,9 @@ def checkpoint(
         if determinism_check not in ("default", "none"):
             text = f"determinism_check should be one of ['default', 'none'], but got {formatted(determinism_check)}"
             raise ProgramError("ValueError", text)
+        if context_fn is not None and any(getattr(one, "SCRIPT_NAME", "") != "nullcontext" for one in sequence_of(context_fn())):
+            text = "checkpoint with a context_fn that gives other contexts than nullcontext is not part of gradcli"
+            raise ProgramError("NotImplementedError", text)
         if not state.enabled:
             return function(*args, **kwargs)
         compares = determinism_check == "default"

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Attributes, Hooks, Scripted, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.core.kernels import Array
@@ -166,8 +166,7 @@ def apply_pruning(make: Make, module: Any, name: Any, *args: Any, importance_sco
     finally:
         if first and not done:
             module.own_parameters[name] = module.own_parameters.pop(f"{name}_orig")
-    module.before = module.before or Hooks()
-    module.before.add(before_forward(method.refresh, False, method))
+    module.hooks_before().add(before_forward(method.refresh, False, method))
     return method
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Hooks, Removable
+from gradcli.core.calling.script_types import Removable
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
@@ -47,8 +47,7 @@ class WeightHook:
     def attach(self, module: Module, first: Any) -> None:
         """Compute the parameter, which the module has no more; `first` is what is read before the first call."""
         module.fields[self.name] = first
-        module.before = module.before or Hooks()
-        self.handle = module.before.add(self)
+        self.handle = module.hooks_before().add(self)
 
     def detach(self, module: Module) -> None:
         """Hold the parameter again, with the value that was computed last."""

@@ -127,7 +127,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 def relu6(input: Tensor) -> Tensor:
     """`input` limited to [0, 6]."""
-    return _limited(input, 0.0, 6.0)
+    return _limited(input, 0, 6)
 
 
 # --- hardsigmoid, hardswish ---

@@ -186,7 +186,8 @@ def _to_number(forward: Callable[[Any, Any], Any]) -> Pointwise:
             input = _conjugated(xp, input, dtypes.complex_of(own))
         if type(input) is not Tensor and exponent == 2:
             return grad * (input + input if input.dtype.kind == "f" else input * 2)  # numpy adds in half the time
-        return grad * scalars.times(xp, xp.call(record, input, exponent - 1), exponent)
+        number: Any = exponent if type(exponent) is complex else float(exponent)
+        return grad * scalars.times(xp, xp.call(record, input, number - 1), number)
 
     record = Pointwise(
         "PowBackward0",

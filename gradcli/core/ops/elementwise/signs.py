@@ -61,7 +61,7 @@ def signbit(input: Tensor) -> Tensor:
 
 
 _COPYSIGN_RULE = Rule(
-    lambda xp, grad, input, out: grad * xp.call(FILLED, out / input, np.equal(xp.plain(input), 0), 0),
+    lambda xp, grad, input, out: grad * xp.call(FILLED, out / input, np.asarray(np.equal(xp.plain(input), 0)), 0),
     "where(input == 0, 0 * grad, grad * out / input)",
     "0 where input is 0",
 )

@@ -61,7 +61,7 @@ def _per_head(gradient: Array, operand: Array) -> Array:
     return np.asarray(gradient.reshape(batch, heads, -1, *rest).sum(2))
 
 
-def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
+def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float, *_: Any) -> Array:
     key, value = _for_all_heads(query, key, value)
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is not None:
@@ -71,7 +71,7 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
     return out
 
 
-def _attention_in_half(dtype: DType, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
+def _attention_in_half(dtype: DType, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float, *_: Any) -> Array:
     """PyTorch rounds the exponentials, and divides by their sum at the end."""
     key, value = _for_all_heads(query, key, value)
     shares, total = _exponentials(_scores(half_to_single(query), half_to_single(key), attn_mask, scale))
@@ -80,7 +80,7 @@ def _attention_in_half(dtype: DType, query: Array, key: Array, value: Array, att
     return out
 
 
-def _scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
+def _scores(query: Array, key: Array, attn_mask: Array | None, scale: float, *_: Any) -> Array:
     """The scores. That of a masked element is minus infinity, even where it would be infinite."""
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is None:
@@ -96,7 +96,7 @@ def _shares(scores: Array) -> Array:
     return elementary.exp(scores - (top + elementary.log(np.where(total == 0, 1, total).astype(scores.dtype))))  # type: ignore[no-any-return]
 
 
-def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
+def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float, *_: Any) -> Array:
     """The gradient of the scores."""
     scores = _scores(query, key, attn_mask, scale)
     slopes = np.matmul(grad, value.swapaxes(-1, -2))
@@ -105,7 +105,16 @@ def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Arra
 
 
 def _gradient_in_half(
-    place: int, dtype: DType, grad: Array, query: Array, key: Array, value: Array, out: Array, attn_mask: Array | None, scale: float
+    place: int,
+    dtype: DType,
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    out: Array,
+    attn_mask: Array | None,
+    scale: float,
+    *_: Any,
 ) -> Array:
     """The gradient of the operand at a place; PyTorch rounds the shares and the slopes, and scales the products of the slopes."""
     grad, query, key, value, out = map(half_to_single, (grad, query, key, value, out))
@@ -125,6 +134,16 @@ def _by_rows(x: Array) -> Array:
     return made
 
 
+#: the mask and the factor that the scores get, and what the program gave
+_ATTRS = "attn_mask scale given_mask is_causal given_scale"
+
+
+def _sums(query: Array, key: Array, _: Any, *how: Any) -> Array:
+    """The logarithm of the sum of each row's exponentials, with the heads of a row next to each other in memory."""
+    made = np.logaddexp.reduce(_scores(query, _for_all_heads(query, key)[0], *how), axis=-1)
+    return memory_format.contiguous(made.swapaxes(1, 2)).swapaxes(1, 2)
+
+
 def _rule(place: int, gradient: Callable[..., Array], formula: str) -> Rule:
     """The rule of the operand at a place; the derivative of its gradient is one that PyTorch does not have."""
 
@@ -141,7 +160,7 @@ def _rule(place: int, gradient: Callable[..., Array], formula: str) -> Rule:
         "_scaled_dot_product_flash_attention_for_cpu_backward",
         run,
         "grad query key value out",
-        "attn_mask scale",
+        _ATTRS,
         in_half=in_half,
     )
     return Rule(lambda xp, grad, query, key, value, out, attrs: xp.call(op, grad, query, key, value, out, *attrs), formula)
@@ -154,10 +173,10 @@ ATTENTION = Op(
     "ScaledDotProductFlashAttentionForCpuBackward0",
     _attention,
     "query key value",
-    "attn_mask scale",
+    _ATTRS,
     in_half=_attention_in_half,
-    saved="attn_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal=? scale=?",
-    computed={"logsumexp": lambda query, key, _, *how: np.logaddexp.reduce(_scores(query, _for_all_heads(query, key)[0], *how), axis=-1)},
+    saved="attn_mask=given_mask key logsumexp=? output=out query value dropout_p=0.0 is_causal scale=given_scale",
+    computed={"logsumexp": _sums},
     jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),
     query=_rule(0, lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), key), _D + "D @ key"),
     key=_rule(
@@ -257,13 +276,13 @@ def scaled_dot_product_attention(
         raise runtime_error("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
     if by_kernel:
         limits.check_work(query.array.size * key.array.shape[-2] * 2)
-        both = None if mask is None else mask.array
+        given = both = None if mask is None else mask.array
         if both is not None:
             check_into(np.broadcast_to(both.dtype.type(0), (*shapes[0][:-1], shapes[1][-2])), both)
         if is_causal:
             causal = _causal(query, key).array
             both = causal if both is None else both + causal
-        return ATTENTION(query, key, value, both, factor)
+        return ATTENTION(query, key, value, both, factor, given, is_causal, scale)
     if enable_gqa:
         key, value = (t if n == heads[0] else repeat_interleave(t, heads[0] // n, -3) for t, n in ((key, heads[1]), (value, heads[2])))
     return _by_steps(query, key, value, mask, dropout_p, is_causal, factor)

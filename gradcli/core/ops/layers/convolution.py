@@ -25,6 +25,7 @@ from gradcli.core.ops.layers.convolution_records import (
     INPUT_GRADIENT,
     WEIGHT_GRADIENT,
     Settings,
+    bias_sizes,
 )
 from gradcli.core.ops.layers.padding import PAD
 from gradcli.core.ops.shape.casting import to_dtype
@@ -67,7 +68,7 @@ def convolution(
         input = to_dtype(input, dtypes.result_type((input, factor)))
         attrs = (stride, padding, dilation, transposed, output_padding, groups)
         check_strides(shape)
-        return CONVOLUTION_OF_NOTHING(input, weight, bias, *attrs, infer_size(shape, 0))
+        return CONVOLUTION_OF_NOTHING(input, weight, bias, bias_sizes(bias), *attrs, infer_size(shape, 0))
     convolution_checks.check_not_empty(input.array.shape)
     if convolution_checks.by_onednn(input, weight, steps, gaps, transposed, extra, groups):
         convolution_checks.check_onednn(input, weight, gaps, transposed, shape[2:])
@@ -78,7 +79,7 @@ def convolution(
             convolution_checks.check_output(sizes, shape[2:], steps, gaps, extra)
         convolution_checks.check_dtypes(input, weight, transposed, gaps)
     convolution_checks.check_kernel_of_bias(input, bias, transposed)
-    return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return CONVOLUTION(input, weight, bias, bias_sizes(bias), stride, padding, dilation, transposed, output_padding, groups)
 
 
 def output_shape(input: Tensor, weight: Tensor, how: Settings) -> tuple[int, ...]:

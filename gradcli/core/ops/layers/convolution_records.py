@@ -30,6 +30,11 @@ class Settings(NamedTuple):
 _ATTRS = " ".join(Settings._fields)
 
 
+def bias_sizes(bias: Any) -> Sizes:
+    """The shape of a bias as PyTorch's node saves it: (0,) where there is none."""
+    return (0,) if bias is None else tuple(bias.shape)
+
+
 def _settings(attrs: Any, rank: int) -> Settings:
     """The plain arguments with a number for each dimension; a node keeps them as they were given."""
     given = Settings(*attrs)
@@ -69,7 +74,7 @@ def _by_library(x: Array, weight: Array, how: Settings) -> bool:
     return bool(x.dtype == np.float32 and wide and much)
 
 
-def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
+def _convolved(x: Array, weight: Array, bias: Array | None, bias_sym_sizes_opt: Sizes, *attrs: Any) -> Array:
     how, dtype, given = _settings(attrs, x.ndim - 2), x.dtype, (x, weight)
     if how.transposed:
         sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
@@ -108,7 +113,7 @@ def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array
     return _laid_out(made, first, weight, how)
 
 
-def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:
+def _bias_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     return np.asarray(half_to_single(grad).sum((0, *range(2, grad.ndim)))).astype(grad.dtype, copy=False)
 
 
@@ -137,7 +142,7 @@ def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, weight: Any, attrs
     plain = Settings(how.dilation, how.padding, how.stride, False, how.output_padding, 1)
     rows, columns = x.shape[0] // how.groups, kernel.shape[0] // how.groups
     groups = [(_part(xp, x, 0, g * rows, rows), _part(xp, kernel, 0, g * columns, columns)) for g in range(how.groups)]
-    parts = [xp.call(CONVOLUTION, *group, None, *plain) for group in groups]
+    parts = [_again(xp, *group, plain) for group in groups]
     made = parts[0] if how.groups == 1 else xp.call(CAT, parts, 1, (columns,) * how.groups)
     return _narrowed(xp, xp.call(TRANSPOSE, made, 0, 1), weight)
 
@@ -150,7 +155,7 @@ def _double_input_rule(xp: Any, grad: Any, grad_output: Any, input: Any, attrs: 
         least = spread_sizes(grad_output.shape[2:], grad.shape[2:], how.stride, how.dilation, (0,) * len(extra))
         extra = tuple(n + 2 * p - s for n, p, s in zip(input.shape[2:], how.padding, least, strict=True))
     other = how._replace(transposed=not how.transposed, output_padding=extra)
-    return _narrowed(xp, xp.call(CONVOLUTION, grad_output, grad, None, *other), input)
+    return _narrowed(xp, _again(xp, grad_output, grad, other), input)
 
 
 def _narrowed(xp: Any, made: Any, like: Any) -> Any:
@@ -164,13 +169,18 @@ def _part(xp: Any, x: Any, dim: int, start: int, size: int) -> Any:
     return x if x.shape[dim] == size else xp.call(SLICE, x, dim, start, start + size, 1)
 
 
+def _again(xp: Any, x: Any, weight: Any, settings: Any) -> Any:
+    """A convolution without bias within a derivative."""
+    return xp.call(CONVOLUTION, x, weight, None, bias_sizes(None), *settings)
+
+
 def _convolution_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
     """The bias moves with the weight, as in PyTorch."""
     (x, weight, _), (dx, dw, db) = inputs, tangents
-    of_input = None if dx is None else xp.call(CONVOLUTION, dx, weight, None, *attrs)
+    of_input = None if dx is None else _again(xp, dx, weight, attrs[1:])
     if dw is None and db is None:
         return of_input
-    of_weight = xp.call(CONVOLUTION, x, xp.zeros_like(weight) if dw is None else dw, db, *attrs)
+    of_weight = xp.call(CONVOLUTION, x, xp.zeros_like(weight) if dw is None else dw, db, bias_sizes(db), *attrs[1:])
     return of_weight if of_input is None else of_input + of_weight
 
 
@@ -179,16 +189,20 @@ CONVOLUTION: Op = Op(
     "ConvolutionBackward0",
     _convolved,
     "input weight bias",
-    _ATTRS,
-    saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
+    f"bias_sym_sizes_opt {_ATTRS}",
+    saved="input weight bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
+    joined=True,
     jvp=_convolution_jvp,
     input=Rule(
-        lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
+        lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs[1:]), _TO_INPUT.format("grad", "weight")
     ),
     weight=Rule(
-        lambda xp, grad, input, weight, attrs: xp.call(WEIGHT_GRADIENT, grad, input, weight, *attrs), _TO_WEIGHT.format("grad", "input")
+        lambda xp, grad, input, weight, attrs: xp.call(WEIGHT_GRADIENT, grad, input, weight, *attrs[1:]), _TO_WEIGHT.format("grad", "input")
     ),
-    bias=Rule(lambda xp, grad, input, weight: xp.call(BIAS_GRADIENT, grad, input, weight), "grad.sum([0, *range(2, grad.dim())])"),
+    bias=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(BIAS_GRADIENT, grad, input, weight, *attrs[1:]),
+        "grad.sum([0, *range(2, grad.dim())])",
+    ),
 )
 INPUT_GRADIENT: Op = Op(
     "ConvolutionBackwardBackward0",
@@ -196,7 +210,7 @@ INPUT_GRADIENT: Op = Op(
     "grad_output input weight",
     _ATTRS,
     saved=f"grad_output input weight {_ATTRS}",
-    grad_output=Rule(lambda xp, grad, weight, attrs: xp.call(CONVOLUTION, grad, weight, None, *attrs), _AGAIN.format("grad", "weight")),
+    grad_output=Rule(lambda xp, grad, weight, attrs: _again(xp, grad, weight, attrs), _AGAIN.format("grad", "weight")),
     input=Rule(_no_gradient, "0 * input"),
     weight=Rule(_double_weight_rule, _TO_WEIGHT.format("grad_output", "grad")),
 )
@@ -206,7 +220,7 @@ WEIGHT_GRADIENT: Op = Op(
     "grad_output input weight",
     _ATTRS,
     saved=f"grad_output input weight {_ATTRS}",
-    grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
+    grad_output=Rule(lambda xp, grad, input, attrs: _again(xp, input, grad, attrs), _AGAIN.format("input", "grad")),
     input=Rule(_double_input_rule, _TO_INPUT.format("grad_output", "grad")),
     weight=Rule(_no_gradient, "0 * weight"),
 )
@@ -214,7 +228,8 @@ BIAS_GRADIENT: Op = Op(
     "ConvolutionBackwardBackward0",
     _bias_gradient,
     "grad_output input weight",
-    saved="grad_output input weight dilation=? groups=? output_padding=? padding=? stride=? transposed=?",
+    _ATTRS,
+    saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape: xp.reshape(grad, (grad.shape[0], *(1 for _ in grad_output_shape[2:]))),
         "grad.reshape(-1, *[1 for _ in grad_output.shape[2:]])",
@@ -236,7 +251,7 @@ _GRADIENT_OF_NOTHING = Op(
 
 
 def _rule_of_nothing(xp: Any, grad: Any, input: Any, weight: Any, attrs: Any, shape: Any) -> Any:
-    return xp.call(_GRADIENT_OF_NOTHING, grad, input, weight, *attrs[:-1], shape)
+    return xp.call(_GRADIENT_OF_NOTHING, grad, input, weight, *attrs[1:-1], shape)
 
 
 #: the convolution of no images or no channels
@@ -244,8 +259,9 @@ CONVOLUTION_OF_NOTHING = Op(
     "ConvolutionBackward0",
     lambda x, weight, bias, *attrs: np.zeros(attrs[-1], x.dtype),
     "input weight bias",
-    f"{_ATTRS} shape",
-    saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
+    f"bias_sym_sizes_opt {_ATTRS} shape",
+    saved="input weight bias_sym_sizes_opt dilation groups output_padding padding stride transposed",
+    joined=True,
     input=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, input.shape), "0 * input"),
     weight=Rule(lambda xp, grad, input, weight, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, weight.shape), "0 * weight"),
     bias=Rule(lambda xp, grad, input, weight, bias_shape, attrs: _rule_of_nothing(xp, grad, input, weight, attrs, bias_shape), "0 * bias"),

@@ -68,7 +68,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
         kind = (dtype or A.dtype).real
         return Tensor(np.zeros(left, kind.np), kind)
     if not by_values:
-        sums = vector_norm(A, 1, (first,), keepdim, dtype)
+        sums = vector_norm(A, 1.0, (first,), keepdim, dtype)
         return largest(sums, (second - (not keepdim and second > first),), keepdim)
     A = A if dtype is None else to_dtype(A, dtype)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
@@ -94,7 +94,7 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
         raise shape_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
     if ord is not None and (len(dim) == 2 if dim is not None else rank == 2):
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
-    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype)
+    return vector_norm(A, 2.0 if ord is None else ord, dim, keepdim, dtype)
 
 
 def cond(A: Tensor, p: Any = None) -> Any:

@@ -209,8 +209,8 @@ def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
         return _no_area(y, at)
     _refuse_bool("trapezoid", y)
     _check_distance("trapezoid", dx)
-    ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
-    return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), float(dx))  # type: ignore[no-any-return]
+    ends = scalars.times(traced, add(select(y, dim, 0), select(y, dim, -1)), 0.5)
+    return scalars.times(traced, sub(sum_mean.sum(y, (dim,)), ends), float(dx))  # type: ignore[no-any-return]
 
 
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:

@@ -56,7 +56,7 @@ def _power(xp: Any, x: Any, exponent: float) -> Any:
 def _power_below(xp: Any, x: Any, order: float) -> Any:
     """`abs(x) ** (order - 1)` of an order below 2; below 1 it is 0 for 0."""
     powers = _power(xp, xp.abs(x), order - 1)
-    return xp.call(FILLED, powers, np.equal(xp.plain(x), 0), 0) if order < 1 else powers
+    return xp.call(FILLED, powers, np.asarray(np.equal(xp.plain(x), 0)), 0) if order < 1 else powers
 
 
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -64,7 +64,7 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     shape = xp.plain(x).shape
     if dim:
         grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
-    zero = xp.plain(out) == 0
+    zero = np.asarray(xp.plain(out) == 0)
     if order == 0:
         return None
     if order == 1:

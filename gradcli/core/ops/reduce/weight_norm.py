@@ -44,6 +44,7 @@ WEIGHT_NORM = Op(
     "dim",
     jvp="transpose",
     saved="v g result1=? dim",
+    computed={"result1": lambda v, g, dim: _sizes(v, dim)},
     v=Rule(_to_direction, f"{_OF}g / n * (grad - v * s / n**2)"),
     g=Rule(_to_size, f"{_OF}s / n"),
 )

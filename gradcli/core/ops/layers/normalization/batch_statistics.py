@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, memory_format, summation
+from gradcli.core.kernels import Array, half_to_single, memory_format, summation
 from gradcli.core.kernels.elementary import fused
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.layers.normalization.moments import CENTRED, NORMAL, added, added_products, in_order, moments, widened
@@ -141,16 +141,10 @@ def _weight_gradient(grad: Array, x: Array, weight: Any, _: Any, __: Any, eps: f
 
 
 def _centred(xp: Any, x: Any, eps: float, dtype: DType) -> tuple[Any, Any]:
-    """Differences from the mean, and 1 / deviation; in half precision of the statistics that were kept, which are constants."""
-    if dtype.itemsize == 2:
-        array = xp.plain(x)
-        mean, rstd = (p.astype(array.dtype) for p in _statistics(array.astype(np.float32), eps, dtype, in_rows(array)))
-        return xp.call(add_multiply.SUB, x, mean), rstd
-    count = math.prod(x.shape) // x.shape[1]
-    centred = x - _total(xp, x) / count
-    variance = _total(xp, centred * centred) / count
-    rstd = 1.0 / xp.sqrt(variance + eps)
-    return centred, rstd if eps else xp.where(xp.plain(variance) != 0, rstd, 0.0)
+    """Differences from the mean, and 1 / deviation: of the statistics that were kept, which are constants for further derivatives."""
+    array = xp.plain(x)
+    mean, rstd = (p.astype(array.dtype) for p in _statistics(half_to_single(array), eps, dtype, in_rows(array)))
+    return xp.call(add_multiply.SUB, x, mean), rstd
 
 
 def _total(xp: Any, x: Any) -> Any:
@@ -179,12 +173,19 @@ def _double_scale_rule(xp: Any, grad: Any, input: Any, eps: float, dtype: DType)
     return xp.call(add_multiply.MUL, xp.reshape(grad, channels(input)[1]) * centred, rstd)
 
 
-def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, input: Any, eps: float, dtype: DType) -> Any:
+def _first_rule(xp: Any, grad_output: Any, input: Any, weight: Any, eps: float, dtype: DType) -> Any:
+    """The gradient of the input, whose derivatives take the kept statistics for constants, as those of PyTorch's second backward do."""
     centred, rstd = _centred(xp, input, eps, dtype)
     count = math.prod(input.shape) // input.shape[1]
     rest = xp.call(add_multiply.MUL, centred, rstd * rstd) * _total(xp, grad_output * centred)
-    made = xp.call(add_multiply.MUL, grad_output * count - _total(xp, grad_output) - rest, rstd / count)
-    return xp.sum(grad * made, channels(input)[0])
+    made = grad_output * count - _total(xp, grad_output) - rest
+    if weight is None:
+        return xp.call(add_multiply.MUL, made, rstd / count)
+    return xp.call(add_multiply.MUL, xp.reshape(weight, channels(input)[1]), rstd) / count * made
+
+
+def _double_weight_rule(xp: Any, grad: Any, grad_output: Any, input: Any, eps: float, dtype: DType) -> Any:
+    return xp.sum(grad * _first_rule(xp, grad_output, input, None, eps, dtype), channels(input)[0])
 
 
 #: for formulas: the dimensions over which a channel is normalised, and the shape in which one value for each channel broadcasts
@@ -249,7 +250,7 @@ INPUT_GRADIENT: Op = Op(
     "eps dtype",
     saved=_SAVED,
     grad_output=Rule(
-        lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),
+        lambda xp, grad, input, weight, eps, dtype: _first_rule(xp, grad, input, weight, eps, dtype),
         _STANDARDISED,
     ),
     input=Rule(
@@ -277,7 +278,7 @@ WEIGHT_GRADIENT = Op(
         _ROWS + CENTRED + "grad.reshape(shape) * c / std",
     ),
     input=Rule(
-        lambda xp, grad, grad_output, input, eps, dtype: xp.call(INPUT_GRADIENT, grad_output, input, grad, None, None, eps, dtype),
+        lambda xp, grad, grad_output, input, eps, dtype: _first_rule(xp, grad_output, input, grad, eps, dtype),
         _ROWS + CENTRED + "g = grad_output * grad.reshape(shape); " + NORMAL,
     ),
     weight=nothing("weight"),
@@ -290,6 +291,7 @@ BATCH_NORM = Op(
     "input weight bias",
     "running_mean running_var eps dtype",
     saved="input! result1=? result2=? running_mean running_var weight! eps training=True",
+    joined=True,
     computed=dict(zip(("result1", "result2"), FIGURES, strict=True)),
     input=Rule(
         lambda xp, grad, input, weight, eps, dtype: xp.call(INPUT_GRADIENT, grad, input, weight, None, None, eps, dtype),

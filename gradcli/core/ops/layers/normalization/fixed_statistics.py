@@ -139,6 +139,7 @@ BATCH_NORM_FIXED = Op(
     "input weight bias",
     _ATTRS,
     saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
+    joined=True,
     computed=dict.fromkeys(("result1", "result2"), lambda x, *_: np.empty(0, x.dtype)),
     jvp="transpose",
     input=Rule(

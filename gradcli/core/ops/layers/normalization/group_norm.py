@@ -71,7 +71,7 @@ def _moments(grouped: Array, eps: float, in_half: bool = False) -> tuple[Array, 
     return mean.reshape(batch, groups, 1), rstd.reshape(batch, groups, 1)
 
 
-_SAVED = "input! result1=? result2=? weight=? C=? HxW=? N=? eps group=?"
+_SAVED = "input! result1=? result2=? weight=? C=input_sym_argsize_1 HxW=input_area N=input_sym_argsize_0 eps group=?"
 
 
 def _statistic(which: int) -> Op:
@@ -222,7 +222,7 @@ GROUP_NORM = Op(
     "group eps dtype",
     in_half=lambda _, *args: _laid_out(*args, True),
     jvp=_tangent,
-    saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
+    saved="input! result1=? result2=? weight! C=input_sym_argsize_1 HxW=input_area N=input_sym_argsize_0 eps group",
     computed={"result1": _figure(0), "result2": _figure(1)},
     input=Rule(lambda xp, grad, input, weight, group, eps, dtype: _input_rule(xp, grad, input, weight, group, eps, dtype), _GROUPED),
     weight=Rule(
@@ -282,7 +282,7 @@ WITH_FIGURES = Op(
     outputs="result mean rstd",
     differentiable=3,
     jvp="transpose",
-    saved="input! result1=mean result2=rstd weight! C=? HxW=? N=? eps group",
+    saved="input! result1=mean result2=rstd weight! C=input_sym_argsize_1 HxW=input_area N=input_sym_argsize_0 eps group",
     input=Rule(
         _rule_of_three,
         _GROUPED.replace("grad ", "grads[0] ")

@@ -153,6 +153,7 @@ LAYER_NORM = Op(
     layout="contiguous",
     in_half=_layer_norm_in_half,
     saved="bias input! result1=mean result2=rstd weight! normalized_shape",
+    joined=True,
     outputs="result mean rstd",
     jvp=tangent,
     input=Rule(

@@ -141,11 +141,11 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
 
 def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
     kernel, step, border, gaps = checks.row_settings(input, kernel_size, stride, padding, dilation)
-    steps = () if step is None else (step,)
-    checks.check_row_windows(input, kernel, kernel if step is None else step, border, gaps, ceil_mode)
+    step = kernel if step is None else step
+    checks.check_row_windows(input, kernel, step, border, gaps, ceil_mode)
     recorded = moves(input) or (input.requires_grad and state.enabled)
     checks.check_dtype("max_pool2d" if recorded else "max_pool1d_impl", input)
-    how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
+    how = ((1, kernel), (1, step), (0, border), (1, gaps), ceil_mode)
     rows = unsqueeze(input, -2)
     made = pooled(MAX[2], rows, _places(rows.array, *how), *how)
     return _as_rows(made)

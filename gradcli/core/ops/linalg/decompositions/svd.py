@@ -135,7 +135,7 @@ SVD: Op = Op(
     "A",
     "full_matrices",
     layout="columns",
-    saved="S U Vh S_sym_argsize_minus_1=? full_matrices",
+    saved="S U Vh S_sym_argsize_minus_1 full_matrices",
     outputs="U S Vh",
     differentiable=3,
     complex=True,

@@ -23,9 +23,9 @@ from gradcli.core.ops.linalg.products.matrix_products import (
     check_addmv,
     check_product,
     exact_out,
+    factor_strides,
     gradient_of_left,
     gradient_of_right,
-    is_column_major,
     multiply,
     with_out_dtype,
 )
@@ -107,29 +107,33 @@ def _in_half(dtype: DType, a: Array, x: Array, y: Array, beta: Any, alpha: Any, 
 
 ADDMM: Op = Op(
     "AddmmBackward0",
-    lambda a, x, y, beta, alpha, left_columns, right_columns: product_onto(a, x, y, beta, alpha),
+    lambda a, x, y, beta, alpha, mat1_sym_strides, mat2_sym_strides: product_onto(a, x, y, beta, alpha),
     "input mat1 mat2",
-    "beta alpha left_columns right_columns",
+    "beta alpha mat1_sym_strides mat2_sym_strides",
     in_half=_in_half,
     saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides mat2_sym_sizes mat2_sym_strides",
     jvp=sum_tangent(lambda xp, a, b: xp.matmul(a, b)),
     input=_INPUT,
     mat1=Rule(
-        lambda xp, grad, mat2, alpha, left_columns: scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
+        lambda xp, grad, mat2, alpha, mat1_sym_strides: scaled(xp, gradient_of_left(xp, grad, mat2, mat1_sym_strides), alpha),
         "alpha * (grad @ mat2.t())",
     ),
     mat2=Rule(
-        lambda xp, grad, mat1, alpha, right_columns: scaled(xp, gradient_of_right(xp, grad, mat1, right_columns), alpha),
+        lambda xp, grad, mat1, alpha, mat2_sym_strides: scaled(xp, gradient_of_right(xp, grad, mat1, mat2_sym_strides), alpha),
         "alpha * (mat1.t() @ grad)",
     ),
     complex=True,
 )
 
 
+def _is_column_major(array: Array) -> bool:
+    return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
+
+
 def _onto_vector(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     if not x.size or (alpha == 0 and a.dtype.char in "fd"):  # the library leaves the product out, and what is not finite in it
         return weighted_sum(np.broadcast_to(a, len(x)), np.zeros(len(x), a.dtype), beta, 1)
-    if alpha != 1 and is_column_major(x):  # the library multiplies the vector
+    if alpha != 1 and _is_column_major(x):  # the library multiplies the vector
         y, alpha = (y.astype(np.float32) if y.dtype == np.float16 else y) * _number(y, alpha), 1
     return rounded_once(a, x, y, beta, alpha)
 
@@ -140,7 +144,7 @@ def _onto_vector_in_half(dtype: DType, a: Array, x: Array, y: Array, beta: Any, 
         return _onto_vector(a, x, y, beta, alpha)
     a, x, y, alpha, beta = (np.asarray(part, np.float32) for part in (a, x, y, alpha, beta))
     alpha = dtypes.stored(alpha, dtype)
-    product = dtypes.stored(multiply(x, y * alpha), dtype) if is_column_major(x) else multiply(x, y) * alpha
+    product = dtypes.stored(multiply(x, y * alpha), dtype) if _is_column_major(x) else multiply(x, y) * alpha
     return dtypes.cast(product if beta == 0 else dtypes.stored(a * dtypes.stored(beta, dtype), dtype) + product, dtype)
 
 
@@ -200,7 +204,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
         # without products PyTorch multiplies the input by beta
         text = f"result type {dtypes.result_type((input, beta)).torch_name} can't be cast to the desired output type Bool"
         raise runtime_error(text)
-    return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
+    return ADDMM(input, mat1, mat2, beta, alpha, factor_strides(mat1), factor_strides(mat2))  # type: ignore[no-any-return]
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1, written: bool = False) -> Tensor:

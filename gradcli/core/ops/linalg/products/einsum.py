@@ -177,7 +177,7 @@ class _Plan:
             original += 1
         for k, place in enumerate(places):
             if place == -1:
-                t = UNSQUEEZE(t, -1)
+                t = UNSQUEEZE(t, j)
                 places[k] = j
                 j += 1
         return PERMUTE(t, tuple(places))  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ from gradcli.core.ops.linalg.products.matrix_products import (
     check_product,
     check_tangent_of_view,
     dot,
-    is_column_major,
+    factor_strides,
     mm,
     mv,
 )
@@ -44,7 +44,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     n, m = input.array.ndim, other.array.ndim
     if n == 2 and m == 2:
         check_product(input, other)
-        return MM(input, other, is_column_major(input.array), is_column_major(other.array))  # type: ignore[no-any-return]
+        return MM(input, other, factor_strides(input), factor_strides(other))  # type: ignore[no-any-return]
     if not n or not m:
         raise shape_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:

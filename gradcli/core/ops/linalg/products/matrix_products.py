@@ -14,6 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.conjugate import CONJ
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
+from gradcli.core.kernels.memory_format import Strides, element_strides
 from gradcli.core.ops.checks import is_sample, refuse_bool, scalar_type_error, size
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.rules import check_no_tangent
@@ -41,39 +42,37 @@ class _Product(Op):
         return super()._special(array if dtype.is_complex else array + np.float32(0), dtype)
 
 
-def is_column_major(array: Array) -> bool:
-    """Whether a matrix lies column by column in memory: PyTorch then computes its gradient in that order too."""
-    return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
+def factor_strides(factor: Any) -> Strides:
+    """The strides of a factor, for the layout of its gradient: of one that gets none there are none, as in what PyTorch saves."""
+    return element_strides(factor.array) if type(factor) is Tensor and factor.requires_grad else ()
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
-    if type(a) is Tensor:
-        return xp.call(MM, a, b, is_column_major(a.array), is_column_major(b.array))
-    return xp.call(MM, a, b, False, False)  # arrays get no gradients
+    return xp.call(MM, a, b, factor_strides(a), factor_strides(b))
 
 
-def gradient_of_left(xp: Any, grad: Any, mat2: Any, columns: bool) -> Any:
-    """The gradient of the left factor; `columns` says that the left factor is column-major."""
-    if columns:
+def gradient_of_left(xp: Any, grad: Any, mat2: Any, strides: Strides) -> Any:
+    """The gradient of the left factor, which has these strides: column by column where the factor is."""
+    if strides == (1, grad.shape[0]):
         return xp.call(T_RECORD, _product(xp, mat2, xp.call(T_RECORD, grad)))
     return _product(xp, grad, xp.call(T_RECORD, mat2))
 
 
-def gradient_of_right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
-    """The gradient of the right factor; `columns` says that the right factor is column-major."""
-    if columns:
+def gradient_of_right(xp: Any, grad: Any, input: Any, strides: Strides) -> Any:
+    """The gradient of the right factor, which has these strides: column by column where the factor is."""
+    if strides == (1, input.shape[1]):
         return xp.call(T_RECORD, _product(xp, xp.call(T_RECORD, grad), input))
     return _product(xp, xp.call(T_RECORD, input), grad)
 
 
 MM: Op = _Product(
     "MmBackward0",
-    lambda a, b, left_columns, right_columns: multiply(a, b),
+    lambda a, b, self_sym_strides, mat2_sym_strides: multiply(a, b),
     "input mat2",
-    "left_columns right_columns",
+    "self_sym_strides mat2_sym_strides",
     saved="mat2 self mat2_sym_sizes mat2_sym_strides self_sym_sizes self_sym_strides",
-    input=Rule(lambda xp, grad, mat2, left_columns: gradient_of_left(xp, grad, mat2, left_columns), "grad @ mat2.t()"),
-    mat2=Rule(lambda xp, grad, input, right_columns: gradient_of_right(xp, grad, input, right_columns), "input.t() @ grad"),
+    input=Rule(lambda xp, grad, mat2, self_sym_strides: gradient_of_left(xp, grad, mat2, self_sym_strides), "grad @ mat2.t()"),
+    mat2=Rule(lambda xp, grad, input, mat2_sym_strides: gradient_of_right(xp, grad, input, mat2_sym_strides), "input.t() @ grad"),
     complex=True,
 )
 MV: Op = Op(
@@ -184,7 +183,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         if t.array.ndim != 2:
             raise runtime_error(f"{name} must be a matrix")
     check_product(input, mat2)
-    return MM(input, mat2, is_column_major(input.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
+    return MM(input, mat2, factor_strides(input), factor_strides(mat2))  # type: ignore[no-any-return]
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
