@@ -168,10 +168,11 @@ def _copy(x: Value) -> Value:
         raise ProgramError("TypeError", f"cannot pickle '{type_name(x)}' object")
     if (own := getattr(kind, "copied", None)) is not None:
         return own(x, False)
-    if isinstance(x, Instance | Module) or _is_of_fields(x):
+    if isinstance(x, Instance | Module | DeclaredArguments) or _is_of_fields(x):
         made = _bare(x)
+        shares = isinstance(x, Module | DeclaredArguments)  # such as the tables of parameters: all but the attributes of the program
         for name, held in _fields(x):
-            object.__setattr__(made, name, dict(held) if type(held) is dict else held)
+            object.__setattr__(made, name, dict(held) if type(held) is dict and (name == "fields" or not shares) else held)
         return made
     return x
 
