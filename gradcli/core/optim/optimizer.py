@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling import warnings
+from gradcli.core.calling import mappings, warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
@@ -34,13 +34,18 @@ State = dict[str, Any]
 Kernel = Callable[[Tensor, Any, State, float], None]
 
 
+def _set_state(optimizer: Optimizer, value: Any) -> None:
+    """`optimizer.state = value`, a mapping."""
+    optimizer.state = value if isinstance(value, DefaultDict) else mappings.Mapping(table_of(value))
+
+
 class Optimizer(DeclaredArguments):
     """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
     SCRIPT_NAME = "Optimizer"
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("param_groups state defaults")
-    SCRIPT_SETTERS = Attributes.write("param_groups")
+    SCRIPT_SETTERS = {**Attributes.write("param_groups defaults"), "state": _set_state}
     ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
     #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
     OPTIONS = ""
@@ -80,7 +85,7 @@ class Optimizer(DeclaredArguments):
                 f"but got torch.{params.dtype.torch_name}Tensor",
             )
         self.defaults: dict[str, Any] = {name: given[name] for name in self.OPTIONS.split()} or table_of(given["defaults"])
-        self.state = DefaultDict()
+        self.state: mappings.Mapping = DefaultDict()
         self.param_groups: list[Group] = []
         self.start_afresh()
         listed = _listed(params)

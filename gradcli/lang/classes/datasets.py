@@ -20,8 +20,6 @@ class HostedData(HostedObject):
     """An instance of a class that derives from a data set, a sampler or a loader."""
 
     def native(self, name: str) -> Value:
-        if name in ("__getattr__", "__setattr__"):  # the attributes of instances are those of their classes
-            return MISSING
         return MISSING if name in _NOT_OF_BASES.get(self.MADE.__name__, ()) else super().native(name)
 
     def attributes(self) -> Value:
