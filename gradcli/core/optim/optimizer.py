@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling import mappings, warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
+from gradcli.core.calling.extensible import Extensible
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
@@ -39,7 +40,7 @@ def _set_state(optimizer: Optimizer, value: Any) -> None:
     optimizer.state = value if isinstance(value, DefaultDict) else mappings.Mapping(table_of(value))
 
 
-class Optimizer(DeclaredArguments):
+class Optimizer(DeclaredArguments, Extensible):
     """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
     SCRIPT_NAME = "Optimizer"
@@ -358,7 +359,7 @@ class Optimizer(DeclaredArguments):
 
     #: `step` without hooks, with Python's errors for wrong calls
     SCRIPT_STEP = Routine(step, "Optimizer.step")
-    SCRIPT_METHODS = {
+    SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
         function.__name__: Routine(function, f"Optimizer.{function.__name__}")
         for function in (
             *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
