@@ -359,14 +359,18 @@ class Optimizer(DeclaredArguments, Extensible):
 
     #: `step` without hooks, with Python's errors for wrong calls
     SCRIPT_STEP = Routine(step, "Optimizer.step")
-    SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
-        function.__name__: Routine(function, f"Optimizer.{function.__name__}")
-        for function in (
-            *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
-            *(register_state_dict_pre_hook, register_state_dict_post_hook),
-            *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
-        )
-    } | {"step": Routine(hooked, "Optimizer.step")}
+    SCRIPT_METHODS = (
+        Extensible.SCRIPT_METHODS
+        | {
+            function.__name__: Routine(function, f"Optimizer.{function.__name__}")
+            for function in (
+                *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
+                *(register_state_dict_pre_hook, register_state_dict_post_hook),
+                *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
+            )
+        }
+        | {"step": Routine(hooked, "Optimizer.step")}
+    )
 
 
 def _hooked(hooks: Hooks, optimizer: Optimizer, state_dict: Any) -> Any:

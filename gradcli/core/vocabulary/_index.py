@@ -99,6 +99,9 @@ _MODULES = {
     ),
     "nn.modules.adaptive_softmax": "nn.AdaptiveLogSoftmaxWithLoss",
     "nn.modules.attention": "nn.MultiheadAttention",
+    "nn.modules.bases": (
+        "nn._BatchNorm nn._ConvNd nn._ConvTransposeNd nn._DropoutNd nn._InstanceNorm nn._Loss nn._NormBase nn._WeightedLoss"
+    ),
     "nn.modules.containers": "nn.ModuleDict nn.ModuleList nn.Sequential",
     "nn.modules.convolution": "nn.Conv1d nn.Conv2d nn.Conv3d nn.ConvTranspose1d nn.ConvTranspose2d nn.ConvTranspose3d",
     "nn.modules.dropout": "nn.AlphaDropout nn.Dropout nn.Dropout1d nn.Dropout2d nn.Dropout3d nn.FeatureAlphaDropout",
