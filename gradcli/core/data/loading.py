@@ -332,7 +332,9 @@ class DataLoader(DataObject):
         self.batch_sampler = batch_sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.collate_fn = collate_fn
         self.pin_memory = pin_memory
 
     def __len__(self) -> int:
