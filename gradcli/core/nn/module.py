@@ -12,10 +12,15 @@ from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, script_type
 from gradcli.core.nn.module_conversion import ConvertedModule
-from gradcli.core.nn.module_hooks import BackwardHooks, HookTable, Passage, StateHooks, after_failure, after_forward, before_forward
+from gradcli.core.nn.module_hooks import BackwardHooks, Passage, StateHooks, after_failure, after_forward, before_forward
 from gradcli.core.nn.module_state import SavedModule
 from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
+
+
+def _registered(hooks: Hooks | None) -> OrderedDict:
+    """The hooks by number, as programs read them."""
+    return OrderedDict({number: getattr(run, "hook", run) for number, run in (hooks.functions if hooks else {}).items()})
 
 
 def _of_base(name: str) -> Callable[[Any], Any]:
@@ -34,8 +39,8 @@ class Module(SavedModule, ConvertedModule):
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
         "training": attrgetter("training"),
         **{name: _of_base(name) for name in ("_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook")},
-        "_forward_hooks": lambda module: HookTable(module.after),
-        "_forward_pre_hooks": lambda module: HookTable(module.before),
+        "_forward_hooks": lambda module: _registered(module.after),
+        "_forward_pre_hooks": lambda module: _registered(module.before),
         "_non_persistent_buffers_set": attrgetter("unsaved"),
         "_parameters": lambda module: module._member_table("own_parameters"),
         "_buffers": lambda module: module._member_table("own_buffers"),
@@ -186,18 +191,18 @@ class Module(SavedModule, ConvertedModule):
             "_parameters": self._member_table("own_parameters"),
             "_buffers": self._member_table("own_buffers"),
             "_non_persistent_buffers_set": self.unsaved,
-            "_backward_pre_hooks": HookTable(hooks.before),
-            "_backward_hooks": HookTable(hooks.after if hooks.full else hooks.of_node),
+            "_backward_pre_hooks": _registered(hooks.before),
+            "_backward_hooks": _registered(hooks.after if hooks.full else hooks.of_node),
             "_is_full_backward_hook": hooks.full,
-            "_forward_hooks": HookTable(self.after),
+            "_forward_hooks": _registered(self.after),
             "_forward_hooks_with_kwargs": OrderedDict(),
             "_forward_hooks_always_called": OrderedDict(),
-            "_forward_pre_hooks": HookTable(self.before),
+            "_forward_pre_hooks": _registered(self.before),
             "_forward_pre_hooks_with_kwargs": OrderedDict(),
-            "_state_dict_hooks": HookTable(saving.after_saving),
-            "_state_dict_pre_hooks": HookTable(saving.before_saving),
-            "_load_state_dict_pre_hooks": HookTable(saving.before_loading),
-            "_load_state_dict_post_hooks": HookTable(saving.after_loading),
+            "_state_dict_hooks": _registered(saving.after_saving),
+            "_state_dict_pre_hooks": _registered(saving.before_saving),
+            "_load_state_dict_pre_hooks": _registered(saving.before_loading),
+            "_load_state_dict_post_hooks": _registered(saving.after_loading),
             "_modules": self._member_table("children_by_name"),
         }
 

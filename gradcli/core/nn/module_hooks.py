@@ -9,7 +9,6 @@ from typing import Any
 from gradcli.core.autograd import custom_function
 from gradcli.core.autograd.hooks import register_node_hook, register_node_prehook
 from gradcli.core.calling import warnings
-from gradcli.core.calling.mappings import Mapping, OrderedDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Hooks, Removable
 from gradcli.core.ops.operators import iterate
@@ -61,64 +60,6 @@ def _pass(ctx: custom_function.FunctionNode, *tensors: Tensor) -> tuple[Tensor, 
 
 
 _PASS = custom_function.Functions("BackwardHookFunction", _pass, lambda ctx, *grads: grads, None, None)
-
-
-class HookTable(OrderedDict):
-    """The hooks at one point of a module by number, as programs read them: what is taken out is not called any more."""
-
-    __slots__ = ("functions",)
-
-    def __init__(self, hooks: Hooks | None) -> None:
-        self.functions = {} if hooks is None else hooks.functions
-        super().__init__({number: getattr(run, "hook", run) for number, run in self.functions.items()})
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if self.table.get(key) is not value:
-            raise ProgramError(
-                "NotImplementedError", "putting a hook into a module's table is not part of gradcli: there are methods for it"
-            )
-
-    def __delitem__(self, key: Any) -> None:
-        super().__delitem__(key)
-        self.functions.pop(key, None)
-
-    def pop(self, key: Any, *default: Any) -> Any:
-        """Take a hook out; the default where there is none."""
-        value = super().pop(key, *default)
-        self.functions.pop(key, None)
-        return value
-
-    def popitem(self, last: Any = True) -> tuple[Any, Any]:
-        """Take out the last hook with its number, or the first."""
-        number, hook = super().popitem(last)
-        self.functions.pop(number, None)
-        return number, hook
-
-    def clear(self) -> None:
-        """Take all hooks out."""
-        super().clear()
-        self.functions.clear()
-
-    def copy(self) -> Mapping:
-        """A dictionary of the hooks, for which the module does not ask."""
-        return OrderedDict(dict(self.table))
-
-    SCRIPT_METHODS = OrderedDict.SCRIPT_METHODS | {
-        method.__name__: Routine(method) for method in (__setitem__, __delitem__, pop, popitem, clear, copy)
-    }
-
-
-#: the tables of hooks that programs may replace
-HOOKS = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"}
-
-
-def replace_hooks(table: HookTable, value: Any) -> None:
-    """Set a table of hooks to another that has some of its hooks, or none."""
-    wanted = table_of(value)
-    for number, hook in wanted.items():
-        table[number] = hook
-    for number in table.table.keys() - wanted.keys():
-        del table[number]
 
 
 class StateHooks:

@@ -9,7 +9,6 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.nn.member_tables import ComputedMembers, MemberTable
-from gradcli.core.nn.module_hooks import HOOKS, replace_hooks
 from gradcli.core.nn.module_tree import PARAMETRIZATIONS, ModuleTree, kind_of
 from gradcli.core.nn.parameter import is_buffer
 from gradcli.core.tensor.tensor import Tensor
@@ -52,8 +51,6 @@ class ModuleMembers(ModuleTree):
             self.register_buffer(name, value, value.property_of("persistent"))
         elif name in self.SCRIPT_ATTRIBUTES and name in vars(self):
             setattr(self, name, value)
-        elif name in HOOKS and tables:
-            replace_hooks(self.SCRIPT_ATTRIBUTES[name](self), value)
         else:
             self.fields[name] = value
 
