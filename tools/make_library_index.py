@@ -25,6 +25,7 @@ from tools import name_tables  # noqa: E402
 WINGS = ("data", "distributions", "nn", "optim")
 #: where functions stand below `torch.`, by module
 FUNCTIONS = {
+    "data.collating": "utils.data",
     "data.datasets": "utils.data",
     "data.loading": "utils.data",
     "distributions.constraint_registry": "distributions",

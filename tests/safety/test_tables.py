@@ -36,6 +36,7 @@ def test_underscore_names_are_few() -> None:
     of_modules |= {"_backward_hooks", "_backward_pre_hooks", "_is_full_backward_hook"}
     of_modules |= {"_all_weights", "_flat_weights", "_flat_weights_names"}
     of_torch = {"_LRScheduler", "_calculate_fan_in_and_fan_out", "_adafactor", "_muon"}
+    of_torch |= {"_BatchNorm", "_ConvNd", "_ConvTransposeNd", "_DropoutNd", "_InstanceNorm", "_Loss", "_NormBase", "_WeightedLoss"}
     of_values = {"__name__", "_version", "_base", "_is_view", "_raw_saved_*", "_saved_*", "_tensor_name", "_metadata"}
     of_errors = {"__cause__", "__context__", "__suppress_context__"}
     assert reached == of_values | of_modules | of_torch | of_errors

@@ -10,7 +10,8 @@ A class whose instances are script values declares, as class attributes,
     SCRIPT_STATIC       name -> Routine; read from the type itself, such as nn.Embedding.from_pretrained
 
 and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
-A class that programs may derive classes from says with BASE_OF what these are, such as "modules".
+A class that programs may derive classes from says with BASE_OF what these are, such as "modules". What the objects of a class with
+COPIED_BY_FIELD hold is copied with them by `copy.deepcopy`; a class with a method `copied(deep)` makes its copies itself.
 Enter and exit of `with` are methods `enter()` and `exit()`.
 
 Further names in SCRIPT_METHODS that only the language calls, never scripts by name: "__len__", "__iter__", "__getitem__",

@@ -12,9 +12,10 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type, sequence_of
+from gradcli.core.calling.script_types import Attributes, ScriptType, script_type, sequence_of
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.data.data_object import DataObject
 from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
@@ -38,13 +39,11 @@ def sample_of(data: Any, index: Any) -> Any:
     return language.item(data, index)
 
 
-class Dataset(Scripted):
+class Dataset(DataObject):
     """The base of data sets."""
 
     SCRIPT_NAME = "Dataset"
     SCRIPT_TYPE: ScriptType
-    #: classes of programs may derive from data sets
-    BASE_OF = "datasets"
 
     def __init_subclass__(cls, known: bool = True) -> None:
         """Make the tables of a class and its type, if scripts know it."""
@@ -52,6 +51,7 @@ class Dataset(Scripted):
             cls.SCRIPT_NAME = cls.__name__
             own = {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__", "__iter__") if name in vars(cls)}
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | own
+            cls.open_fields()
             script_type(cls, "torch.utils.data.dataset")
 
     def __init__(self) -> None:
@@ -75,7 +75,9 @@ class Dataset(Scripted):
         """The method of the operator `+`; None for another."""
         return partial(self.SCRIPT_METHODS[name], self) if name == "__add__" else None
 
-    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
+    SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {
+        function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)
+    }
 
 
 class IterableDataset(Dataset):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from typing import Any
 
@@ -12,16 +12,16 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
+from gradcli.core.data.collating import default_collate, default_convert
+from gradcli.core.data.data_object import DataObject
 from gradcli.core.data.datasets import IterableDataset, sample_of, size_of
 from gradcli.core.functions import catalog
-from gradcli.core.ops.create.from_data import from_data
-from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError
 
 
 def _check_batch_size(size: int, drop_last: bool) -> None:
@@ -36,19 +36,18 @@ def _drawn_seed(source: Generator) -> int:
     return int(source.random_full(())[()])
 
 
-class Sampler(Scripted):
+class Sampler(DataObject):
     """The base of samplers."""
 
     SCRIPT_NAME = "Sampler"
     SCRIPT_TYPE: ScriptType
-    #: classes of programs may derive from samplers
-    BASE_OF = "datasets"
 
     def __init_subclass__(cls, known: bool = True) -> None:
         """Make the tables of a class and its type, if scripts know it."""
         if known:
             cls.SCRIPT_NAME = cls.__name__
-            cls.SCRIPT_METHODS = {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
+            cls.SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
+            cls.open_fields()
             script_type(cls, "torch.utils.data.sampler")
 
     def __init__(self, data_source: Any = None) -> None:
@@ -60,7 +59,7 @@ class Sampler(Scripted):
     def __len__(self) -> int:
         raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
 
-    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
+    SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 class SequentialSampler(Sampler):
@@ -190,39 +189,6 @@ class BatchSampler(Sampler):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
-def _collate(batch: Any) -> Any:
-    """Samples as a batch: tensors are stacked, numbers become a tensor, others are collated by element."""
-    limits.evaluation.tick()
-    if not batch:
-        raise ProgramError("IndexError", "list index out of range")
-    first = batch[0]
-    if type(first) is Tensor:
-        return stack(batch)
-    if language.as_array(first) is not None:
-        return stack([from_data(sample) for sample in batch])
-    if isinstance(first, float):
-        return from_data(batch, dtypes.float64)
-    if isinstance(first, int):
-        return from_data(batch, None)
-    if isinstance(first, str):
-        return batch
-    if isinstance(first, dict):
-        return {key: _collate([sample_of(sample, key) for sample in batch]) for key in first}
-    if isinstance(first, (list, tuple)):
-        if any(len(sample) != len(first) for sample in batch):
-            raise runtime_error("each element in list of batch should be of equal size")
-        parts = list(zip(*batch, strict=True))
-        # texts stay as zip gives them: a tuple
-        return [part if isinstance(part[0], str) else _collate(list(part)) for part in parts]
-    raise ProgramError(
-        "TypeError",
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {language.type_repr(first)}",
-    )
-
-
-default_collate = Routine(_collate, "default_collate")
-
-
 @Routine
 def get_worker_info() -> None:
     """None: data sets are read in the program's own process."""
@@ -292,11 +258,30 @@ class LoaderIterator(Generated):
     SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__len__": Routine(__len__)}
 
 
-class DataLoader(Scripted):
+def _fixed(name: str) -> Callable[[Any, Any], None]:
+    """A setter that refuses another value once the loader has begun with one."""
+
+    def refuse(loader: DataLoader, value: Any) -> None:
+        if hasattr(loader, name):
+            raise ProgramError("ValueError", f"{name} attribute should not be set after {loader.SCRIPT_NAME} is initialized")
+        setattr(loader, name, value)
+
+    return refuse
+
+
+class DataLoader(DataObject):
     """Reads a data set batch by batch."""
 
     SCRIPT_NAME = "DataLoader"
-    SCRIPT_ATTRIBUTES = Attributes.read("dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers pin_memory")
+    _FIXED = "dataset batch_size sampler batch_sampler drop_last persistent_workers"
+    SCRIPT_ATTRIBUTES = Attributes.read(
+        f"{_FIXED} collate_fn generator num_workers pin_memory timeout worker_init_fn prefetch_factor multiprocessing_context "
+        "pin_memory_device in_order"
+    )
+    SCRIPT_SETTERS = {name: _fixed(name) for name in _FIXED.split()}
+
+    def __init_subclass__(cls, known: bool = True) -> None:
+        pass
 
     def __init__(
         self,
@@ -333,6 +318,9 @@ class DataLoader(Scripted):
         self.dataset = dataset
         self.generator = generator
         self.num_workers = num_workers
+        self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
+        self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
+        self.pin_memory_device, self.in_order = pin_memory_device, in_order
         if isinstance(dataset, IterableDataset):
             _check_iterable(shuffle, sampler, batch_sampler)
             sampler = _Endless()
@@ -344,6 +332,8 @@ class DataLoader(Scripted):
         self.batch_sampler = batch_sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
 
@@ -362,32 +352,34 @@ class DataLoader(Scripted):
         # PyTorch draws the seed of its workers even without workers
         order = language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
         _drawn_seed(generator_of(self.generator))
-        batches = self.read_on(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.read(order)
+        batches = (
+            self.batches_in_sequence(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.batches_by_index(order)
+        )
         return LoaderIterator(self, batches)
 
-    def read(self, order: Iterator[Any]) -> Iterator[Any]:
+    def batches_by_index(self, order: Iterator[Any]) -> Iterator[Any]:
         """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""
         for chosen in order:
             if self.batch_sampler is None:
                 sample = sample_of(self.dataset, chosen)
-                yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
+                yield self.collate_fn(sample)
                 continue
             batch = [sample_of(self.dataset, index) for index in language.iterate(chosen)]
-            yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+            yield self.collate_fn(batch)
 
-    def read_on(self, samples: Iterator[Any]) -> Iterator[Any]:
+    def batches_in_sequence(self, samples: Iterator[Any]) -> Iterator[Any]:
         """The batches, or the samples without batching, of an iterable data set."""
         if self.batch_size is None:
             for sample in samples:
-                yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
+                yield self.collate_fn(sample)
             return
         _check_batch_size(self.batch_size, self.drop_last)
         while batch := [_counted(sample) for sample in islice(samples, self.batch_size)]:
             if len(batch) < self.batch_size and self.drop_last:
                 return
-            yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+            yield self.collate_fn(batch)
 
-    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
+    SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 def _counted(sample: Any) -> Any:
@@ -396,15 +388,6 @@ def _counted(sample: Any) -> Any:
     return sample
 
 
-def _converted(sample: Any) -> Any:
-    """A sample without a batch: tuples become lists, as PyTorch converts them."""
-    limits.evaluation.tick()
-    if isinstance(sample, (list, tuple)):
-        return [_converted(part) for part in sample]
-    if isinstance(sample, dict):
-        return {key: _converted(part) for key, part in sample.items()}
-    return sample
-
-
 script_type(Sampler, "torch.utils.data.sampler")
 script_type(DataLoader, "torch.utils.data.dataloader")
+DataLoader.open_fields()

@@ -21,6 +21,10 @@ class Combined(LRScheduler, known=False):
     schedulers: list[LRScheduler]
     within_step = True  # PyTorch has no rates of a combined schedule to warn of
 
+    def field_of(self, name: str) -> str | None:
+        """As for other schedules; the parts are no entry of the state."""
+        return "schedulers" if name == "_schedulers" else super().field_of(name)
+
     def state_dict(self) -> dict[str, Any]:
         """The fields of the schedule and the state of each part."""
         return super().state_dict() | {"_schedulers": [part.state_dict() for part in self.schedulers]}

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
+from gradcli.core.calling.extensible import Extensible
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -40,7 +41,7 @@ def put(group: Group, rate: Any) -> None:
         in_place.copy_(old, rate if type(rate) is Tensor else Tensor(np.asarray(rate, np.float64), dtypes.float64))
 
 
-class LRScheduler(DeclaredArguments):
+class LRScheduler(DeclaredArguments, Extensible):
     """A learning rate schedule. A subclass computes the rates in `rates`, mostly from the present ones, as PyTorch does."""
 
     SCRIPT_NAME = "LRScheduler"
@@ -184,9 +185,14 @@ class LRScheduler(DeclaredArguments):
         """The keys of `state_dict`, each with the attribute that has the value."""
         return _entries(f"{self.FIELDS} {self.STATE}")
 
+    def field_of(self, name: str) -> str | None:
+        """The field that `state_dict` has under this name."""
+        return dict(self.places()).get(name)
+
     def state_dict(self) -> dict[str, Any]:
         """The fields of the schedule, without the optimiser."""
-        return {key: getattr(self, name) for key, name in self.places()}
+        given: dict[str, Any] = vars(self).get("given", {})
+        return {key: getattr(self, name) for key, name in self.places()} | given
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set the fields to those of a `state_dict`; other keys are ignored."""
@@ -194,7 +200,7 @@ class LRScheduler(DeclaredArguments):
             if key in state_dict:
                 vars(self)[name] = state_dict[key]
 
-    SCRIPT_METHODS = {
+    SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
         for function in (step, get_last_lr, get_lr, state_dict, load_state_dict)
     }

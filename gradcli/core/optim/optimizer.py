@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling import warnings
+from gradcli.core.calling import mappings, warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
+from gradcli.core.calling.extensible import Extensible
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
@@ -34,13 +35,18 @@ State = dict[str, Any]
 Kernel = Callable[[Tensor, Any, State, float], None]
 
 
-class Optimizer(DeclaredArguments):
+def _set_state(optimizer: Optimizer, value: Any) -> None:
+    """`optimizer.state = value`, a mapping."""
+    optimizer.state = value if isinstance(value, DefaultDict) else mappings.Mapping(table_of(value))
+
+
+class Optimizer(DeclaredArguments, Extensible):
     """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
     SCRIPT_NAME = "Optimizer"
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("param_groups state defaults")
-    SCRIPT_SETTERS = Attributes.write("param_groups")
+    SCRIPT_SETTERS = {**Attributes.write("param_groups defaults"), "state": _set_state}
     ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
     #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
     OPTIONS = ""
@@ -80,7 +86,7 @@ class Optimizer(DeclaredArguments):
                 f"but got torch.{params.dtype.torch_name}Tensor",
             )
         self.defaults: dict[str, Any] = {name: given[name] for name in self.OPTIONS.split()} or table_of(given["defaults"])
-        self.state = DefaultDict()
+        self.state: mappings.Mapping = DefaultDict()
         self.param_groups: list[Group] = []
         self.start_afresh()
         listed = _listed(params)
@@ -353,14 +359,18 @@ class Optimizer(DeclaredArguments):
 
     #: `step` without hooks, with Python's errors for wrong calls
     SCRIPT_STEP = Routine(step, "Optimizer.step")
-    SCRIPT_METHODS = {
-        function.__name__: Routine(function, f"Optimizer.{function.__name__}")
-        for function in (
-            *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
-            *(register_state_dict_pre_hook, register_state_dict_post_hook),
-            *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
-        )
-    } | {"step": Routine(hooked, "Optimizer.step")}
+    SCRIPT_METHODS = (
+        Extensible.SCRIPT_METHODS
+        | {
+            function.__name__: Routine(function, f"Optimizer.{function.__name__}")
+            for function in (
+                *(register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict),
+                *(register_state_dict_pre_hook, register_state_dict_post_hook),
+                *(register_load_state_dict_pre_hook, register_load_state_dict_post_hook),
+            )
+        }
+        | {"step": Routine(hooked, "Optimizer.step")}
+    )
 
 
 def _hooked(hooks: Hooks, optimizer: Optimizer, state_dict: Any) -> Any:

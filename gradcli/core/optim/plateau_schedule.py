@@ -33,6 +33,7 @@ class ReduceLROnPlateau(LRScheduler):
         "cooldown_counter num_bad_epochs"
     )
     STATE = ""
+    within_step = True  # PyTorch has no rates of this schedule to warn of
     mode: str
     factor: float
     patience: int

@@ -10,6 +10,7 @@ Methods return fresh arrays in C order, in the storage of `dtype`.
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import os
@@ -73,6 +74,12 @@ class Generator:
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots."""
         self._seed, self._source, self._spare, self._start, self.python = values
+
+    def copied(self, deep: bool) -> Generator:
+        """A stream of its own that goes on alike."""
+        made = Generator()
+        made.put(tuple(copy.copy(getattr(self, name)) for name in self.__slots__))
+        return made
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from `seed` (negative seeds count modulo 2**64); forgets a kept normal. Returns the generator."""

@@ -205,6 +205,12 @@ def _of_single(name: str) -> Any:
     return found if place == "nn.modules" or getattr(found, "module", None) == f"torch.{place}" else None
 
 
+def has_private(name: str) -> bool:
+    """Whether `find` finds a name with a leading underscore: the base classes of modules stand in their own modules alone."""
+    place, _, last = name.rpartition(".")
+    return f"{_USUAL.get(place)}.{last}" in DECLARED or (place != "nn" and has(name))
+
+
 def has(name: str) -> bool:
     """Whether `find` finds `torch.NAME`. Loads nothing."""
     return name in FUNCTIONS or name in PLACES or name in _NUMBERS or name in dtypes.NAMED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -84,6 +85,10 @@ class NumpyRandom:
 
     def __init__(self, host: Host) -> None:
         self.host = host
+
+    def copied(self, deep: bool) -> NumpyRandom:
+        """A deep copy is a stream of its own that goes on alike; a shallow one draws from the same stream."""
+        return type(self)(deepcopy(self.host) if deep else self.host)
 
     def __repr__(self) -> str:
         return f"{self.SHOWN} at 0x{address(self)[2:].upper()}"

@@ -52,6 +52,10 @@ class NumpyArray(NumpyValue):
         """The array itself."""
         return self.array
 
+    def copied(self, deep: bool) -> Value:
+        """A copy in memory of its own, in the same order."""
+        return self.SCRIPT_METHODS["copy"](self, "K")
+
     def __hash__(self) -> int:
         raise ProgramError("TypeError", "unhashable type: 'numpy.ndarray'")
 

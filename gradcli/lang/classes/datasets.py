@@ -1,4 +1,4 @@
-"""Classes derived from the data sets and samplers of torch.utils.data."""
+"""Classes derived from the data sets, samplers and loaders of torch.utils.data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gradcli.lang.values.value_classes import MISSING
 _NOT_OF_BASES = {"Dataset": ("__len__", "__iter__"), "IterableDataset": ("__len__",), "Sampler": ("__len__",)}
 
 
-class DataObject(HostedObject):
-    """An instance of a class that derives from a data set or a sampler."""
+class HostedData(HostedObject):
+    """An instance of a class that derives from a data set, a sampler or a loader."""
 
     def native(self, name: str) -> Value:
         return MISSING if name in _NOT_OF_BASES.get(self.MADE.__name__, ()) else super().native(name)
@@ -27,8 +27,8 @@ class DataObject(HostedObject):
 
 
 @cache
-def _host(made: type[Any]) -> type[DataObject]:
-    return type(made.__name__, (DataObject, made), {"MADE": made, "__module__": __name__}, known=False)
+def _host(made: type[Any]) -> type[HostedData]:
+    return type(made.__name__, (HostedData, made), {"MADE": made, "__module__": __name__}, known=False)
 
 
 def host_of(native: ScriptType) -> type[Instance]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from gradcli.core.calling.extensible import Extensible
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.lang.python.object_protocol import Value
@@ -40,7 +41,7 @@ class HostedObject(Instance):
             except AttributeError:
                 return MISSING  # `__init__` of the base was not called
         method = self.SPECIAL.get(name) or made.SCRIPT_METHODS.get(name)
-        if method is None:
+        if method is None or method in _OF_PLAIN:
             return MISSING
         return BoundMethod(self, name, method if name != "__iter__" else _as_value(method))
 
@@ -61,6 +62,10 @@ class HostedObject(Instance):
         return super().own_repr(address) if plain else str(made(self))
 
     __hash__ = Instance.__hash__
+
+
+#: how attributes of objects of core are read and assigned that programs give them: an instance keeps its own
+_OF_PLAIN = tuple(Extensible.SCRIPT_METHODS.values())
 
 
 def _as_value(iterate: Callable[[Any], Iterator[Value]]) -> Callable[[Any], Value]:

@@ -55,11 +55,23 @@ class SchedulerObject(HostedObject):
 
     step = overriding("step")
 
+    def begin(self, given: Any) -> None:
+        """As in the base; what the program has set before comes first in the state."""
+        self.early = tuple(self.fields)
+        self.MADE.begin(self, given)
+
     def native(self, name: str) -> Value:
         found = super().native(name)
         if found is MISSING and name.startswith("_"):
-            return vars(self).get(dict(self.MADE.places(self)).get(name, ""), MISSING)
+            return vars(self).get(self.MADE.field_of(self, name) or "", MISSING)
         return found
+
+    def write(self, name: str, value: Value) -> None:
+        field = self.MADE.field_of(self, name)
+        if field is None:
+            super().write(name, value)
+        else:
+            setattr(self, field, value)
 
     def rates(self) -> Any:
         """The rates that the program's `get_lr` computes, or else those of the base."""
@@ -73,7 +85,8 @@ class SchedulerObject(HostedObject):
     def state_dict(self) -> dict[str, Value]:
         """The fields of the schedule and of the program, without the optimiser."""
         kept: dict[str, Value] = self.MADE.state_dict(self)
-        return self.fields | kept
+        early = {name: self.fields[name] for name in self.early if name in self.fields}
+        return early | kept | {name: value for name, value in self.fields.items() if name not in early}
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set the fields to those of a `state_dict`."""

@@ -94,13 +94,15 @@ class _Copies:
                 return self.note(value, own({}))
         if isinstance(value, IteratorValue):
             raise ProgramError("TypeError", f"cannot pickle '{type_name(value)}' object")
+        if (own := getattr(type(value), "copied", None)) is not None:
+            return self.note(value, own(value, True))
         if isinstance(value, Optimizer):
             made = self.note(value, _bare(value))
             made.start_afresh()
             for name in ("defaults", "state", "param_groups"):
                 object.__setattr__(made, name, self.of(getattr(value, name)))
             return made
-        if isinstance(value, Instance | Module | DeclaredArguments | Mapping | Deque | Hooks):
+        if isinstance(value, Instance | Module | DeclaredArguments | Mapping | Deque | Hooks) or _is_of_fields(value):
             made = self.note(value, _bare(value))
             for name, held in _fields(value):
                 object.__setattr__(made, name, self.of(held))
@@ -123,6 +125,11 @@ class _Copies:
 
 #: what instances share with their copies
 _SHARED = ("cls", "SCRIPT_TYPE")
+
+
+def _is_of_fields(value: Value) -> bool:
+    """Whether a copy has copies of what the object holds, as its class says."""
+    return getattr(type(value), "COPIED_BY_FIELD", False)
 
 
 def _bare(value: Value) -> Value:
@@ -164,10 +171,13 @@ def _copy(x: Value) -> Value:
             return own()
     if isinstance(x, IteratorValue):
         raise ProgramError("TypeError", f"cannot pickle '{type_name(x)}' object")
-    if isinstance(x, Instance | Module):
+    if (own := getattr(kind, "copied", None)) is not None:
+        return own(x, False)
+    if isinstance(x, Instance | Module | DeclaredArguments) or _is_of_fields(x):
         made = _bare(x)
+        shares = isinstance(x, Module | DeclaredArguments)  # such as the tables of parameters: all but the attributes of the program
         for name, held in _fields(x):
-            object.__setattr__(made, name, dict(held) if type(held) is dict else held)
+            object.__setattr__(made, name, dict(held) if type(held) is dict and (name == "fields" or not shares) else held)
         return made
     return x
 

@@ -28,6 +28,7 @@ class Partial(Scripted):
     __slots__ = ("__weakref__", "args", "func", "keywords")
 
     SCRIPT_NAME = "partial"
+    COPIED_BY_FIELD = True
 
     def __init__(self, func: Value, /, *args: Value, **keywords: Value) -> None:
         if not is_callable(func):

@@ -38,6 +38,12 @@ class RandomNumbers(Scripted):
         self.host = random.Random(0)
         self.seed(seed)
 
+    def copied(self, deep: bool) -> RandomNumbers:
+        """A stream of its own that goes on alike."""
+        made = RandomNumbers(0)
+        made.host.setstate(self.host.getstate())
+        return made
+
     def seed(self, a: Value = None, version: Value = 2) -> None:
         """Begin anew; without a seed, with that of the session."""
         if a is None:

@@ -326,7 +326,8 @@ def missing(value: Value, name: str) -> ProgramError:
     elif type(value) in (TypeValue, ExceptionType, ScriptType, UserClass):
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
-        text = f"'{type_name(value)}' object has no attribute '{name}'"
+        shown = type_name(value)
+        text = f"'{'function' if shown == 'method' else shown}' object has no attribute '{name}'"  # a method asks its function
     if type(value) in (Namespace, Tensor):
         from gradcli.lang.names import left_out
 

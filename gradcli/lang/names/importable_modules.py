@@ -59,7 +59,7 @@ def _finder(place: str) -> Callable[[str], Value]:
 
     def find(name: str) -> Value:
         full = prefix + name
-        if "." in name or (name.startswith("_") and not library.has(full)):
+        if "." in name or (name.startswith("_") and not library.has_private(full)):
             return MISSING
         if full in library.MODULES:
             return torch(full)

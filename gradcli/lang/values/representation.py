@@ -7,13 +7,10 @@ from collections.abc import Callable
 from gradcli import limits
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
-from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Generated, Scripted
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS as TORCH_FUNCTIONS
-from gradcli.core.functions._index import METHODS
-from gradcli.core.functions.function import Function, PythonMethod
+from gradcli.core.functions.function import Function
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
@@ -28,7 +25,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.special_methods import Instance, special
-from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.type_names import is_python, path_of, type_name
 from gradcli.lang.values.user_classes import BoundUserMethod, ClassMethod, NativeMethod, StaticMethod, Super, UserClass, UserObject
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import (
@@ -91,11 +88,8 @@ _DEFINED_ANEW = {"Module.forward", "Optimizer.step"}
 
 
 def _repr_bound(value: BoundMethod) -> str:
-    function = value.function
-    if type(value.owner) is Tensor and value.name in METHODS and type(method := catalog.method(value.name)) is PythonMethod:
-        function = method
-    if isinstance(function, Routine):
-        name = function.name
+    if is_python(value):
+        name = f"Tensor.{value.name}" if type(value.owner) is Tensor else getattr(value.function, "name", "")
         if name in _DEFINED_ANEW or "." not in name:
             name = f"{type_name(value.owner)}.{value.name}"
         return f"<bound method {name} of {repr_text(value.owner)}>"
@@ -149,11 +143,6 @@ def _repr_result(value: NamedResult) -> str:
     return f"{path_of(value)}(\n{inside})"
 
 
-def _is_python(value: Value) -> bool:
-    """Whether PyTorch writes one of its functions in Python."""
-    return isinstance(value, (Routine, PythonFunction)) or (isinstance(value, Function) and bool(value.python_name))
-
-
 #: functions of torch.nn.functional that have another `__name__`
 _NAMES_IN_C = {"logsigmoid": "log_sigmoid", "threshold": "_threshold"}
 
@@ -164,7 +153,7 @@ def function_name(value: Value) -> str:
     name: str = value.name.rpartition(".")[2]
     if namespace == "torch.nn.functional":
         name = _NAMES_IN_C.get(name, name)
-    if not isinstance(value, Function) or _is_python(value) or namespace in ("torch", "torch.nn.functional", "torch._C._nn"):
+    if not isinstance(value, Function) or is_python(value) or namespace in ("torch", "torch.nn.functional", "torch._C._nn"):
         return name
     start = f"{namespace.removeprefix('torch.')}_"
     return f"{start}{name.removeprefix(start)}"
@@ -181,7 +170,7 @@ def qualified_name(value: Value) -> str | None:
     if not isinstance(value, (Function, PythonFunction)):
         return None
     namespace = getattr(value, "namespace", "torch")
-    if _is_python(value):
+    if is_python(value):
         return f"{'torch.functional' if namespace == 'torch' else namespace}.{value.name}"
     if namespace == "torch" or (namespace == "torch.nn.functional" and value.name in TORCH_FUNCTIONS):
         return f"torch._VariableFunctionsClass.{value.name}"
@@ -190,7 +179,7 @@ def qualified_name(value: Value) -> str | None:
 
 
 def _repr_torch_function(value: Value) -> str:
-    if _is_python(value):
+    if is_python(value):
         return f"<function {value.name} at {address(value)}>"
     namespace = getattr(value, "namespace", "torch")
     if namespace == "torch" or (namespace == "torch.nn.functional" and value.name in TORCH_FUNCTIONS):

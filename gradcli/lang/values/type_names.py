@@ -6,6 +6,10 @@ from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.functions import catalog
+from gradcli.core.functions._index import METHODS
+from gradcli.core.functions.function import Function, PythonMethod
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
@@ -20,7 +24,6 @@ from gradcli.lang.values.value_classes import FUNCTIONS, BoundMethod, Builtin, E
 #: by class, the name of the type where it is not the name of the class
 _PATHS: dict[type, str] = {
     Builtin: "builtin_function_or_method",
-    BoundMethod: "builtin_function_or_method",
     TypeValue: "type",
     ExceptionType: "type",
     Namespace: "module",
@@ -44,6 +47,26 @@ OF_C = {
     "partial": "functools.partial",
 }
 
+#: what PyTorch writes in Python, besides what takes its arguments as Python does: functions of torch, and methods of tensors
+_TORCH_FUNCTIONS = {
+    *("einsum", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "broadcast_shapes"),
+    *("cartesian_prod", "chain_matmul"),
+}
+_TENSOR_METHODS = {
+    *("norm", "split", "unique", "unique_consecutive", "stft", "istft", "lu", "storage", "unflatten", "is_shared", "share_memory_"),
+}
+
+
+def is_python(value: Value) -> bool:
+    """Whether a function or bound method of the library is one that PyTorch writes in Python."""
+    if type(value) is not BoundMethod:
+        named = isinstance(value, Function) and (bool(value.python_name) or value.name in _TORCH_FUNCTIONS)
+        return named or isinstance(value, (Routine, PythonFunction))
+    owner = value.owner
+    if type(owner) is Tensor:
+        return value.name in _TENSOR_METHODS or (value.name in METHODS and type(catalog.method(value.name)) is PythonMethod)
+    return isinstance(value.function, Routine) and type(owner) is not Generator and path_of(owner) not in OF_C
+
 
 def path_of(value: Value) -> str:
     """The dotted name of a value's type, as PyTorch's messages give it."""
@@ -65,8 +88,10 @@ def path_of(value: Value) -> str:
         return str(value.type_name)
     if kind is GradMode:
         return f"torch.autograd.grad_mode.{value.kind}"
+    if kind is BoundMethod:
+        return "method" if is_python(value) else "builtin_function_or_method"
     if isinstance(value, FUNCTIONS):
-        return "function" if isinstance(value, Routine) else "builtin_function_or_method"
+        return "function" if is_python(value) else "builtin_function_or_method"
     return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
 
 
