@@ -56,7 +56,7 @@ class SavedModule(ModuleMembers):
 
     def state_dict(self, *, destination: Any = None, prefix: Any = "", keep_vars: Any = False) -> Any:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
-        if type(prefix) is not str:
+        if not isinstance(prefix, str):
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         made = SavedState() if destination is None else destination
         for start, module in saving(self._parts(made, prefix, keep_vars), made, keep_vars):

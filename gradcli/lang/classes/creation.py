@@ -70,6 +70,9 @@ def make_class(
     """The class of a `class` statement whose body bound `fields`. Raises TypeError for bases and keywords that do not fit."""
     given = tuple(bases) or (types.OBJECT,)
     for base in given:
+        if type(base) is UserClass and (mixed := base.trait("mixed")) is not MISSING:
+            given = mixed(given)
+    for base in given:
         _check_base(base)
     made = UserClass(name, qualified, given, {private_name(name, key): value for key, value in fields.items()})
     made.annotations = dict(annotations)

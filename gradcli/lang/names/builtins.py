@@ -94,7 +94,7 @@ def _divmod(x: Value, y: Value, /) -> Value:
 
 
 def _attribute_name(name: Value) -> str:
-    if type(name) is not str:
+    if not isinstance(name, str):
         raise type_error("attribute name must be string, not '{}'", name)
     return name
 
@@ -174,7 +174,7 @@ def _dir(value: Value = MISSING, /) -> list[str]:
 
 
 def _format(value: Value, spec: Value = "", /) -> str:
-    if type(spec) is not str:
+    if not isinstance(spec, str):
         raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
     return format_text(value, spec)
 
