@@ -79,7 +79,7 @@ def make_class(
     made.mro = _linearise(made)
     _count(len(made.mro))
     made.native = _native(made)
-    made.host = _host(made)
+    made.host = host_class(made)
     _note_abstract(made)
     made.host.prepare_class(made)
     prepare = made.trait("prepare")
@@ -152,7 +152,8 @@ def _native(made: UserClass) -> Native:
     return first
 
 
-def _host(made: UserClass) -> type[Instance]:
+def host_class(made: UserClass) -> type[Instance]:
+    """The class of the Python objects that are the instances of a class."""
     native = made.native
     if isinstance(native, ScriptType | TypeValue) and native is not types.OBJECT:
         module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]

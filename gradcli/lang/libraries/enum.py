@@ -183,8 +183,8 @@ def _check_write(cls: UserClass, name: str, how: str) -> None:
 
 def _mixed(bases: tuple[Value, ...]) -> tuple[Value, ...]:
     """The bases of a class, but for an Enum with str or int before it, whose members are such too, the base that stands for both."""
-    both = tuple(_MIXED[base] for base in bases if base in _MIXED)
-    return tuple(base for base in bases if base not in _MIXED and base is not ENUM) + both if both else bases
+    both = tuple(_MIXED[base] for base in bases if type(base) is TypeValue and base in _MIXED)
+    return bases if len(both) != 1 else tuple(base for base in bases if type(base) is not TypeValue and base is not ENUM) + both
 
 
 def _constant(name: str) -> Property:
