@@ -10,7 +10,7 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.names import attributes, class_attributes, iteration
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
@@ -43,7 +43,11 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
     for arg in args:
         if pieces:
             pieces.append(between)
-        piece = representation.str_text(arg)
+        try:
+            piece = representation.str_text(arg)
+        except GradcliError:
+            write("".join(pieces))  # what stands before it is printed
+            raise
         pieces.append(piece)
         size += len(piece) + len(between)
         if size > _PRINT_AT_ONCE:
