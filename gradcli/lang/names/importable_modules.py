@@ -49,7 +49,7 @@ def torch(place: str = "") -> Namespace:
     if known is None:
         path = f"torch.{place}" if place else "torch"
         more = [name.rpartition(".")[2] for name in _OF_LANGUAGE if name.rpartition(".")[0] == place]
-        members: dict[str, Value] = {} if place else {"__version__": _VERSION}
+        members: dict[str, Value] = {} if place else {"__version__": _VERSION, "newaxis": None}
         known = _made[place] = Namespace(path, members, _finder(place), lambda: [*library.members(place), *more])
     return known
 
