@@ -25,6 +25,11 @@ _made: dict[str, Namespace] = {}
 
 #: `torch.__version__`: the version of PyTorch whose behaviour is reproduced
 _VERSION = "2.13.0+cpu"
+#: what has no entry in the tables of the library, by module
+_CONSTANTS: dict[str, dict[str, Value]] = {
+    "": {"__version__": _VERSION, "newaxis": None},
+    "version": {"__version__": _VERSION, "cuda": None, "hip": None, "xpu": None, "debug": False},
+}
 
 #: torch's own exception types, by their place in torch
 _ERRORS = {
@@ -49,8 +54,7 @@ def torch(place: str = "") -> Namespace:
     if known is None:
         path = f"torch.{place}" if place else "torch"
         more = [name.rpartition(".")[2] for name in _OF_LANGUAGE if name.rpartition(".")[0] == place]
-        members: dict[str, Value] = {} if place else {"__version__": _VERSION, "newaxis": None}
-        known = _made[place] = Namespace(path, members, _finder(place), lambda: [*library.members(place), *more])
+        known = _made[place] = Namespace(path, dict(_CONSTANTS.get(place, {})), _finder(place), lambda: [*library.members(place), *more])
     return known
 
 
