@@ -85,7 +85,8 @@ _NAMES = (
     *("Sequence", "Set", "Sized", "Text", "Tuple", "Type", "Union", "AbstractSet", "Awaitable", "Concatenate"),
     *("Container", "ContextManager", "ItemsView", "KeysView", "LiteralString", "Match", "MutableSequence", "MutableSet", "Never"),
     *("NotRequired", "Pattern", "Required", "Reversible", "SupportsAbs", "SupportsFloat", "SupportsIndex", "SupportsInt", "TypeAlias"),
-    *("TypeGuard", "Unpack", "ValuesView"),
+    *("TypeGuard", "Unpack", "ValuesView", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "BinaryIO", "ByteString", "ChainMap"),
+    *("Coroutine", "Counter", "IO", "MappingView", "SupportsBytes", "SupportsComplex", "SupportsRound", "TextIO"),
 )
 
 MEMBERS: dict[str, Value] = {

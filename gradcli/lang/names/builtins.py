@@ -15,7 +15,7 @@ from gradcli.lang.names import attributes, class_attributes, iteration
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import operators, representation, special_methods
+from gradcli.lang.values import operators, representation, special_methods, types
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text, index_of
@@ -55,6 +55,10 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
             pieces, size = [""], 0
     pieces.append("\n" if end is None else end)
     write("".join(pieces))
+
+
+def _exit(code: Value = None) -> Value:
+    raise types.make_error("SystemExit", (code,))
 
 
 def _abs(x: Value, /) -> Value:
@@ -209,6 +213,7 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Value], str]:
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "print": _print,
+    **dict.fromkeys(("exit", "quit"), _exit),
     **iteration.FUNCTIONS,
     "abs": _abs,
     "round": _round,
