@@ -17,7 +17,7 @@ from gradcli.lang.python.object_protocol import Value, hosted
 from gradcli.lang.python.strings import METHODS as TEXT_METHODS
 from gradcli.lang.values import types
 from gradcli.lang.values.comparison import COMPARE, equal
-from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text
+from gradcli.lang.values.object_operations import OPS, collect, deterministic_hash, format_text, index_of
 from gradcli.lang.values.operators import BINARY, UNARY, contains
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, ClassOfInstances, Instance, run
@@ -107,11 +107,33 @@ def _distinct(cls: UserClass) -> list[Value]:
 
 def _construct(cls: UserClass, value: Value, /, *more: Value, **options: Value) -> Value:
     if more or options:
-        raise ProgramError("NotImplementedError", "Enums made by a call are not part of gradcli's language: write a class statement")
+        return _called(cls, value, *more, **options)
     for one in _distinct(cls):
         if equal(one.fields["_value_"], value):
             return one
     raise ProgramError("ValueError", f"{repr_text(value)} is not a valid {cls.qualified}")
+
+
+def _called(cls: UserClass, value: Value, /, names: Value = (), *, start: Value = 1, **options: Value) -> Value:
+    """`Enum(value, names)`: the class `value`, whose names count from `start` unless they come with values."""
+    if options or cls.traits.get("members"):
+        raise ProgramError("NotImplementedError", "Enums made by such a call are not part of gradcli's language: write a class statement")
+    if type(value) is not str:
+        raise type_error("the name of an Enum is a str, not '{}'", value)
+    given = names.replace(",", " ").split() if type(names) is str else collect(names)
+    fields: dict[str, Value] = {}
+    for at, one in enumerate(given):
+        if type(one) is str:
+            name = one
+            found = names[one] if type(names) is dict else Auto() if cls.trait("auto") == "name" else index_of(start) + at
+        elif type(one) in (tuple, list) and len(one) == 2 and type(one[0]) is str:
+            name, found = one
+        else:
+            raise type_error("the names of an Enum are texts, or pairs of a text and a value, not '{}'", one)
+        if name in fields:
+            raise ProgramError("TypeError", f"'{name}' already defined as {repr_text(fields[name])}")
+        fields[name] = found
+    return make_class(value, value, (cls,), fields, {}, {})
 
 
 def _item(cls: UserClass, name: Value) -> Value:
