@@ -9,8 +9,6 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.mappings import Mapping
-from gradcli.core.calling.named_tuples import NamedTuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -208,14 +206,9 @@ def _collate(batch: Any) -> Any:
         return from_data(batch, None)
     if isinstance(first, str):
         return batch
-    if isinstance(first, (dict, Mapping)):
-        made = first.copy()
-        made.update({key: _collate([sample_of(sample, key) for sample in batch]) for key in first})
-        return made
-    if isinstance(first, NamedTuple):
-        fields = zip(*batch, strict=False)
-        return type(first)([field if isinstance(field[0], str) else _collate(list(field)) for field in fields])
-    if isinstance(first, (list, tuple, range)):
+    if isinstance(first, dict):
+        return {key: _collate([sample_of(sample, key) for sample in batch]) for key in first}
+    if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
             raise runtime_error("each element in list of batch should be of equal size")
         parts = list(zip(*batch, strict=True))
@@ -404,18 +397,12 @@ def _counted(sample: Any) -> Any:
 
 
 def _converted(sample: Any) -> Any:
-    """A sample without a batch: arrays become tensors, and tuples lists, as PyTorch converts them."""
+    """A sample without a batch: tuples become lists, as PyTorch converts them."""
     limits.evaluation.tick()
-    if type(sample) is not Tensor and language.as_array(sample) is not None:
-        return from_data(sample)
-    if isinstance(sample, NamedTuple):
-        return type(sample)([_converted(part) for part in sample])
-    if isinstance(sample, (list, tuple, range)):
+    if isinstance(sample, (list, tuple)):
         return [_converted(part) for part in sample]
-    if isinstance(sample, (dict, Mapping)):
-        made = sample.copy()
-        made.update({key: _converted(sample_of(sample, key)) for key in sample})
-        return made
+    if isinstance(sample, dict):
+        return {key: _converted(part) for key, part in sample.items()}
     return sample
 
 
