@@ -55,6 +55,21 @@ def test_each_file_is_parsed_whole_before_it_runs(cli, script) -> None:
     assert answer.err.startswith("SyntaxError: '(' was never closed\n  b.py:2\n")
 
 
+@pytest.mark.parametrize(
+    ("call", "code", "out", "err"),
+    [
+        ("exit()", 0, "1\n2\n", ""),
+        ("sys.exit(0)", 0, "1\n2\n", ""),
+        ("sys.exit(3)", 3, "1\n", ""),
+        ("quit('bye')", 1, "1\n", "bye\n"),
+        ("raise SystemExit", 0, "1\n2\n", ""),
+    ],
+)
+def test_a_program_that_ends_itself(cli, script, call: str, code: int, out: str, err: str) -> None:
+    answer = cli("run", script("a.py", f"import sys\nprint(1)\n{call}\nprint(9)\n"), script("b.py", "print(2)\n"))
+    assert (answer.code, answer.out, answer.err) == (code, out, err)
+
+
 def test_the_first_error_is_the_last_file(cli, script) -> None:
     answer = cli("run", script("a.py", "print(1)\nmissing\nprint(2)\n"), script("b.py", "print(3)\n"))
     assert (answer.code, answer.out) == (1, "1\n")

@@ -147,7 +147,7 @@ def grad(
     _check_inputs(leaves)
     if state.transforms:
         leaves = _within_transforms(roots, leaves)
-    if type(create_graph) is str:
+    if isinstance(create_graph, str):
         raise ProgramError("TypeError", "'str' object cannot be interpreted as an integer")
 
     def walk(weights: Gradients, keep: Any) -> tuple[Tensor | None, ...]:

@@ -138,7 +138,7 @@ class Parameter:
         default = self.default
         if self.name == "reduction" and self.type == "int":
             default = "at::Reduction::Mean"  # PyTorch declares this, which its parser reads as 0
-        elif type(default) is str:
+        elif isinstance(default, str):
             default = f'"{default}"'
         elif type(default) is tuple and default:
             default = f"{{{','.join(map(str, default))}}}"
@@ -243,7 +243,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "int": _is_int,
     "symint": lambda v: is_index(v) and (type(v) is int or v.array.dtype.kind != "b"),
     "bool": lambda v: type(v) is bool,
-    "str": lambda v: type(v) is str,
+    "str": lambda v: isinstance(v, str),
     "ints": _is_ints,
     "floats": lambda v: isinstance(v, (tuple, list)) and (not v or _is_number(v[0])),
     "scalars": lambda v: isinstance(v, (tuple, list)) and all(_is_number(one) and type(one) is not Tensor for one in v),

@@ -118,7 +118,7 @@ class ModuleMembers(ModuleTree):
 
     def check_name(self, what: str, name: Any, table: Collection[str]) -> None:
         """TypeError or KeyError for a name that no member can have, or that something else than a member of `table` has."""
-        if type(name) is not str:
+        if not isinstance(name, str):
             raise type_error(f"{what} name should be a string. Got {{}}", name)
         if what != "module" and "." in name:
             raise ProgramError("KeyError", repr(f'{what} name can\'t contain "."'))
@@ -155,7 +155,7 @@ class ModuleMembers(ModuleTree):
         """`_parameters`, `_buffers` or `_modules`: what a program puts in is checked."""
 
         def check(name: Any, value: Any) -> None:
-            if type(name) is not str:
+            if not isinstance(name, str):
                 raise type_error("the name of a member must be a str, not {}", name)
             known = (Tensor if field != "children_by_name" else ModuleTree) if value is not None else type(None)
             if not isinstance(value, known):

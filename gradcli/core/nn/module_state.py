@@ -11,6 +11,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Hooks, Removable, Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.graph.write_checks import shared_places, shares_places
 from gradcli.core.kernels import blocks
 from gradcli.core.kernels.memory_format import tell_followers
 from gradcli.core.nn.module_hooks import StateHooks, saving
@@ -25,6 +26,10 @@ from gradcli.errors import ProgramError, runtime_error
 _NO_EXTRA_STATE = (
     "Reached a code path in Module.{} that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
+_NOT_COPIED = (
+    'While copying the parameter named "{}", whose dimensions in the model are {} and whose dimensions in the checkpoint are {}, '
+    "an exception occurred : ('{}',)."
 )
 _NO_TENSOR = 'While copying the parameter named "{}", expected torch.Tensor or Tensor-like object from checkpoint but received {}'
 _NO_NEW_KEYS = (
@@ -56,7 +61,7 @@ class SavedModule(ModuleMembers):
 
     def state_dict(self, *, destination: Any = None, prefix: Any = "", keep_vars: Any = False) -> Any:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
-        if type(prefix) is not str:
+        if not isinstance(prefix, str):
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         made = SavedState() if destination is None else destination
         for start, module in saving(self._parts(made, prefix, keep_vars), made, keep_vars):
@@ -128,6 +133,9 @@ class SavedModule(ModuleMembers):
                 continue
             if assign:
                 module.take_state(key, value)
+                continue
+            if shares_places(tensor.array):
+                errors.append(_NOT_COPIED.format(name, tensor.shape, value.shape, shared_places().message))
                 continue
             blocks.settle()
             tensor.array[...] = dtypes.cast(value.array, tensor.dtype)

@@ -81,7 +81,7 @@ class ModuleTree(Scripted):
 
     def walk(self, prefix: str = "", once: object = True) -> Iterator[tuple[str, Any]]:
         """This module and its submodules with dotted names, each once, or else under each of its names. TypeError for a wrong prefix."""
-        if type(prefix) is not str:
+        if not isinstance(prefix, str):
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", prefix)
         seen: set[int] = set()
         count = 0
@@ -217,7 +217,7 @@ class ModuleTree(Scripted):
     def parametrization(self, name: object) -> Any:
         """What computes a parameter or buffer, None for one that is held."""
         lists = self.children_by_name.get(PARAMETRIZATIONS)
-        return None if lists is None or type(name) is not str else lists.children_by_name.get(name)
+        return None if lists is None or not isinstance(name, str) else lists.children_by_name.get(name)
 
     def computed(self, name: str) -> Any:
         """A parameter or buffer that a parametrization computes, or that a hook before `forward` has put into the fields."""

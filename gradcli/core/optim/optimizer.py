@@ -116,7 +116,7 @@ class Optimizer(DeclaredArguments, Extensible):
     def __repr__(self) -> str:
         lines = [f"{self.SCRIPT_NAME} ("]
         for i, group in enumerate(self.param_groups):
-            if (other := next((key for key in group if type(key) is not str), None)) is not None:
+            if (other := next((key for key in group if not isinstance(key, str)), None)) is not None:
                 raise not_ordered("<", other, "params")
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {formatted(language.plain(group[key]))}" for key in sorted(group) if key != "params"]

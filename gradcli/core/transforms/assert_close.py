@@ -53,7 +53,7 @@ class _Comparison:
         """Raise the AssertionError, with the program's own text if it has given one."""
         text += _where(self.path)
         shown = text if self.msg is None else self.msg(text) if callable(self.msg) else self.msg
-        if type(shown) is not str:
+        if not isinstance(shown, str):
             raise ProgramError("NotImplementedError", "the msg of torch.testing.assert_close is a text, or a function that gives one, here")
         raise ProgramError("AssertionError", shown)
 

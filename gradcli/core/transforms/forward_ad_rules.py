@@ -184,7 +184,7 @@ def _transposed(
     directions = [t if t is None or p is None else _like(t, p, True) for t, p in zip((given[i] for i in moving), pulled, strict=True)]
     needed = graph and any(_has_history(t) for t in (*directions, *inputs) if type(t) is Tensor)
     pushed = vjp(pulled, probes, directions, create_graph=needed)
-    if any(type(a) is str and a == "mean" for a in attrs) and not inputs[0].array.size:  # a mean of nothing is nan, its tangent too
+    if any(isinstance(a, str) and a == "mean" for a in attrs) and not inputs[0].array.size:  # a mean of nothing is nan, its tangent too
         return [traced.zeros_like(out) * out for out in results]
     found = [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
     wide = [t for i in moving if (t := given[i]) is not None and _is_wider(t, inputs[i])]

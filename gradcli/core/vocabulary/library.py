@@ -23,7 +23,7 @@ MODULES: tuple[str, ...] = (
     *("nn.parallel", "nn.parameter", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune"),
     *("nn.utils.rnn", "nn.utils.fusion", "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides"),
     *("random", "signal", "signal.windows", "special", "testing", "utils", "utils.checkpoint", "utils.data", "utils.dlpack"),
-    *("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler"),
+    *("utils.data.dataloader", "utils.data.dataset", "utils.data.sampler", "version"),
 )
 
 #: the modules below gradcli.core that have routines and types as constants: `NO_GRAD` is that of `no_grad`

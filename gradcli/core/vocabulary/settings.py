@@ -33,7 +33,8 @@ def _set_printoptions(
     printing.options = printing.options.copy()  # results refer to the options that they were made under
     printing.set_printoptions(
         printing.options,
-        precision=precision,
+        # PyTorch only puts it into a format
+        precision=int(precision) if isinstance(precision, str) and precision.isdecimal() else precision,
         threshold=threshold,
         edgeitems=edgeitems,
         linewidth=linewidth,

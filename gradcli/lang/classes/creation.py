@@ -70,13 +70,16 @@ def make_class(
     """The class of a `class` statement whose body bound `fields`. Raises TypeError for bases and keywords that do not fit."""
     given = tuple(bases) or (types.OBJECT,)
     for base in given:
+        if type(base) is UserClass and (mixed := base.trait("mixed")) is not MISSING:
+            given = mixed(given)
+    for base in given:
         _check_base(base)
     made = UserClass(name, qualified, given, {private_name(name, key): value for key, value in fields.items()})
     made.annotations = dict(annotations)
     made.mro = _linearise(made)
     _count(len(made.mro))
     made.native = _native(made)
-    made.host = _host(made)
+    made.host = host_class(made)
     _note_abstract(made)
     made.host.prepare_class(made)
     prepare = made.trait("prepare")
@@ -149,7 +152,8 @@ def _native(made: UserClass) -> Native:
     return first
 
 
-def _host(made: UserClass) -> type[Instance]:
+def host_class(made: UserClass) -> type[Instance]:
+    """The class of the Python objects that are the instances of a class."""
     native = made.native
     if isinstance(native, ScriptType | TypeValue) and native is not types.OBJECT:
         module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]

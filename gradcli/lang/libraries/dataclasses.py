@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from gradcli.core.calling.script_types import Attributes, Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
+from gradcli.lang.classes.creation import host_class
 from gradcli.lang.libraries.typing import Annotation
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import COMPARE
@@ -94,6 +95,11 @@ def _made(cls: Value, options: dict[str, Value]) -> UserClass:
         methods["__delattr__"] = NativeMethod("__delattr__", lambda one, name: _refuse("delete", name))
     for name, method in methods.items():
         cls.fields.setdefault(name, method)
+    if options.get("slots"):
+        if "__slots__" in cls.fields:
+            raise ProgramError("TypeError", f"{cls.name} already specifies __slots__")
+        cls.fields["__slots__"] = tuple(fields)
+        cls.host = host_class(cls)
     return cls
 
 

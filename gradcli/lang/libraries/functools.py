@@ -11,10 +11,11 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
 from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.errors import ProgramError
+from gradcli.lang.classes.creation import make_class
 from gradcli.lang.python import comparing
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import Decorated, call, is_callable
-from gradcli.lang.values.comparison import equal
+from gradcli.lang.values.comparison import COMPARE, equal
 from gradcli.lang.values.object_operations import stepping
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, special, truth
 from gradcli.lang.values.user_classes import BoundUserMethod, NativeMethod, Property, UserClass
@@ -204,7 +205,22 @@ def _following(root: str, combine: Callable[[bool, bool], bool]) -> Callable[[Va
     return compare
 
 
+def _cmp_to_key(mycmp: Value) -> UserClass:
+    """`cmp_to_key(mycmp)`: a class of keys that compare as the function says: it gives a number below, at or above 0."""
+
+    def ordering(symbol: str) -> NativeMethod:
+        return NativeMethod("", lambda one, other: COMPARE[symbol](call(mycmp, (one.fields["obj"], other.fields["obj"]), None), 0))
+
+    def initialise(one: Instance, obj: Value) -> None:
+        one.fields["obj"] = obj
+
+    symbols = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "=="}
+    methods: dict[str, Value] = {name: ordering(symbol) for name, symbol in symbols.items()}
+    return make_class("K", "K", (), {"__init__": NativeMethod("__init__", initialise), **methods}, {}, {})
+
+
 MEMBERS: dict[str, Value] = {
+    "cmp_to_key": Builtin("cmp_to_key", _cmp_to_key),
     "partial": script_type(Partial, "functools"),
     "reduce": Builtin("reduce", _reduce),
     "wraps": Builtin("wraps", _wraps),

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named_tuple
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value, hosted
+from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import check_time, execution
-from gradcli.lang.values.object_operations import to_number
+from gradcli.lang.values.object_operations import index_of, to_number
 from gradcli.lang.values.value_classes import Builtin
 
 #: the longest sleep, in seconds
@@ -88,4 +90,31 @@ MEMBERS: dict[str, Value] = {
     "gmtime": Builtin("gmtime", _moment(time.gmtime)),
     "strftime": Builtin("strftime", _strftime),
     "ctime": Builtin("ctime", _ctime),
+}
+
+
+def _timed(stmt: Value, setup: Value, number: Value) -> float:
+    if not is_callable(stmt) or not (setup == "pass" or is_callable(setup)):
+        raise ProgramError("NotImplementedError", "timeit of statements in texts is not part of gradcli: give it a function")
+    trusted()
+    if setup != "pass":
+        call(setup, (), state.origin)
+    begin = time.perf_counter()
+    for _ in range(index_of(number)):
+        call(stmt, (), state.origin)
+    return time.perf_counter() - begin
+
+
+def _timeit(stmt: Value = "pass", setup: Value = "pass", timer: Value = None, number: Value = 1000000) -> float:
+    return _timed(stmt, setup, number)
+
+
+def _repeat(stmt: Value = "pass", setup: Value = "pass", timer: Value = None, repeat: Value = 5, number: Value = 1000000) -> list[float]:
+    return [_timed(stmt, setup, number) for _ in range(index_of(repeat))]
+
+
+TIMEIT: dict[str, Value] = {
+    "default_timer": MEMBERS["perf_counter"],
+    "timeit": Builtin("timeit", _timeit),
+    "repeat": Builtin("repeat", _repeat),
 }

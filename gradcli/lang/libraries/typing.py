@@ -11,8 +11,9 @@ from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import AbstractMethod, make_class
 from gradcli.lang.libraries import collections
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values import types
 from gradcli.lang.values.representation import repr_text, str_text
-from gradcli.lang.values.user_classes import Property, UserClass, bind
+from gradcli.lang.values.user_classes import NativeMethod, Property, UserClass, bind
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
 
@@ -73,13 +74,19 @@ def _named_tuple(cls: UserClass) -> Value:
 
 _NAMED_TUPLE = make_class("NamedTuple", "NamedTuple", (), {}, {}, {})
 _NAMED_TUPLE.traits["instead"] = _named_tuple
+#: a class derived from TypedDict is a name for dict
+_TYPED_DICT = make_class(
+    "TypedDict", "TypedDict", (), {"__init_subclass__": NativeMethod("__init_subclass__", lambda cls, **k: None)}, {}, {}
+)
+_TYPED_DICT.traits["construct"] = lambda cls, *args, **items: types.DICT(*args, **items)
 _NAMES = (
     *("Any", "Callable", "ClassVar", "Collection", "Deque", "DefaultDict", "Dict", "Final", "FrozenSet", "Generator", "Hashable"),
     *("Iterable", "Iterator", "List", "Literal", "Mapping", "MutableMapping", "NoReturn", "Optional", "OrderedDict", "Self"),
     *("Sequence", "Set", "Sized", "Text", "Tuple", "Type", "Union", "AbstractSet", "Awaitable", "Concatenate"),
     *("Container", "ContextManager", "ItemsView", "KeysView", "LiteralString", "Match", "MutableSequence", "MutableSet", "Never"),
     *("NotRequired", "Pattern", "Required", "Reversible", "SupportsAbs", "SupportsFloat", "SupportsIndex", "SupportsInt", "TypeAlias"),
-    *("TypeGuard", "Unpack", "ValuesView"),
+    *("TypeGuard", "Unpack", "ValuesView", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "BinaryIO", "ByteString", "ChainMap"),
+    *("Coroutine", "Counter", "IO", "MappingView", "SupportsBytes", "SupportsComplex", "SupportsRound", "TextIO"),
 )
 
 MEMBERS: dict[str, Value] = {
@@ -87,6 +94,7 @@ MEMBERS: dict[str, Value] = {
     "Generic": _GENERIC,
     "Protocol": _GENERIC,
     "NamedTuple": _NAMED_TUPLE,
+    "TypedDict": _TYPED_DICT,
     "TypeVar": Builtin("TypeVar", _type_variable),
     "AnyStr": Annotation("~AnyStr"),
     "Annotated": Annotation("<class 'typing.Annotated'>"),

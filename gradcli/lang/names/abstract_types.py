@@ -1,8 +1,9 @@
-"""`collections.abc`: the abstract types, which `isinstance` tests by the special methods that values have."""
+"""`collections.abc` and `numbers`: the abstract types, which `isinstance` tests by what values have and are."""
 
 from __future__ import annotations
 
 import collections.abc
+import numbers
 from collections.abc import Callable
 
 from gradcli.errors import ProgramError
@@ -13,7 +14,7 @@ from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import Instance, hash_method, special
 from gradcli.lang.values.user_classes import UserClass
-from gradcli.lang.values.value_classes import MISSING, IteratorValue, TypeValue
+from gradcli.lang.values.value_classes import MISSING, IteratorValue, NumpyValue, TypeValue
 
 
 def _has(value: Value, name: str) -> bool:
@@ -80,3 +81,17 @@ def _made(name: str) -> TypeValue:
 _HOSTS = {kind.__name__: kind for kind in HOST_TYPES}
 _VIEWS = {KeysView: type({}.keys()), ValuesView: type({}.values()), ItemsView: type({}.items())}
 MEMBERS: dict[str, Value] = {name: _made(name) for name in sorted({*_BY_KIND, *_BY_METHODS})}
+
+
+def _number(name: str) -> TypeValue:
+    """A type of `numbers`: those of Python's numbers that it has, and of numpy's."""
+    host: type = getattr(numbers, name)
+
+    def check(value: Value) -> bool:
+        kind = getattr(value, "HOST", object) if isinstance(value, NumpyValue) else type(value)
+        return issubclass(kind, host)
+
+    return TypeValue(f"numbers.{name}", check, above=lambda kind: issubclass(_HOSTS.get(kind.name, object), host))
+
+
+NUMBERS: dict[str, Value] = {name: _number(name) for name in ("Number", "Complex", "Real", "Rational", "Integral")}

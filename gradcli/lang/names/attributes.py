@@ -328,12 +328,11 @@ def missing(value: Value, name: str) -> ProgramError:
     else:
         shown = type_name(value)
         text = f"'{'function' if shown == 'method' else shown}' object has no attribute '{name}'"  # a method asks its function
-    if type(value) in (Namespace, Tensor):
-        from gradcli.lang.names import left_out
+    from gradcli.lang.names import left_out
 
-        place = value.path.removeprefix("torch").removeprefix(".") if type(value) is Namespace else left_out.TENSOR
-        if left_out.is_left_out(place, name):
-            return ProgramError("AttributeError", left_out.text(place, name), code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
+    known = left_out.of(value, name)
+    if known is not None:
+        return ProgramError("AttributeError", known, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
     hints = suggest(name, names_of(value))
     if type(value) is Tensor and (columns := value.property_of("columns")):
         hints.append(f"the columns are {', '.join(columns[:20])}")

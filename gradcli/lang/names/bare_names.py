@@ -53,8 +53,8 @@ PYTHON: dict[str, Value] = {
 REFUSED = frozenset(
     (
         *("aiter", "anext", "breakpoint", "bytearray", "bytes", "compile", "copyright", "credits"),
-        *("eval", "exec", "exit", "frozenset", "globals", "help", "input", "license", "locals"),
-        *("memoryview", "open", "quit", "__import__"),
+        *("eval", "exec", "frozenset", "globals", "help", "input", "license", "locals"),
+        *("memoryview", "open", "__import__"),
     )
 )
 

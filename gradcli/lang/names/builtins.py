@@ -10,12 +10,12 @@ from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.names import attributes, class_attributes, iteration
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import operators, representation, special_methods
+from gradcli.lang.values import operators, representation, special_methods, types
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text, index_of
@@ -43,7 +43,11 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
     for arg in args:
         if pieces:
             pieces.append(between)
-        piece = representation.str_text(arg)
+        try:
+            piece = representation.str_text(arg)
+        except GradcliError:
+            write("".join(pieces))  # what stands before it is printed
+            raise
         pieces.append(piece)
         size += len(piece) + len(between)
         if size > _PRINT_AT_ONCE:
@@ -51,6 +55,10 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
             pieces, size = [""], 0
     pieces.append("\n" if end is None else end)
     write("".join(pieces))
+
+
+def _exit(code: Value = None) -> Value:
+    raise types.make_error("SystemExit", (code,))
 
 
 def _abs(x: Value, /) -> Value:
@@ -94,7 +102,7 @@ def _divmod(x: Value, y: Value, /) -> Value:
 
 
 def _attribute_name(name: Value) -> str:
-    if type(name) is not str:
+    if not isinstance(name, str):
         raise type_error("attribute name must be string, not '{}'", name)
     return name
 
@@ -174,7 +182,7 @@ def _dir(value: Value = MISSING, /) -> list[str]:
 
 
 def _format(value: Value, spec: Value = "", /) -> str:
-    if type(spec) is not str:
+    if not isinstance(spec, str):
         raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
     return format_text(value, spec)
 
@@ -205,6 +213,7 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Value], str]:
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "print": _print,
+    **dict.fromkeys(("exit", "quit"), _exit),
     **iteration.FUNCTIONS,
     "abs": _abs,
     "round": _round,

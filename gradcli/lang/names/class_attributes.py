@@ -214,7 +214,7 @@ def write(value: Value, name: str, new: Value) -> None:
 def delete(value: Value, name: str) -> bool:
     """`del value.name`; False if there is no such attribute."""
     if type(value) is UserClass:
-        value.check_open(name)
+        value.check_open(name, "delete")
         return value.fields.pop(name, MISSING) is not MISSING
     return delete_instance(value, name)
 

@@ -13,13 +13,17 @@ from gradcli.core.calling.script_types import Removable
 from gradcli.core.calling.signature import language
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import operators, special_methods, subscripts, types
-from gradcli.lang.values.object_operations import deterministic_hash, format_text, index_of
+from gradcli.lang.values import generators, operators, special_methods, subscripts, types
+from gradcli.lang.values.object_operations import deterministic_hash, format_text, index_of, iterate
 from gradcli.lang.values.representation import repr_text, str_text
-from gradcli.lang.values.value_classes import MISSING, Builtin
+from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: what begins and ends by changing the state of its session alone
 _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
+
+
+def _iterator(value: Value) -> Value:
+    return value if type(value) is IteratorValue else IteratorValue("iterator", iterate(value))
 
 
 #: by name, what the language does for the method, and the kinds of values that have it
@@ -28,6 +32,8 @@ _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__getitem__": (subscripts.getitem, (list, dict, str, tuple, range)),
     "__setitem__": (subscripts.setitem, (list, dict, Tensor)),
     "__delitem__": (subscripts.delitem, (list, dict)),
+    "__iter__": (_iterator, (Tensor, list, dict, str, tuple, range, set, frozenset, IteratorValue)),
+    "__next__": (generators.advance, (IteratorValue,)),
     "__len__": (lambda value: language.length(value), (Tensor, list, dict, str, tuple, range, set, frozenset)),
     "__bool__": (special_methods.truth, (Tensor,)),
     "__int__": (types.INT, (Tensor,)),

@@ -25,6 +25,11 @@ _made: dict[str, Namespace] = {}
 
 #: `torch.__version__`: the version of PyTorch whose behaviour is reproduced
 _VERSION = "2.13.0+cpu"
+#: what has no entry in the tables of the library, by module
+_CONSTANTS: dict[str, dict[str, Value]] = {
+    "": {"__version__": _VERSION, "newaxis": None},
+    "version": {"__version__": _VERSION, "cuda": None, "hip": None, "xpu": None, "debug": False},
+}
 
 #: torch's own exception types, by their place in torch
 _ERRORS = {
@@ -49,8 +54,7 @@ def torch(place: str = "") -> Namespace:
     if known is None:
         path = f"torch.{place}" if place else "torch"
         more = [name.rpartition(".")[2] for name in _OF_LANGUAGE if name.rpartition(".")[0] == place]
-        members: dict[str, Value] = {} if place else {"__version__": _VERSION}
-        known = _made[place] = Namespace(path, members, _finder(place), lambda: [*library.members(place), *more])
+        known = _made[place] = Namespace(path, dict(_CONSTANTS.get(place, {})), _finder(place), lambda: [*library.members(place), *more])
     return known
 
 
@@ -148,6 +152,9 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "abc": ("gradcli.lang.libraries.typing", "ABSTRACT"),
     "types": ("gradcli.lang.classes.types", "MEMBERS"),
     "collections.abc": ("gradcli.lang.names.abstract_types", "MEMBERS"),
+    "numbers": ("gradcli.lang.names.abstract_types", "NUMBERS"),
+    "typing_extensions": ("gradcli.lang.libraries.typing", "MEMBERS"),
+    "timeit": ("gradcli.lang.libraries.time", "TIMEIT"),
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.saving.os_files", "OS"),
     "gc": ("gradcli.lang.libraries.system", "GC"),

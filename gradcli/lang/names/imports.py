@@ -42,9 +42,9 @@ def member(dotted: str, name: str) -> Value:
     place = _find(dotted)
     found = place.get(name)
     if found is MISSING:
-        below = dotted.removeprefix("torch").removeprefix(".")
-        if left_out.is_left_out(below, name):
-            raise ProgramError("ImportError", left_out.text(below, name))
+        known = left_out.of_module(dotted, name)
+        if known is not None:
+            raise ProgramError("ImportError", known)
         raise ProgramError("ImportError", f"cannot import name '{name}' from '{dotted}'", hints=suggest(name, place.names()))
     return found
 

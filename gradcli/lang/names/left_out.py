@@ -1,8 +1,15 @@
-"""What PyTorch has and gradcli has not. Errors alone load it."""
+"""What PyTorch and Python have and gradcli has not. Errors alone load it."""
 
 from __future__ import annotations
 
+import builtins
+import sys
+from importlib import import_module
+
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.names._torch_names import NAMES
+from gradcli.lang.python.object_protocol import HOST_TYPES, Value
+from gradcli.lang.values.value_classes import Namespace, TypeValue
 
 #: the type of tensors, among the places of names
 TENSOR = "Tensor"
@@ -17,3 +24,24 @@ def text(place: str, name: str) -> str:
     """What errors say of such a name."""
     owner = place if place == TENSOR else f"torch.{place}" if place else "torch"
     return f"{owner}.{name} is not part of gradcli"
+
+
+def of_module(path: str, name: str) -> str | None:
+    """What errors say of a public name that a module of PyTorch or of Python's library has and gradcli's has not; None for other names."""
+    place = path.removeprefix("torch").removeprefix(".")
+    if is_left_out(place, name):
+        return text(place, name)
+    if name.startswith("_") or path.partition(".")[0] not in sys.stdlib_module_names or not hasattr(import_module(path), name):
+        return None
+    return f"{path}.{name} is not part of gradcli"
+
+
+def of(value: Value, name: str) -> str | None:
+    """What the error says of a public attribute that a value has in PyTorch or Python and has not here; None for other names."""
+    if type(value) is Namespace:
+        return of_module(value.path, name)
+    if type(value) is Tensor:
+        return text(TENSOR, name) if is_left_out(TENSOR, name) else None
+    kind = value.name if type(value) is TypeValue else type(value).__name__ if type(value) in HOST_TYPES else ""
+    found = not name.startswith("_") and hasattr(getattr(builtins, kind, None), name)
+    return f"{kind}.{name} is not part of gradcli" if found else None

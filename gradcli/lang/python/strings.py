@@ -79,7 +79,7 @@ def _join(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
             parts.append(part)
     size = len(value) * max(len(parts) - 1, 0)
     for at, part in enumerate(parts):
-        if type(part) is not str:
+        if not isinstance(part, str):
             raise type_error(f"sequence item {at}: expected str instance, {ops.type_name(part)} found")
         size += len(part)
     limits.check_string(size)
@@ -158,7 +158,7 @@ def _stripped(primitive: Callable[..., Value], ends: tuple[bool, bool]) -> Metho
     """strip, lstrip or rstrip, which strips the `ends`: Python looks through all the characters given for each one of the text."""
 
     def method(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
-        if kwargs or len(args) != 1 or type(args[0]) is not str or len(args[0]) * len(value) <= _QUADRATIC:
+        if kwargs or len(args) != 1 or not isinstance(args[0], str) or len(args[0]) * len(value) <= _QUADRATIC:
             return hosted_call(primitive, (value, *args), kwargs, ops)
         stripped = set(args[0])
         start, stop = 0, len(value)
@@ -191,7 +191,7 @@ def make_translation(*args: Value, **kwargs: Value) -> dict[Value, Value]:
     arguments.between("maketrans", args, kwargs, 1, 3)
     if len(args) == 1 and type(args[0]) is not dict:
         raise type_error("if you give only one argument to maketrans it must be a dict")
-    if len(args) > 1 and not all(type(one) is str for one in args):
+    if len(args) > 1 and not all(isinstance(one, str) for one in args):
         raise ProgramError("NotImplementedError", "str.maketrans takes a dict, or texts, here")
     return hosted(str.maketrans, *args)  # type: ignore[no-any-return]
 
@@ -202,7 +202,7 @@ def _translate(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> str:
         raise ProgramError("NotImplementedError", "str.translate takes a dict here, such as str.maketrans makes")
     if not all(type(new) in (str, int, type(None)) for new in table.values()):
         raise type_error("character mapping must return integer, None or str")
-    longest = max((len(new) for new in table.values() if type(new) is str), default=1)
+    longest = max((len(new) for new in table.values() if isinstance(new, str)), default=1)
     limits.check_string(len(value) * max(longest, 1))
     return hosted(str.translate, value, table)  # type: ignore[no-any-return]
 

@@ -39,7 +39,9 @@ def running(body: Steps, counting: bool) -> Steps:
         except GradcliError as error:
             locate(error)
             if isinstance(error, ProgramError) and error.type_name == "StopIteration":
-                raise ProgramError("RuntimeError", "generator raised StopIteration", span=error.span) from None
+                raised = ProgramError("RuntimeError", "generator raised StopIteration", span=error.span)
+                raised.cause = raised.context = error if error.instance is None else error.instance
+                raise raised from None
             raise
         finally:
             execution.depth -= 1

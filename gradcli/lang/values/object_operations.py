@@ -236,7 +236,7 @@ def _hash(value: Value, known: dict[int, int]) -> int:
         return found
     if kind is frozenset:
         return hash(frozenset([_hash(item, known) for item in value]))
-    if kind is str:
+    if isinstance(value, str):
         import hashlib
 
         return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")

@@ -216,7 +216,7 @@ INT = TypeValue("int", lambda value: type(value) in (int, bool) or (isinstance(v
 FLOAT = TypeValue("float", lambda value: type(value) is float or (isinstance(value, NumpyValue) and value.is_float()), _make_float)
 COMPLEX = _host(_make_complex, complex)
 BOOL = _host(_make_bool, bool)
-STR = _host(_make_str, str)
+STR = TypeValue("str", lambda value: isinstance(value, str), _make_str)
 LIST = _host(_make_list, list)
 TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _make_tuple)
 DICT = TypeValue("dict", lambda value: table_of(value) is not None, _make_dict)
@@ -422,6 +422,18 @@ def is_subclass(value: Value, wanted: Value, /) -> bool:
         above = value.mro if type(value) is UserClass else (value,)
         if one in above or any(type(base) is not UserClass and is_below(base, one) for base in above):
             return True
-        if value is BOOL and one is INT:
+        if (value is BOOL and one is INT) or (type(value) is ScriptType and _is_made_of(value, one)):
             return True
     return False
+
+
+#: by name, the types of libraries whose instances are those of another type too
+_MADE_OF = {"Parameter": torch_types.TENSOR, "Buffer": torch_types.TENSOR, "Size": TUPLE}
+_MADE_OF |= dict.fromkeys(("OrderedDict", "defaultdict", "Counter"), DICT)
+
+
+def _is_made_of(value: ScriptType, other: Value) -> bool:
+    """Whether a type of a library, such as torch.Size, derives from a type of Python or from Tensor."""
+    if other is TUPLE and value.instances is not None:
+        return issubclass(value.instances, tuple)
+    return _MADE_OF.get(value.name) is other

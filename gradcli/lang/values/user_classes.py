@@ -51,10 +51,14 @@ class UserClass:
         #: whether it belongs to a library, which all sessions share
         self.fixed = False
 
-    def check_open(self, name: str) -> None:
-        """TypeError for a class of a library, whose attributes no program changes."""
+    def check_open(self, name: str, how: str = "assign") -> None:
+        """TypeError for a class of a library, whose attributes no program changes, AttributeError for members of an Enum; `how` is
+        "assign" or "delete"."""
         if self.fixed:
             raise ProgramError("TypeError", f"cannot set '{name}' attribute of immutable type '{self.name}'")
+        check = self.trait("check write")
+        if check is not MISSING:
+            check(self, name, how)
 
     def find(self, name: str, after: Value = None) -> Value:
         """The attribute `name` of the first class of the mro that has it, behind `after` if given; MISSING if none has it."""

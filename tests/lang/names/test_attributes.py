@@ -107,6 +107,7 @@ DUNDERS = [
 ]
 
 
+ITERATORS = ("gen", "it", "enumerate(xs)")
 CONTAINERS = ("xs", "d", "y.grad_fn.next_functions", "y.shape", "range(3)", "'a'", "(1,)", "{1}")
 
 
@@ -122,10 +123,12 @@ def test_dunders_are_out_of_reach(session, root):
     for name in DUNDERS:
         if root in ("f", "g") and name == "__doc__":
             continue
-        if root in ("x", "y", "type(x)") and name in ("__getitem__", "__len__"):
+        if root in ("x", "y", "type(x)") and name in ("__getitem__", "__len__", "__iter__"):
             continue  # as the operators of tensors, which PyTorch's users call by their names
-        if root in CONTAINERS and name in ("__getitem__", "__len__"):
-            continue  # what a subscript and len() do, bound to the container
+        if root in CONTAINERS and name in ("__getitem__", "__len__", "__iter__"):
+            continue  # what a subscript, len() and iter() do, bound to the container
+        if root in ITERATORS and name in ("__iter__", "__next__"):
+            continue  # what iter() and next() do
         if root == "err" and name in ("__cause__", "__context__"):
             assert session.evaluate(f"{root}.{name}") is None
             continue

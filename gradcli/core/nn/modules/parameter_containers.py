@@ -166,11 +166,11 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of a key, or the default."""
-        return self.held(key) if type(key) is str and key in self.order else default
+        return self.held(key) if isinstance(key, str) and key in self.order else default
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """The value of a key, after it was set to the default if it had none."""
-        if type(key) is not str or key not in self.order:
+        if not isinstance(key, str) or key not in self.order:
             self[key] = default
         return self[key]
 

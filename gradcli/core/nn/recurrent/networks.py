@@ -83,7 +83,7 @@ class RNNBase(Module, place="rnn"):
             check_device(device)
         wanted = floating(dtype)
         _check_settings(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
-        if type(mode) is not str or mode not in _MODES:
+        if not isinstance(mode, str) or mode not in _MODES:
             raise ProgramError("ValueError", f"Unrecognized RNN mode: {formatted(mode)}")
         self.mode = mode
         self.input_size = input_size

@@ -22,7 +22,7 @@ from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 def _float(value: Any) -> float:
     """A number as Python's `float` reads it, which takes texts such as 'inf' too. ValueError for another text."""
-    return float(value) if type(value) is str else float(number(value))
+    return float(value) if isinstance(value, str) else float(number(value))
 
 
 def _given(parameters: Any) -> list[Tensor]:

@@ -195,7 +195,7 @@ for _made in (Orthogonal, WeightNorm, SpectralNorm):
 
 
 def _tensor(module: Any, name: Any) -> Tensor:
-    found = module.attribute(name, None) if isinstance(module, Module) and type(name) is str else None
+    found = module.attribute(name, None) if isinstance(module, Module) and isinstance(name, str) else None
     if type(found) is not Tensor:
         raise ProgramError("ValueError", f"Module '{shown(module)}' has no parameter or buffer with name '{formatted(name)}'")
     return found

@@ -213,7 +213,7 @@ def is_parametrized(module: Any, tensor_name: Any = None) -> bool:
     lists = module.children_by_name.get(NAME) if isinstance(module, Module) else None
     if lists is None or tensor_name is None:
         return lists is not None and bool(len(lists))
-    return type(tensor_name) is str and tensor_name in lists.children_by_name
+    return isinstance(tensor_name, str) and tensor_name in lists.children_by_name
 
 
 @Routine
@@ -236,7 +236,7 @@ def register_parametrization(module: Any, tensor_name: Any, parametrization: Any
         return module
     for field in ("own_parameters", "own_buffers"):
         table = vars(module)[field]
-        if type(tensor_name) is str and tensor_name in table:
+        if isinstance(tensor_name, str) and tensor_name in table:
             made = ParametrizationList([parametrization], table[tensor_name], bool(unsafe))
             module.forget(tensor_name)
             module.children_by_name.setdefault(NAME, ModuleDict()).children_by_name[tensor_name] = made

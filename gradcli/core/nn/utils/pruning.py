@@ -125,7 +125,7 @@ def check_place(module: Any, name: Any) -> None:
     """Raise AttributeError for what is no module, and TypeError for a name that is no string."""
     if not isinstance(module, Module):
         raise no_attribute(module, "_forward_pre_hooks")
-    if type(name) is not str:
+    if not isinstance(name, str):
         raise type_error("attribute name must be string, not '{}'", name)
 
 

@@ -98,7 +98,7 @@ def _hooks(module: Any) -> list[Callable[..., Any]]:
 
 def _check_single(module: Any, kind: str, name: Any) -> None:
     """Raise TypeError for what is no name, RuntimeError for a weight that has a hook of the kind."""
-    if type(name) is not str:
+    if not isinstance(name, str):
         raise type_error("attribute name must be string, not '{}'", name)
     if any(isinstance(hook, WeightHook) and (hook.kind, hook.name) == (kind, name) for hook in _hooks(module)):
         raise runtime_error(f"Cannot register two {kind} hooks on the same parameter {name}")

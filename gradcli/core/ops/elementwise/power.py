@@ -235,9 +235,10 @@ def pow(a: Any, b: Operand) -> Tensor:
             check_broadcast([a.array, b.array])
             raise not_implemented("pow", a.dtype)
         return POW_TENSOR(a, b)
-    if type(b) is float and not a.dtype.is_differentiable:
-        # an integer tensor to a float power is computed in the default dtype
-        return POW_SCALAR(Tensor(memory_format.in_dtype(a.array, dtypes.get_default().np), dtypes.get_default()), b)
+    if type(b) in (float, complex) and not a.dtype.is_differentiable:
+        # an integer tensor to a float or complex power is computed in the default dtype
+        dtype = dtypes.result_type((a, b))
+        return POW_SCALAR(Tensor(memory_format.in_dtype(a.array, dtype.np), dtype), b)
     if a.dtype is dtypes.bool_ and type(b) is int:
         a = Tensor(memory_format.in_dtype(a.array, dtypes.int64.np), dtypes.int64)
     if type(b) is int and a.dtype.category == 1:

@@ -85,7 +85,7 @@ def _extended(input: Any, n_fft: Any, pad_mode: Any) -> Tensor:
         raise not_one_element()
     pad = int(n_fft.item() if type(n_fft) is Tensor else n_fft) // 2
     wide = _method("view", input, (*(1,) * (3 - len(shape)), *shape))
-    if type(pad_mode) is not str:
+    if not isinstance(pad_mode, str):
         raise type_error("pad(): argument 'mode' (position 3) must be str, not {}", pad_mode)
     wide = catalog.function("nn.functional.pad")(wide, [pad, pad], pad_mode)
     return _method("view", wide, wide.array.shape[-len(shape) :])

@@ -212,7 +212,7 @@ def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
         return tensor, index_array(item)
     if _is_sequence(item):
         return tensor, index_array(from_positions(item))
-    if type(item) is str:
+    if isinstance(item, str):
         raise ProgramError("TypeError", "new(): invalid data type 'str'")
     raise _wrong_type(item)
 

@@ -185,7 +185,7 @@ def interpolate(
         raise ProgramError("NotImplementedError", "interpolate with antialias=True is not part of gradcli")
     if scales is not None:
         if mode != "area" and not recompute_scale_factor:
-            if type(mode) is not str or (mode, len(spatial)) not in INTERPOLATION:
+            if not isinstance(mode, str) or (mode, len(spatial)) not in INTERPOLATION:
                 return _resized(input, (), scales, mode, align_corners)  # raises the error of the mode
             _check_scales(scales, mode, len(spatial), align_corners)
         products = [n * float(scale) for n, scale in zip(spatial, scales, strict=True)]
@@ -244,7 +244,7 @@ def _resized(input: Tensor, wanted: Sequence[Any], scales: Sequence[Any] | None,
     rank = input.array.ndim - 2
     if mode == "area" and rank in (1, 2, 3):
         return catalog.function(f"nn.functional.adaptive_avg_pool{rank}d")(input, wanted[0] if rank == 1 else wanted)
-    known = type(mode) is str
+    known = isinstance(mode, str)
     if known and rank in (1, 2, 3) and mode in _NEEDS and _NEEDS[mode] != rank + 2:
         raise shape_error(f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input", "NotImplementedError")
     if not known or (mode, rank) not in INTERPOLATION:

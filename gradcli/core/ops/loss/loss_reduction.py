@@ -36,8 +36,8 @@ class OfSecond(Op):
 
 def checked_reduction(reduction: str, text: str = " is not a valid value for reduction", joined: bool = False) -> str:
     """The reduction itself. Raises ValueError for an unknown name; where PyTorch has `joined` it with `text`, TypeError for no string."""
-    if type(reduction) is not str or reduction not in _OF_WORDS:
-        if joined and type(reduction) is not str:
+    if not isinstance(reduction, str) or reduction not in _OF_WORDS:
+        if joined and not isinstance(reduction, str):
             raise type_error("unsupported operand type(s) for +: '{}' and 'str'", reduction)
         raise ProgramError("ValueError", f"{formatted(reduction)}{text}")
     return reduction

@@ -211,9 +211,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     dims = [dim] if isinstance(dim, int) else dim
     options = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
     # the functions are called by their names, so that they check the arguments and raise PyTorch's errors
-    if type(p) is str and (p != "fro" or (dims is not None and language.length(dims) > 2)):
+    if isinstance(p, str) and (p != "fro" or (dims is not None and language.length(dims) > 2)):
         return catalog.function("linalg.matrix_norm")(input, p, list(range(rank)) if dims is None else dims, keepdim, **options)
-    return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dims, keepdim, **options)
+    return catalog.function("linalg.vector_norm")(input, 2 if p is None or isinstance(p, str) else p, dims, keepdim, **options)
 
 
 def check_kind(v: Tensor) -> None:

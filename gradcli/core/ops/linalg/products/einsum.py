@@ -302,7 +302,7 @@ class _Einsum(ListFunction):
         if len(rest) == 1 and isinstance(rest[0], (list, tuple)):
             rest = tuple(rest[0])
         for i, value in enumerate(rest):
-            if type(args[0]) is not str:
+            if not isinstance(args[0], str):
                 break  # the equation is checked first
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", f"expected Tensor as element {i} in argument 1, but got {language.type_name(value)}")
