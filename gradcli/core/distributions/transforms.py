@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
@@ -24,6 +24,13 @@ def _getter(name: str) -> Callable[[Any], Any]:
     return lambda value: getattr(value, name)
 
 
+def checked_cache_size(value: Any) -> bool:
+    """Whether a cache has one value, or none. ValueError for another number."""
+    if type(value) not in Number or value not in (0, 1):
+        raise ProgramError("ValueError", "cache_size must be 0 or 1")
+    return bool(value)
+
+
 class Transform(DeclaredArguments):
     """A map from `domain` to `codomain`. `inv` is its inverse, or a section of it where `bijective` is not set."""
 
@@ -37,7 +44,14 @@ class Transform(DeclaredArguments):
     #: what `==` compares with that of another transform of the class
     COMPARED: Callable[[Any], Any] = staticmethod(lambda transform: ())
 
-    def __init_subclass__(cls) -> None:
+    SCRIPT_INIT: ClassVar[DeclaredConstructor]
+    #: classes of programs may derive from this one
+    BASE_OF = "distributions"
+
+    def __init_subclass__(cls, known: bool = True) -> None:
+        if not known:
+            return
+        cls.BASE_OF = ""
         cls.SCRIPT_NAME = cls.__name__
         own = {name: _getter(name) for name in cls.ARGUMENTS if name != "cache_size"}
         cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | own
@@ -45,11 +59,9 @@ class Transform(DeclaredArguments):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
-        self.cache_size = given.pop("cache_size")
+        self.cache_size = checked_cache_size(given.pop("cache_size"))
         self.empty_cache()
         self.keep(given)
-        if self.cache_size not in (0, 1):
-            raise ProgramError("ValueError", "cache_size must be 0 or 1")
 
     def empty_cache(self) -> None:
         """Forget the last input and its output, which are kept with a cache of one value, and the inverse."""
@@ -89,12 +101,11 @@ class Transform(DeclaredArguments):
 
     def with_cache(self, cache_size: Any = 1) -> Transform:
         """The same transform with another size of the cache."""
-        if self.cache_size == cache_size:
+        size = checked_cache_size(cache_size)
+        if self.cache_size is size:
             return self
-        if cache_size not in (0, 1):
-            raise ProgramError("ValueError", "cache_size must be 0 or 1")
         made = copy.copy(self)
-        made.cache_size = cache_size
+        made.cache_size = size
         made.empty_cache()
         made.cache_parts()
         return made
@@ -389,3 +400,5 @@ class LowerCholeskyTransform(Transform):
 #: transforms of numbers whose derivative is positive
 _INCREASING = (ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
 script_type(Transform, "torch.distributions.transforms").construct = None
+#: checks the arguments of the `__init__` that classes of programs derive
+Transform.SCRIPT_INIT = DeclaredConstructor(Transform, "Transform")

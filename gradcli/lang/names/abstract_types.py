@@ -1,8 +1,9 @@
-"""`collections.abc`: the abstract types, which `isinstance` tests by the special methods that values have."""
+"""`collections.abc`: the abstract types, which `isinstance` tests by the special methods that values have; `numbers`."""
 
 from __future__ import annotations
 
 import collections.abc
+import numbers
 from collections.abc import Callable
 
 from gradcli.errors import ProgramError
@@ -80,3 +81,16 @@ def _made(name: str) -> TypeValue:
 _HOSTS = {kind.__name__: kind for kind in HOST_TYPES}
 _VIEWS = {KeysView: type({}.keys()), ValuesView: type({}.values()), ItemsView: type({}.items())}
 MEMBERS: dict[str, Value] = {name: _made(name) for name in sorted({*_BY_KIND, *_BY_METHODS})}
+
+
+def _kind_of_numbers(name: str) -> TypeValue:
+    host: type = getattr(numbers, name)
+
+    def check(value: Value) -> bool:
+        return issubclass(getattr(value, "HOST", object) if type(value) not in HOST_TYPES else type(value), host)
+
+    return TypeValue(f"numbers.{name}", check, above=lambda kind: issubclass(_HOSTS.get(kind.name, object), host))
+
+
+#: the types of numbers: numpy's scalars are values of them too, tensors are not
+NUMBERS: dict[str, Value] = {name: _kind_of_numbers(name) for name in ("Number", "Complex", "Real", "Rational", "Integral")}

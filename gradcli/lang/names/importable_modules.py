@@ -39,6 +39,7 @@ _SHARED = "gradcli.lang.arrays.shared_memory"
 _OF_LANGUAGE = {
     **dict.fromkeys(("save", "load"), "gradcli.lang.saving.torch_files"),
     **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack", "utils.dlpack.from_dlpack", "utils.dlpack.to_dlpack"), _SHARED),
+    "distributions.constraints.dependent_property": "gradcli.lang.classes.distributions",
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), "gradcli.lang.names.storages"),
 }
 
@@ -152,6 +153,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "os": ("gradcli.lang.saving.os_files", "OS"),
     "gc": ("gradcli.lang.libraries.system", "GC"),
     "__future__": ("gradcli.lang.libraries.system", "FUTURE"),
+    "numbers": ("gradcli.lang.names.abstract_types", "NUMBERS"),
     "pathlib": ("gradcli.lang.saving.paths", "MEMBERS"),
     "json": ("gradcli.lang.saving.json_text", "MEMBERS"),
     "heapq": ("gradcli.lang.libraries.operator", "HEAPQ"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gradcli.core.autograd.grad_mode import GradMode
-from gradcli.core.calling.mappings import MappingView
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
@@ -56,7 +55,7 @@ def path_of(value: Value) -> str:
         return f"__main__.{value.cls.qualified}"
     if kind is IteratorValue:
         return str(value.kind)
-    if kind is MappingView:
+    if getattr(kind, "SHOWS_MAPPING", False):
         return str(value.name)
     if isinstance(value, Node):
         return value.path
