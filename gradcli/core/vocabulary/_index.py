@@ -75,6 +75,7 @@ _MODULES = {
         "distributions.transforms.SoftplusTransform distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform "
         "distributions.transforms.Transform"
     ),
+    "nn.batch_norm_replacement": "func.replace_all_batch_norm_modules_",
     "nn.functional_call": "func.functional_call func.stack_module_state",
     "nn.grad": (
         "nn.grad.conv1d_input nn.grad.conv1d_weight nn.grad.conv2d_input nn.grad.conv2d_weight nn.grad.conv3d_input nn.grad.conv3d_weight"

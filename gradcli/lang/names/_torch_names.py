@@ -101,7 +101,7 @@ NAMES: dict[str, str] = {
         "constraint_registry identity_transform register_kl utils"
     ),
     "fft": "Tensor common_args factory_common_args torch",
-    "func": "debug_unwrap replace_all_batch_norm_modules_",
+    "func": "debug_unwrap",
     "linalg": "LinAlgError common_notes",
     "masked": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor",
     "nn": (
