@@ -20,6 +20,15 @@ from gradcli.errors import ProgramError
 Check = Callable[[Array], Any]
 
 
+def elements(value: Tensor) -> Array:
+    """The array of a tensor; of one that vmap has batched that of all samples, the batch in front."""
+    array: Any = value.array
+    if value.batch is None:
+        return np.asarray(array)
+    found = elements(array.value)
+    return found if array.dim is None else np.moveaxis(found, found.ndim - array.value.array.ndim + array.dim, 0)
+
+
 class Constraint(Scripted):
     """A set of values, of events with `event_dim` dimensions. `valid(array)` has a bool for each event."""
 
@@ -35,6 +44,10 @@ class Constraint(Scripted):
         self.is_discrete = is_discrete
         #: the set that has each element of an event, where that is all there is to say
         self.base: Constraint | None = None
+
+    def holds(self, value: Tensor) -> bool:
+        """Whether all events of a tensor are in the set, of a batched one those of all samples."""
+        return bool(np.all(self.valid(elements(value))))
 
     def check(self, value: Any) -> Tensor:
         """Whether each event of a tensor is in the set."""

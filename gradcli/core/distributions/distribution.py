@@ -107,7 +107,7 @@ class Distribution(DeclaredArguments):
 
     def check_parameter(self, name: str, value: Tensor, constraint: Constraint) -> None:
         """Raise ValueError for the value of a parameter that does not satisfy the constraint."""
-        if not constraint.valid(value.array).all():
+        if not constraint.holds(value):
             raise ProgramError(
                 "ValueError",
                 f"Expected parameter {name} ({_described(value)}) of distribution {self!r} to satisfy the constraint "
@@ -158,7 +158,7 @@ class Distribution(DeclaredArguments):
             text = f"Value is not broadcastable with batch_shape+event_shape: {shape!r} vs {expected!r}."
             raise ProgramError("ValueError", text)
         support = self.support
-        if not support.valid(value.array).all():
+        if not support.holds(value):
             raise ProgramError(
                 "ValueError",
                 f"Expected value argument ({_described(value)}) to be within the support ({support!r}) of the distribution "
