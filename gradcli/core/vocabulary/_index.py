@@ -39,6 +39,10 @@ _MODULES = {
         "distributions.exp_family.ExponentialFamily"
     ),
     "distributions.divergence": "distributions.kl_divergence",
+    "distributions.further_transforms": (
+        "distributions.CumulativeDistributionTransform distributions.ReshapeTransform "
+        "distributions.transforms.CumulativeDistributionTransform distributions.transforms.ReshapeTransform"
+    ),
     "distributions.matrices": (
         "distributions.LKJCholesky distributions.Wishart distributions.lkj_cholesky.LKJCholesky distributions.wishart.Wishart"
     ),
@@ -74,6 +78,10 @@ _MODULES = {
         "distributions.transforms.PowerTransform distributions.transforms.SigmoidTransform distributions.transforms.SoftmaxTransform "
         "distributions.transforms.SoftplusTransform distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform "
         "distributions.transforms.Transform"
+    ),
+    "distributions.utils": (
+        "distributions.utils.broadcast_all distributions.utils.clamp_probs distributions.utils.logits_to_probs "
+        "distributions.utils.probs_to_logits"
     ),
     "nn.batch_norm_replacement": "func.replace_all_batch_norm_modules_",
     "nn.functional_call": "func.functional_call func.stack_module_state",
