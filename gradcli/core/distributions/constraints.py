@@ -62,7 +62,11 @@ class Constraint(Scripted):
 
 
 def _bound(value: Any) -> Any:
-    return np.asarray(value.array) if type(value) is Tensor else value
+    if type(value) is not Tensor:
+        return value
+    found = elements(value)
+    # a bound that vmap has batched has dimensions that the value may not have
+    return found if found.ndim == value.array.ndim else np.asarray(value.array)
 
 
 def _ordered(name: str, discrete: bool = False, **bounds: Any) -> Constraint:
