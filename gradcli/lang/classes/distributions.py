@@ -20,12 +20,18 @@ from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.type_names import path_of
-from gradcli.lang.values.user_classes import Property, read_instance
+from gradcli.lang.values.user_classes import Property, UserClass, read_instance
 from gradcli.lang.values.value_classes import MISSING, BoundMethod, Builtin
 
 
 def _not_implemented(text: str = "") -> ProgramError:
     return ProgramError("NotImplementedError", text)
+
+
+def _own_init(name: str, of: str) -> ProgramError:
+    """The error for `expand` of a class whose `__init__` may need other arguments than that of its base."""
+    text = f"Subclass {name} of {of} that defines a custom __init__ method must also define a custom .expand() method."
+    return _not_implemented(text)
 
 
 def _type_text(instance: HostedObject) -> str:
@@ -49,6 +55,10 @@ def _property(name: str, default: Value = MISSING) -> Any:
         return found.__get__(self) if isinstance(found, property) else found
 
     return property(read)
+
+
+#: the fields that core has under other names
+_HELD_AS = {"_batch_shape": "batch_shape", "_event_shape": "event_shape", "_validate_args": "validates"}
 
 
 class DistributionObject(HostedObject):
@@ -76,7 +86,8 @@ class DistributionObject(HostedObject):
             self.fields.pop(name, None)
 
     def write(self, name: str, value: Value) -> None:
-        if name in vars(self) and name in self.MADE.SCRIPT_ATTRIBUTES:
+        name = _HELD_AS.get(name, name)
+        if name in vars(self) and (name in self.MADE.SCRIPT_ATTRIBUTES or name in _HELD_AS.values()):
             vars(self)[name] = value
         else:
             super().write(name, value)
@@ -94,10 +105,7 @@ class DistributionObject(HostedObject):
         if _instance is not None:
             raise _not_implemented("expand with an instance is not part of gradcli")
         if self.cls.find("__init__") is not MISSING:
-            raise _not_implemented(
-                f"Subclass {self.SCRIPT_NAME} of {self.MADE.SCRIPT_NAME} that defines a custom __init__ method must also define a "
-                "custom .expand() method."
-            )
+            raise _own_init(self.SCRIPT_NAME, self.MADE.SCRIPT_NAME)
         made: Any = self.MADE.expand(self, batch_shape)
         made.cls, made.fields = self.cls, {}
         return made
@@ -186,6 +194,14 @@ class OwnDistribution(DistributionObject):
         """`super().expand(batch_shape)`."""
         raise _not_implemented()
 
+    def checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        """A new instance for `expand` to fill, or the one that is given. NotImplementedError for a class with an `__init__` of its own."""
+        if _instance is not None:
+            return _instance
+        if not isinstance(cls, UserClass) or self.cls.find("__init__") is not cls.find("__init__"):
+            raise _own_init(self.SCRIPT_NAME, cls.name)
+        return type(self).new(self.cls, ())
+
     def __repr__(self) -> str:
         held = {name: self.fields[name] for name in dict(self.arg_constraints) if name in self.fields}
         return str(self.shown_with(held))
@@ -197,6 +213,7 @@ class OwnDistribution(DistributionObject):
         "sample": Routine(base_sample, "Distribution.sample"),
         "rsample": Routine(base_rsample, "Distribution.rsample"),
         "expand": Routine(base_expand, "Distribution.expand"),
+        "_get_checked_instance": Routine(checked_instance, "Distribution._get_checked_instance"),
     }
 
 

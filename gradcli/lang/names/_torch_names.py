@@ -97,8 +97,7 @@ NAMES: dict[str, str] = {
     ),
     "cuda.amp": "amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler",
     "distributions": (
-        "CatTransform CorrCholeskyTransform PositiveDefiniteTransform StackTransform "
-        "constraint_registry identity_transform register_kl"
+        "CatTransform CorrCholeskyTransform PositiveDefiniteTransform StackTransform constraint_registry identity_transform register_kl"
     ),
     "fft": "Tensor common_args factory_common_args torch",
     "func": "debug_unwrap",
