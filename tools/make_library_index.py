@@ -31,6 +31,8 @@ FUNCTIONS = {
     "distributions.constraint_registry": "distributions",
     "distributions.constraints": "distributions.constraints",
     "distributions.divergence": "distributions",
+    "distributions.utils": "distributions.utils",
+    "nn.batch_norm_replacement": "func",
     "nn.functional_call": "func",
     "nn.grad": "nn.grad",
     "nn.init": "nn.init",

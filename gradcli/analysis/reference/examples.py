@@ -325,7 +325,6 @@ _DATA = {
     "utils.data.default_collate": ("torch.utils.data.default_collate([(1, 2.), (3, 4.)])",),
     "utils.data.default_convert": ("torch.utils.data.default_convert((np.array([0, 1]), 2))",),
     "nn.init.sparse_": ("g = manual_seed(0)", "nn.init.sparse_(zeros(2, 2), 0.5)"),
-    "func.replace_all_batch_norm_modules_": ("torch.func.replace_all_batch_norm_modules_(nn.BatchNorm1d(2))",),
     "func.functional_call": ("m = nn.Linear(1, 1)", "torch.func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
 }
 

@@ -134,6 +134,7 @@ EXAMPLES = {
     "autograd.forward_ad.UnpackedDualTensor": ("torch.autograd.forward_ad.UnpackedDualTensor(tensor(1.), None)",),
     "func.functionalize": (_X, "torch.func.functionalize(lambda x: (x + 1).mul_(2))(x)"),
     "func.linearize": (_X, "value, push = torch.func.linearize(lambda x: x ** 2, x)", "push(ones(3))"),
+    "func.replace_all_batch_norm_modules_": ("torch.func.replace_all_batch_norm_modules_(nn.BatchNorm1d(2))",),
     "func.stack_module_state": (
         "g = manual_seed(0)",
         "nets = [nn.Linear(2, 1), nn.Linear(2, 1)]",

@@ -58,11 +58,11 @@ _TRANSFORMS = {
     "AbsTransform": ("", "tensor(-2.)"),
     "AffineTransform": ("1., 2.", "tensor(3.)"),
     "ComposeTransform": (f"[{_D}.ExpTransform(), {_D}.AffineTransform(1., 2.)]", "tensor(1.)"),
+    "CumulativeDistributionTransform": (f"{_D}.Normal(0., 1.)", "tensor(0.)"),
     "ExpTransform": ("", "tensor(1.)"),
     "IndependentTransform": (f"{_D}.ExpTransform(), 1", _TWO),
     "CatTransform": (f"[{_D}.ExpTransform(), {_D}.AffineTransform(1., 2.)]", _TWO),
     "CorrCholeskyTransform": ("", "ones(3)"),
-    "CumulativeDistributionTransform": (f"{_D}.Normal(0., 1.)", "tensor(0.5)"),
     "LowerCholeskyTransform": ("", "ones(2, 2)"),
     "PositiveDefiniteTransform": ("", "ones(2, 2)"),
     "ReshapeTransform": ("(2,), (1, 2)", _TWO),
@@ -108,6 +108,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "distributions.Distribution": (f"isinstance({_D}.Normal(0., 1.), {_D}.Distribution)",),
     "distributions.Transform": (f"isinstance({_D}.ExpTransform(), {_D}.Transform)",),
     **{f"distributions.{name}": (f"{_D}.{name}({_D}.constraints.positive)(tensor(1.))",) for name in ("biject_to", "transform_to")},
+    "distributions.utils.broadcast_all": (f"{_D}.utils.broadcast_all(1., ones(2))",),
+    "distributions.utils.clamp_probs": (f"{_D}.utils.clamp_probs({_TWO})",),
+    **{f"distributions.utils.{name}": (f"{_D}.utils.{name}({_TWO})",) for name in ("logits_to_probs", "probs_to_logits")},
     "distributions.kl_divergence": (f"{_D}.kl_divergence({_D}.Normal(0., 1.), {_D}.Normal(1., 2.))",),
 }
 

@@ -51,6 +51,7 @@ _ROUTINES = {
     "func.functionalize": "The function itself: nothing is compiled, so that writes need no replacement.",
     "func.linearize": "A function's value, and a function that computes J times tangents.",
     "func.stack_module_state": "The parameters and buffers of several modules, stacked under their names.",
+    "func.replace_all_batch_norm_modules_": "Takes the running figures of batch normalisations away, so that vmap can run them.",
     "pca_lowrank": "Principal components of rows, by products with a few random vectors: U, S and V.",
     "svd_lowrank": "The largest singular values, by products with a few random vectors: U, S and V.",
     **dict.fromkeys(("accelerator.is_available", "cuda.is_available", "cuda.is_initialized"), "False: tensors live on the cpu."),

@@ -28,7 +28,7 @@ class MappingView(Scripted):
     __slots__ = ("name", "found")
 
     SCRIPT_NAME = "mapping_view"
-    #: a mark: the language makes a view of a dict of it where sets are compared
+    #: a mark: the language takes the name for that of the type, and makes a view of a dict of it where sets are compared
     SHOWS_MAPPING = True
 
     def __init__(self, name: str, found: list[Any]) -> None:

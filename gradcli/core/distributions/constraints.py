@@ -20,6 +20,15 @@ from gradcli.errors import ProgramError
 Check = Callable[[Array], Any]
 
 
+def elements(value: Tensor) -> Array:
+    """The array of a tensor; of one that vmap has batched that of all samples, the batch in front."""
+    array: Any = value.array
+    if value.batch is None:
+        return np.asarray(array)
+    found = elements(array.value)
+    return found if array.dim is None else np.moveaxis(found, found.ndim - array.value.array.ndim + array.dim, 0)
+
+
 class Constraint(Scripted):
     """A set of values, of events with `event_dim` dimensions. `valid(array)` has a bool for each event."""
 
@@ -38,6 +47,10 @@ class Constraint(Scripted):
         #: the sets of parts along a dimension, that dimension, and of `cat` their lengths
         self.parts: tuple[Any, ...] = ()
 
+    def holds(self, value: Tensor) -> bool:
+        """Whether all events of a tensor are in the set, of a batched one those of all samples."""
+        return bool(np.all(self.valid(elements(value))))
+
     def check(self, value: Any) -> Tensor:
         """Whether each event of a tensor is in the set."""
         return Tensor(np.asarray(self.valid(np.asarray(value.array))), dtypes.bool_)
@@ -51,7 +64,11 @@ class Constraint(Scripted):
 
 
 def _bound(value: Any) -> Any:
-    return np.asarray(value.array) if type(value) is Tensor else value
+    if type(value) is not Tensor:
+        return value
+    found = elements(value)
+    # a bound that vmap has batched has dimensions that the value may not have
+    return found if found.ndim == value.array.ndim else np.asarray(value.array)
 
 
 def _ordered(name: str, discrete: bool = False, **bounds: Any) -> Constraint:

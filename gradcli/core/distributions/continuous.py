@@ -36,7 +36,7 @@ class Normal(ExponentialFamily):
             return f.normal(expand(self.loc, shape), expand(self.scale, shape))
 
     def draw(self, sample_shape: Any) -> Tensor:
-        return self.loc + filled("randn", self.full(sample_shape), self.loc.dtype) * self.scale
+        return self.loc + filled("normal_", self.full(sample_shape), self.loc.dtype) * self.scale
 
     def log_prob(self, value: Any) -> Tensor:
         apart = -((self.checked(value) - self.loc) ** 2) / (2 * self.scale**2)
@@ -165,7 +165,7 @@ class StudentT(Distribution):
 
     def draw(self, sample_shape: Any) -> Tensor:
         shape = self.full(sample_shape)
-        x = filled("randn", shape, self.df.dtype)
+        x = filled("normal_", shape, self.df.dtype)
         z = standard_gamma(expand(self.df * 0.5, shape)) / 0.5
         return self.loc + self.scale * (x * f.rsqrt(z / self.df))
 
@@ -246,7 +246,7 @@ class GeneralizedPareto(Distribution):
         return zero, f.where(zero, f.ones_like(self.concentration), self.concentration)
 
     def draw(self, sample_shape: Any) -> Tensor:
-        return self.icdf(filled("uniform_", self.full(sample_shape), self.loc.dtype))
+        return self.icdf(filled("rand", self.full(sample_shape), self.loc.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
         z = (self.checked(value) - self.loc) / self.scale

@@ -76,7 +76,7 @@ class Geometric(Odds):
     def validate(self) -> None:
         super().validate()
         probs = vars(self).get("probs")
-        if self.validates and probs is not None and not (probs.array > 0).all():
+        if self.validates and probs is not None and not (constraints.elements(probs) > 0).all():
             wrong = f.masked_select(f.detach(probs), f.logical_not(probs > 0))
             text = f"Expected parameter probs (Tensor of shape {tuple(probs.shape)}) of distribution {self!r} to be positive but found"
             raise ProgramError("ValueError", f"{text} invalid values:\n{formatted(wrong)}")
@@ -179,7 +179,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)
-        if self.explicit and "probs" in vars(self) and not constraints.unit_interval.valid(self.probs.array).all():
+        if self.explicit and "probs" in vars(self) and not constraints.unit_interval.holds(self.probs):
             raise ProgramError("ValueError", "The parameter probs has invalid values")
 
     def validate(self) -> None:

@@ -57,7 +57,12 @@ class Distribution(DeclaredArguments):
     #: whether `validate_args` was given
     explicit: bool
 
-    def __init_subclass__(cls, hidden: bool = False) -> None:
+    #: classes of programs may derive from distributions
+    BASE_OF = "distributions"
+
+    def __init_subclass__(cls, hidden: bool = False, known: bool = True) -> None:
+        if not known:
+            return
         order = cls.ORDER.split() or list(cls.PARAMETERS)
         defaults = dict.fromkeys(cls.EXCLUSIVE) | dict(cls.DEFAULTS)
         if "ARGUMENTS" not in vars(cls):
@@ -97,12 +102,17 @@ class Distribution(DeclaredArguments):
         """Raise ValueError for a parameter that does not satisfy its constraint."""
         for name, constraint in self.arg_constraints.items() if self.validates else ():
             value = getattr(self, name) if name in vars(self) or name not in self.DERIVED else None
-            if value is not None and not constraint.valid(value.array).all():
-                raise ProgramError(
-                    "ValueError",
-                    f"Expected parameter {name} ({_described(value)}) of distribution {self!r} to satisfy the constraint "
-                    f"{constraint!r}, but found invalid values:\n{formatted(value)}",
-                )
+            if value is not None:
+                self.check_parameter(name, value, constraint)
+
+    def check_parameter(self, name: str, value: Tensor, constraint: Constraint) -> None:
+        """Raise ValueError for the value of a parameter that does not satisfy the constraint."""
+        if not constraint.holds(value):
+            raise ProgramError(
+                "ValueError",
+                f"Expected parameter {name} ({_described(value)}) of distribution {self!r} to satisfy the constraint "
+                f"{constraint!r}, but found invalid values:\n{formatted(value)}",
+            )
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.DERIVED:
@@ -112,9 +122,16 @@ class Distribution(DeclaredArguments):
         return made
 
     def __repr__(self) -> str:
-        held = {name: vars(self)[name] for name in self.PARAMETERS if name in vars(self)}
+        return self.shown_with({name: vars(self)[name] for name in self.PARAMETERS if name in vars(self)})
+
+    def shown_with(self, held: Mapping[str, Tensor]) -> str:
+        """The repr with these parameters."""
         parts = (f"{name}: {formatted(value) if value.array.size == 1 else Size(value.shape)}" for name, value in held.items())
         return f"{self.SCRIPT_NAME}({', '.join(parts)})"
+
+    def type_text(self) -> str:
+        """How the type of the distribution is printed."""
+        return repr(self.SCRIPT_TYPE)
 
     # --- what formulas use ---
 
@@ -126,8 +143,12 @@ class Distribution(DeclaredArguments):
 
     def checked(self, value: Any) -> Any:
         """The value itself. ValueError if its shape does not fit, or if it is not in the support."""
-        if not self.validates:
-            return value
+        if self.validates:
+            self.check_sample(value)
+        return value
+
+    def check_sample(self, value: Any) -> None:
+        """Raise ValueError for a value whose shape does not fit, or that is not in the support."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", "The value argument to log_prob must be a Tensor")
         shape, event, expected = value.shape, self.event_shape, self.full()
@@ -137,13 +158,12 @@ class Distribution(DeclaredArguments):
             text = f"Value is not broadcastable with batch_shape+event_shape: {shape!r} vs {expected!r}."
             raise ProgramError("ValueError", text)
         support = self.support
-        if not support.valid(value.array).all():
+        if not support.holds(value):
             raise ProgramError(
                 "ValueError",
                 f"Expected value argument ({_described(value)}) to be within the support ({support!r}) of the distribution "
                 f"{self!r}, but found invalid values:\n{formatted(value)}",
             )
-        return value
 
     # --- what a distribution may define ---
 
@@ -167,7 +187,7 @@ class Distribution(DeclaredArguments):
     @property
     def mode(self) -> Tensor:
         """The most likely value."""
-        raise _missing(f"{self.SCRIPT_TYPE!r} does not implement mode")
+        raise _missing(f"{self.type_text()} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
@@ -267,8 +287,13 @@ def _module(name: str) -> str:
     return _MODULES.get(name) or "".join(f"_{c.lower()}" if c.isupper() else c for c in name).removeprefix("_")
 
 
-Distribution.SCRIPT_ATTRIBUTES = {name: _getter(name) for name in _PROPERTIES.split()}
-Distribution.SCRIPT_METHODS = {name: Routine(vars(Distribution)[name], f"Distribution.{name}") for name in _METHODS.split()}
+Distribution.SCRIPT_ATTRIBUTES = {name: _getter(name) for name in _PROPERTIES.split()} | {
+    f"_{name}": _getter(field) for name, field in (("batch_shape",) * 2, ("event_shape",) * 2, ("validate_args", "validates"))
+}
+Distribution.SCRIPT_METHODS = {name: Routine(vars(Distribution)[name], f"Distribution.{name}") for name in _METHODS.split()} | {
+    "_extended_shape": Routine(Distribution.full, "Distribution._extended_shape"),
+    "_validate_sample": Routine(Distribution.check_sample, "Distribution._validate_sample"),
+}
 script_type(Distribution, "torch.distributions.distribution").construct = None
 
 

@@ -108,7 +108,7 @@ class Wishart(ByMatrix, ExponentialFamily):
         n = self.event_shape[-1]
         counts = f.unsqueeze(self.df, -1) - expand(f.arange(n, dtype=self.root.dtype), (*self.batch_shape, -1))
         sizes = f.clamp(f.sqrt(Chi2(counts).draw(sample_shape)), min=float(np.finfo(self.root.dtype.np).eps))
-        below = filled("normal_", (*sample_shape, *self.batch_shape, n * (n - 1) // 2), self.root.dtype)
+        below = filled("randn", (*sample_shape, *self.batch_shape, n * (n - 1) // 2), self.root.dtype)
         places = tuple(Tensor(one, dtypes.int64) for one in np.tril_indices(n, -1))
         noise = _with_items(f.diag_embed(sizes), places, below)
         root = f.matmul(self.root, noise)
@@ -175,7 +175,7 @@ class LKJCholesky(Distribution):
 
     def draw(self, sample_shape: Any) -> Tensor:
         y = f.unsqueeze(self.beta.draw(sample_shape), -1)
-        normal = f.tril(filled("normal_", self.full(sample_shape), y.dtype), -1)
+        normal = f.tril(filled("randn", self.full(sample_shape), y.dtype), -1)
         sphere = normal / f.norm(normal, 2, -1, True)
         sphere.array[..., 0, :] = 0
         made = f.sqrt(y) * sphere

@@ -110,7 +110,7 @@ class MultivariateNormal(ByMatrix):
         return expand(f.sum(f.pow(self.root, 2), -1), (*self.batch_shape, *self.event_shape))
 
     def draw(self, sample_shape: Any) -> Tensor:
-        return self.loc + times(self.root, filled("randn", self.full(sample_shape), self.loc.dtype))
+        return self.loc + times(self.root, filled("normal_", self.full(sample_shape), self.loc.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
         length = squared_length(self.root, self.checked(value) - self.loc)
@@ -176,8 +176,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def draw(self, sample_shape: Any) -> Tensor:
         shape = self.full(sample_shape)
-        low = filled("randn", (*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
-        own = filled("randn", shape, self.loc.dtype)
+        low = filled("normal_", (*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
+        own = filled("normal_", shape, self.loc.dtype)
         return self.loc + times(self.cov_factor, low) + f.sqrt(self.cov_diag) * own
 
     def log_det(self) -> Tensor:

@@ -13,7 +13,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-class Parted(Transform, hidden=True):
+class Parted(Transform, known=False):
     """What `CatTransform` and `StackTransform` share."""
 
     SCRIPT_ATTRIBUTES = Transform.SCRIPT_ATTRIBUTES | Attributes.read("transforms")

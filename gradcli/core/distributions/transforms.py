@@ -5,17 +5,16 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import ScriptType, script_type, sequence_of
+from gradcli.core.calling.script_types import ScriptType, script_type
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Shape = tuple[int, ...]
@@ -23,6 +22,13 @@ Shape = tuple[int, ...]
 
 def _getter(name: str) -> Callable[[Any], Any]:
     return lambda value: getattr(value, name)
+
+
+def checked_cache_size(value: Any) -> bool:
+    """Whether a cache has one value, or none. ValueError for another number."""
+    if type(value) not in Number or value not in (0, 1):
+        raise ProgramError("ValueError", "cache_size must be 0 or 1")
+    return bool(value)
 
 
 class Transform(DeclaredArguments):
@@ -38,9 +44,14 @@ class Transform(DeclaredArguments):
     #: what `==` compares with that of another transform of the class
     COMPARED: Callable[[Any], Any] = staticmethod(lambda transform: ())
 
-    def __init_subclass__(cls, hidden: bool = False) -> None:
-        if hidden:
+    SCRIPT_INIT: ClassVar[DeclaredConstructor]
+    #: classes of programs may derive from this one
+    BASE_OF = "distributions"
+
+    def __init_subclass__(cls, known: bool = True) -> None:
+        if not known:
             return
+        cls.BASE_OF = ""
         cls.SCRIPT_NAME = cls.__name__
         own = {name: _getter(name) for name in cls.ARGUMENTS if name not in ("cache_size", "tseq")}
         cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | own
@@ -48,11 +59,9 @@ class Transform(DeclaredArguments):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
-        self.cache_size = given.pop("cache_size")
+        self.cache_size = checked_cache_size(given.pop("cache_size"))
         self.empty_cache()
         self.keep(given)
-        if self.cache_size not in (0, 1):
-            raise ProgramError("ValueError", "cache_size must be 0 or 1")
 
     def empty_cache(self) -> None:
         """Forget the last input and its output, which are kept with a cache of one value, and the inverse."""
@@ -92,12 +101,11 @@ class Transform(DeclaredArguments):
 
     def with_cache(self, cache_size: Any = 1) -> Transform:
         """The same transform with another size of the cache."""
-        if cache_size not in (0, 1):
-            raise ProgramError("ValueError", "cache_size must be 0 or 1")
-        if bool(self.cache_size) is bool(cache_size):
+        size = checked_cache_size(cache_size)
+        if self.cache_size is size:
             return self
         made = copy.copy(self)
-        made.cache_size = cache_size
+        made.cache_size = size
         made.empty_cache()
         made.cache_parts()
         return made
@@ -376,70 +384,8 @@ class StickBreakingTransform(Transform):
         return type(shape)((*shape[:-1], shape[-1] - 1))
 
 
-class ReshapeTransform(Transform):
-    """Events of another shape with as many elements."""
-
-    ARGUMENTS = {"in_shape": REQUIRED, "out_shape": REQUIRED, "cache_size": 0}
-    in_shape: Size
-    out_shape: Size
-    COMPARED = staticmethod(lambda transform: [id(transform)])
-    domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
-    codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
-
-    def keep(self, given: dict[str, Any]) -> None:
-        shapes = {name: Size(sequence_of(shape)) for name, shape in given.items()}
-        if math.prod(shapes["in_shape"]) != math.prod(shapes["out_shape"]):
-            raise ProgramError("ValueError", "in_shape, out_shape have different numbers of elements")
-        super().keep(shapes)
-
-    def forward(self, x: Any) -> Tensor:
-        return f.reshape(x, (*x.shape[: x.dim() - len(self.in_shape)], *self.out_shape))
-
-    def backward(self, y: Any) -> Tensor:
-        return f.reshape(y, (*y.shape[: y.dim() - len(self.out_shape)], *self.in_shape))
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        return f.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype)
-
-    def forward_shape(self, shape: Shape) -> Shape:
-        return _with_events(shape, self.in_shape, self.out_shape)
-
-    def inverse_shape(self, shape: Shape) -> Shape:
-        return _with_events(shape, self.out_shape, self.in_shape)
-
-
-def _with_events(shape: Shape, events: Size, others: Size) -> Shape:
-    """A shape that ends with that of events, with that of other events in its place. ValueError where it ends otherwise."""
-    if len(shape) < len(events):
-        raise ProgramError("ValueError", "Too few dimensions on input")
-    cut = len(shape) - len(events)
-    if tuple(shape[cut:]) != tuple(events):
-        raise ProgramError("ValueError", f"Shape mismatch: expected {formatted(type(shape)(shape[cut:]))} but got {formatted(events)}")
-    return Size((*shape[:cut], *others))
-
-
-class CumulativeDistributionTransform(Transform):
-    """The cumulative distribution function of a distribution."""
-
-    ARGUMENTS = {"distribution": REQUIRED, "cache_size": 0}
-    distribution: Any
-    COMPARED = staticmethod(lambda transform: [id(transform)])
-    domain = property(lambda self: self.distribution.support)
-    codomain = constraints.unit_interval
-
-    def forward(self, x: Any) -> Tensor:
-        made: Tensor = self.distribution.cdf(x)
-        return made
-
-    def backward(self, y: Any) -> Tensor:
-        made: Tensor = self.distribution.icdf(y)
-        return made
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        made: Tensor = self.distribution.log_prob(x)
-        return made
-
-
 #: transforms of numbers whose derivative is positive
-_INCREASING = (CumulativeDistributionTransform, ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
+_INCREASING = (ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
 script_type(Transform, "torch.distributions.transforms").construct = None
+#: checks the arguments of the `__init__` that classes of programs derive
+Transform.SCRIPT_INIT = DeclaredConstructor(Transform, "Transform")

@@ -12,7 +12,6 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
-from gradcli.core.nn.modules.normalization import BatchNorm1d, InstanceNorm1d
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.errors import ProgramError, runtime_error
@@ -169,15 +168,3 @@ def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
     made = stacked(tensors)
     made.requires_grad = required == {True}
     return made
-
-
-@Routine
-def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Take the running figures from every batch normalisation below a module, and the module itself, which is given back."""
-    if not isinstance(root, Module):
-        raise no_attribute(root, "modules")
-    for _, module in root.walk():
-        if isinstance(module, BatchNorm1d) and not isinstance(module, InstanceNorm1d) and module.track_running_stats:
-            module.own_buffers = dict.fromkeys(module.own_buffers)
-            module.track_running_stats = False
-    return root

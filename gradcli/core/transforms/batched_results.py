@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.shape.joining import STACK
+from gradcli.core.ops.shape.joining import STACK, check_equal_sizes
 from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -125,7 +125,8 @@ def _stack_named(name: str) -> Op:
 
 
 def joined(values: Sequence[Tensor]) -> Tensor:
-    """The results of all samples with the batch first."""
+    """The results of all samples with the batch first. RuntimeError for results of different shapes."""
+    check_equal_sizes(values)
     if state.dual is None and innermost(values) is None and not any(value.requires_grad for value in values):
         return Tensor(_stacked([value.array for value in values]), values[0].dtype)
     names = {value.grad_fn.type_name for value in values if value.grad_fn is not None}

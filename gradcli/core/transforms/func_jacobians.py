@@ -83,9 +83,14 @@ def _check_outputs(outputs: list[Tensor], caller: str, before: Any = None) -> No
         check_differentiable(outputs)
     elif before is not None and not np.array_equal(before, generator.default.get_state()):
         raise runtime_error(DRAWN)
-    for at, o in enumerate(outputs):
-        if o.dtype.is_complex:
-            raise runtime_error(f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: {at}")
+    _check_real(name, outputs, "outputs")
+
+
+def _check_real(name: str, values: list[Any], what: str) -> None:
+    """Raise PyTorch's error for complex tensors, which have no Jacobian."""
+    for at, value in enumerate(values):
+        if type(value) is Tensor and value.dtype.is_complex:
+            raise runtime_error(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {at}")
 
 
 def _columns(level: Level, output: Tensor, leaves: list[Tensor], graph: bool) -> list[Tensor]:
@@ -119,6 +124,7 @@ def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any
         raise shape_error("jacrev: `chunk_size` should be greater than 0.", "ValueError")
 
     def wrapper_fn(*args: Any) -> Any:
+        _check_real("jacrev", flatten(args)[0], "inputs")
         return _jacobian(func, argnums, has_aux, args, VJP_TEXT)
 
     return Routine(wrapper_fn, qualified_name_of(func))
@@ -161,6 +167,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any
     """`jacfwd(f)(*args)`: all derivatives, by a product J u for each element of the arguments."""
 
     def wrapper_fn(*args: Any) -> Any:
+        _check_real("jacfwd", flatten(args)[0], "inputs")
         check_randomness(randomness)
         points = flatten([args[at] for at in positions_of(argnums, len(args))])[0]
         for point in points:

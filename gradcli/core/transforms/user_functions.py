@@ -39,10 +39,9 @@ def qualified_name_of(function: Any) -> str:
 
 def type_text(value: object) -> str:
     """`str(type(value))` as Python would print it."""
-    name = language.type_name(value)
-    if type(value) is Tensor:
-        name = "torch.nn.parameter.Parameter" if value.is_parameter else "torch.Tensor"
-    return f"<class '{name}'>"
+    if type(value) is not Tensor:
+        return language.type_repr(value)
+    return f"<class '{'torch.nn.parameter.Parameter' if value.is_parameter else 'torch.Tensor'}'>"
 
 
 def stand_in(tensor: Tensor) -> Tensor:

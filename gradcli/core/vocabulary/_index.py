@@ -41,6 +41,10 @@ _MODULES = {
         "distributions.exp_family.ExponentialFamily"
     ),
     "distributions.divergence": "distributions.kl_divergence",
+    "distributions.further_transforms": (
+        "distributions.CumulativeDistributionTransform distributions.ReshapeTransform "
+        "distributions.transforms.CumulativeDistributionTransform distributions.transforms.ReshapeTransform"
+    ),
     "distributions.matrices": (
         "distributions.LKJCholesky distributions.Wishart distributions.lkj_cholesky.LKJCholesky distributions.wishart.Wishart"
     ),
@@ -78,16 +82,19 @@ _MODULES = {
         "distributions.weibull.Weibull"
     ),
     "distributions.transforms": (
-        "distributions.AbsTransform distributions.AffineTransform distributions.CumulativeDistributionTransform distributions.ExpTransform "
-        "distributions.PowerTransform distributions.ReshapeTransform distributions.SigmoidTransform distributions.SoftmaxTransform "
-        "distributions.SoftplusTransform distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform "
-        "distributions.transforms.AbsTransform distributions.transforms.AffineTransform "
-        "distributions.transforms.CumulativeDistributionTransform distributions.transforms.ExpTransform "
-        "distributions.transforms.PowerTransform distributions.transforms.ReshapeTransform distributions.transforms.SigmoidTransform "
-        "distributions.transforms.SoftmaxTransform distributions.transforms.SoftplusTransform "
+        "distributions.AbsTransform distributions.AffineTransform distributions.ExpTransform distributions.PowerTransform "
+        "distributions.SigmoidTransform distributions.SoftmaxTransform distributions.SoftplusTransform "
+        "distributions.StickBreakingTransform distributions.TanhTransform distributions.Transform distributions.transforms.AbsTransform "
+        "distributions.transforms.AffineTransform distributions.transforms.ExpTransform distributions.transforms.PowerTransform "
+        "distributions.transforms.SigmoidTransform distributions.transforms.SoftmaxTransform distributions.transforms.SoftplusTransform "
         "distributions.transforms.StickBreakingTransform distributions.transforms.TanhTransform distributions.transforms.Transform"
     ),
-    "nn.functional_call": "func.functional_call func.replace_all_batch_norm_modules_ func.stack_module_state",
+    "distributions.utils": (
+        "distributions.utils.broadcast_all distributions.utils.clamp_probs distributions.utils.logits_to_probs "
+        "distributions.utils.probs_to_logits"
+    ),
+    "nn.batch_norm_replacement": "func.replace_all_batch_norm_modules_",
+    "nn.functional_call": "func.functional_call func.stack_module_state",
     "nn.grad": (
         "nn.grad.conv1d_input nn.grad.conv1d_weight nn.grad.conv2d_input nn.grad.conv2d_weight nn.grad.conv3d_input nn.grad.conv3d_weight"
     ),

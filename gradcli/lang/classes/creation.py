@@ -39,6 +39,7 @@ _EXTENSIONS = {
     "functions": "gradcli.lang.classes.functions",
     "datasets": "gradcli.lang.classes.datasets",
     "dicts": "gradcli.lang.classes.dicts",
+    "distributions": "gradcli.lang.classes.distributions",
     "pruning methods": "gradcli.lang.classes.pruning",
     "optimizers": "gradcli.lang.classes.optimizers",
     "schedulers": "gradcli.lang.classes.optimizers",

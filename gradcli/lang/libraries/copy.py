@@ -7,8 +7,8 @@ from collections.abc import Collection
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.declared_arguments import DeclaredArguments
-from gradcli.core.calling.mappings import Mapping
-from gradcli.core.calling.script_types import Hooks
+from gradcli.core.calling.mappings import Mapping, MappingView
+from gradcli.core.calling.script_types import Generated, Hooks
 from gradcli.core.functions import catalog
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
@@ -16,6 +16,7 @@ from gradcli.core.optim.optimizer import Optimizer
 from gradcli.core.tensor.tensor import Tensor, Version
 from gradcli.errors import ProgramError
 from gradcli.lang.libraries.collections import Deque
+from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
@@ -23,6 +24,9 @@ from gradcli.lang.values.value_classes import Builtin, IteratorValue
 
 #: values nested deeper than this are not copied, about as in CPython with its default recursion limit
 _DEEPEST = 400
+
+#: types whose values Python does not copy
+_NOT_COPIED = (IteratorValue, Generated, DictView, MappingView)
 
 _NOT_A_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting "
@@ -92,7 +96,7 @@ class _Copies:
             own = special(value, "__deepcopy__")
             if own is not None:
                 return self.note(value, own({}))
-        if isinstance(value, IteratorValue):
+        if isinstance(value, _NOT_COPIED):
             raise ProgramError("TypeError", f"cannot pickle '{type_name(value)}' object")
         if (own := getattr(type(value), "copied", None)) is not None:
             return self.note(value, own(value, True))
@@ -169,7 +173,7 @@ def _copy(x: Value) -> Value:
         own = special(x, "__copy__")
         if own is not None:
             return own()
-    if isinstance(x, IteratorValue):
+    if isinstance(x, _NOT_COPIED):
         raise ProgramError("TypeError", f"cannot pickle '{type_name(x)}' object")
     if (own := getattr(kind, "copied", None)) is not None:
         return own(x, False)

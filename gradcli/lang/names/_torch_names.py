@@ -95,12 +95,9 @@ NAMES: dict[str, str] = {
         "set_sync_debug_mode sparse stream streams temperature torch tunable use_mem_pool utilization"
     ),
     "cuda.amp": "amp_definitely_not_available autocast_mode common custom_bwd custom_fwd grad_scaler",
-    "distributions": (
-        "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform ReshapeTransform StackTransform "
-        "constraint_registry identity_transform register_kl utils"
-    ),
+    "distributions": "constraint_registry register_kl",
     "fft": "Tensor common_args factory_common_args torch",
-    "func": "debug_unwrap replace_all_batch_norm_modules_",
+    "func": "debug_unwrap",
     "linalg": "LinAlgError common_notes",
     "masked": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor maskedtensor",
     "nn": (
@@ -166,14 +163,14 @@ NAMES: dict[str, str] = {
         "set_checkpoint_debug_enabled set_checkpoint_early_stop set_device_states torch tree_map"
     ),
     "utils.data": (
-        "DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes default_convert distributed "
+        "DFIterDataPipe DataChunk DistributedSampler IterDataPipe MapDataPipe argument_validation datapipes distributed "
         "functional_datapipe graph graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation "
         "runtime_validation_disabled"
     ),
     "utils.dlpack": "Any DLDeviceType torch",
     "utils.data.dataloader": (
         "Any BatchSampler Callable Dataset ExceptionWrapper Generic IterDataPipe IterableDataset MapDataPipe NoReturn RandomSampler "
-        "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations default_convert dist logger torch"
+        "Sampler Self SequentialSampler TYPE_CHECKING TypeVar annotations dist logger torch"
     ),
     "utils.data.dataset": "Generator Generic Iterable Sequence Tensor TypeVar cast default_generator deprecated randperm",
     "utils.data.sampler": "Generic Iterable Iterator Sequence Sized TypeVar torch",
@@ -187,10 +184,7 @@ NAMES: dict[str, str] = {
     "distributions.categorical": "Distribution Tensor constraints lazy_property logits_to_probs nan probs_to_logits torch",
     "distributions.cauchy": "Distribution Tensor broadcast_all constraints inf nan torch",
     "distributions.chi2": "Gamma Tensor constraints",
-    "distributions.constraints": (
-        "Any Callable Constraint MixtureSameFamilyConstraint cat dependent dependent_property is_dependent positive_semidefinite stack "
-        "torch"
-    ),
+    "distributions.constraints": "Any Callable Constraint MixtureSameFamilyConstraint dependent is_dependent torch",
     "distributions.continuous_bernoulli": (
         "ExponentialFamily Number Tensor binary_cross_entropy_with_logits broadcast_all clamp_probs constraints lazy_property "
         "logits_to_probs probs_to_logits torch"
@@ -241,11 +235,13 @@ NAMES: dict[str, str] = {
     "distributions.studentT": "Chi2 Distribution Tensor broadcast_all constraints inf nan torch",
     "distributions.transformed_distribution": "ComposeTransform Distribution Independent Tensor Transform constraints torch",
     "distributions.transforms": (
-        "CatTransform CorrCholeskyTransform CumulativeDistributionTransform Distribution F PositiveDefiniteTransform ReshapeTransform "
-        "Sequence StackTransform Tensor broadcast_all constraints identity_transform lazy_property pad softplus torch tril_matrix_to_vec "
-        "vec_to_tril_matrix"
+        "Distribution F Sequence Tensor broadcast_all constraints lazy_property pad softplus torch tril_matrix_to_vec vec_to_tril_matrix"
     ),
     "distributions.uniform": "Distribution Tensor broadcast_all constraints nan torch",
+    "distributions.utils": (
+        "Any Callable Device F Final Generic Number R Sequence SymInt T Tensor TypeVar euler_constant is_tensor_like lazy_property "
+        "overload torch tril_matrix_to_vec update_wrapper vec_to_tril_matrix"
+    ),
     "distributions.von_mises": "Distribution Tensor broadcast_all constraints lazy_property torch",
     "distributions.weibull": (
         "AffineTransform Exponential PowerTransform Tensor TransformedDistribution broadcast_all constraints euler_constant torch"

@@ -44,6 +44,7 @@ _SHARED = "gradcli.lang.arrays.shared_memory"
 _OF_LANGUAGE = {
     **dict.fromkeys(("save", "load"), "gradcli.lang.saving.torch_files"),
     **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack", "utils.dlpack.from_dlpack", "utils.dlpack.to_dlpack"), _SHARED),
+    "distributions.constraints.dependent_property": "gradcli.lang.classes.distributions",
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), "gradcli.lang.names.storages"),
 }
 

@@ -78,6 +78,8 @@ def path_of(value: Value) -> str:
         return f"__main__.{value.cls.qualified}"
     if kind is IteratorValue:
         return str(value.kind)
+    if getattr(kind, "SHOWS_MAPPING", False):
+        return str(value.name)
     if isinstance(value, Node):
         return value.path
     if isinstance(value, NamedTuple):

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.complex_signs import REAL
-from gradcli.core.ops.linalg.matrices import as_data
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor
 
 #: numpy's `norm` by `normalization`: of transforms forward, and of those backward
@@ -135,9 +136,10 @@ def _complex_rule(xp: Any, grad: Any, dim: tuple[int, ...], normalization: int) 
     if type(made) is not Tensor:  # elements that are not doubled keep an imaginary part of 0 beside nan
         made.swapaxes(dim[-1], 0)[1 : 1 + doubled] *= 2
         return made
-    weights = np.ones(made.shape[dim[-1]], xp.plain(grad).dtype)
-    weights[1 : 1 + doubled] = 2
-    return made * as_data(made, weights.reshape([-1 if d == dim[-1] else 1 for d in range(len(made.shape))]))
+    if doubled > 0:
+        part = xp.call(SLICE, made, dim[-1], 1, 1 + doubled, 1)
+        catalog.method("mul_").method(part, (2,), {})
+    return made
 
 
 _BACK = "norm='forward' if normalization == 0 else 'ortho' if normalization == 1 else 'backward'"

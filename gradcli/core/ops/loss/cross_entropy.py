@@ -147,12 +147,14 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
             f"g = {each}; m = {count}; {placed.rpartition('; ')[0]}; -g * F.one_hot(target, input.size(-1)) / m if {plain} else "
             + (placed.rpartition("; ")[2])
         )
-    backward = Op(
+    backward: Op = Op(
         f"NllLoss{suffix}BackwardBackward0",
         _backward,
         "grad_output input",
         attrs,
         in_half=_backward_in_half,
+        # the input has no part in its own gradient, so that its tangent alone gives none
+        jvp=lambda xp, inputs, attrs, tangents, _: None if tangents[0] is None else xp.call(backward, tangents[0], inputs[1], *attrs),
         grad_output=Rule(
             lambda xp, grad, attrs: xp.call(loss, grad, *attrs),
             "F.nll_loss(grad, target, weight, ignore_index=ignore_index, reduction=reduction)",

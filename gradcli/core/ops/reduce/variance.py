@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph import in_place
-from gradcli.core.graph.conjugate import conj
+from gradcli.core.graph.conjugate import conj, conjugated
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array
@@ -21,6 +21,7 @@ from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, not_implemented, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import sub
+from gradcli.core.ops.elementwise.complex_signs import REAL
 from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SQRT
 from gradcli.core.ops.elementwise.maximum import clamp
@@ -122,7 +123,9 @@ _MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); f = n - corre
 def _var_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, _: Any) -> Any:
     dim, correction, keepdim, _ = attrs
     x = inputs[0]
-    return xp.sum(_var_gradient(xp, tangents[0], x, dim, correction, True), wrap_dims(dim, x.array.ndim), keepdim)
+    part = _var_gradient(xp, conjugated(xp, tangents[0]), x, dim, correction, True)
+    moved = xp.sum(part, wrap_dims(dim, x.array.ndim), keepdim)
+    return xp.call(REAL, moved) if x.dtype.is_complex else moved
 
 
 def _std_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:

@@ -188,17 +188,22 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return CAT(tensors, dim, tuple(0 if _is_skipped(t) else t.array.shape[at] for t in tensors))  # type: ignore[no-any-return]
 
 
+def check_equal_sizes(tensors: Sequence[Tensor]) -> None:
+    """Raise RuntimeError for tensors of different shapes, which cannot be stacked."""
+    shape = tensors[0].array.shape
+    for i, t in enumerate(tensors):
+        if t.array.shape != shape:
+            text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
+            raise shape_error(text)
+
+
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension. Raises RuntimeError and LimitError."""
     check_tensors(tensors)
     if not tensors:
         raise runtime_error("stack expects a non-empty TensorList")
-    shape = tensors[0].array.shape
-    wrap_dim(dim, len(shape) + 1)
-    for i, t in enumerate(tensors):
-        if t.array.shape != shape:
-            text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
-            raise shape_error(text)
+    wrap_dim(dim, tensors[0].array.ndim + 1)
+    check_equal_sizes(tensors)
     _check_result(tensors)
     return STACK(tensors, dim)  # type: ignore[no-any-return]
 
