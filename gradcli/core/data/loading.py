@@ -150,7 +150,7 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[Any]:
         drawn = catalog.function("multinomial")(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        return iter(drawn.array.tolist())
+        yield from drawn.array.tolist()
 
     def __len__(self) -> int:
         return int(self.num_samples)
@@ -252,10 +252,11 @@ class LoaderIterator(Generated):
     def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __len__(self) -> int:
+    def size(self) -> int:
+        """The number of batches, which loaders of iterable data sets do not know."""
         return len(self.loader)
 
-    SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__len__": Routine(__len__)}
+    SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__len__": Routine(size)}
 
 
 def _fixed(name: str) -> Callable[[Any, Any], None]:

@@ -9,7 +9,7 @@ from gradcli.core.autograd.anomaly import AnomalyMode
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.autograd.hooks import HookHandle
 from gradcli.core.autograd.saved_tensor_hooks import SavedTensorsHooks
-from gradcli.core.calling.script_types import Removable
+from gradcli.core.calling.script_types import Removable, Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python.object_protocol import Value
@@ -23,7 +23,10 @@ _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
 
 
 def _iterator(value: Value) -> Value:
-    return value if type(value) is IteratorValue else IteratorValue("iterator", iterate(value))
+    if type(value) is IteratorValue:
+        return value
+    host = iterate(value)
+    return host if isinstance(host, Scripted) else IteratorValue(type(host).__name__, host)
 
 
 #: by name, what the language does for the method, and the kinds of values that have it
@@ -55,4 +58,6 @@ def special_method(value: Value, name: str) -> Value:
     if found is None:
         return MISSING
     method = found[0] if isinstance(value, found[1]) else getattr(type(value), "SCRIPT_METHODS", {}).get(name)
+    if method is not None and name == "__iter__":
+        method = _iterator  # what Python iterates with is no value of a program
     return MISSING if method is None else Builtin(name, partial(method, value), f"<method-wrapper '{name}'>")
