@@ -44,7 +44,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors of n * (n - 1) / 2 numbers to Cholesky factors of correlation matrices, whose n rows have length 1.
+    """Vectors of n * (n - 1) / 2 numbers to Cholesky factors of correlation matrices of n rows.
 
     The numbers stand below the diagonal, row by row; the square of each one's tanh is the share that its element takes of what the elements
     before it have left (Stan reference manual, Cholesky factors of correlation matrices).
