@@ -144,7 +144,7 @@ TORCH = torch()
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 _STANDARD = (
-    *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "functorch", "inspect", "itertools"),
+    *("argparse", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "inspect", "itertools"),
     *("logging", "operator", "pprint", "random", "re", "statistics", "string", "time", "traceback", "typing", "warnings"),
 )
 #: modules of Python's standard library and others, each with the module of ours and the table that has its names
@@ -153,6 +153,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "abc": ("gradcli.lang.libraries.typing", "ABSTRACT"),
     "types": ("gradcli.lang.classes.types", "MEMBERS"),
     "collections.abc": ("gradcli.lang.names.abstract_types", "MEMBERS"),
+    "functorch": ("gradcli.lang.names.functorch", "MEMBERS"),
     "numbers": ("gradcli.lang.names.abstract_types", "NUMBERS"),
     "typing_extensions": ("gradcli.lang.libraries.typing", "MEMBERS"),
     "timeit": ("gradcli.lang.libraries.time", "TIMEIT"),
