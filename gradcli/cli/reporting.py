@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from gradcli.cli import output
-from gradcli.errors import GradcliError, Verdict
+from gradcli.errors import GradcliError, ProgramError, Verdict
 from gradcli.plain import Plain
 
 
@@ -33,6 +33,17 @@ class Reporter(Plain):
                 return error.exit_code
         output.write_stderr(diagnostic(error, output.look_of(sys.stderr, self.colour)))
         return error.exit_code
+
+
+def exit_status(error: GradcliError) -> int | None:
+    """What a program that ends itself by `sys.exit(status)` says, as in Python: a text is shown, and is 1. None for other errors."""
+    if not isinstance(error, ProgramError) or error.type_name != "SystemExit":
+        return None
+    status = error.args_[0] if len(error.args_) == 1 else error.args_ or None
+    if status is None or isinstance(status, int):
+        return int(status or 0) & 0xFF
+    output.write_stderr(f"{error.message}\n")
+    return 1
 
 
 def reporter(words: Sequence[str]) -> Reporter:

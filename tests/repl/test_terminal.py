@@ -253,6 +253,12 @@ def test_a_failing_script_has_its_exit_code() -> None:
     assert piped("1 +\n").returncode == 3
 
 
+@pytest.mark.parametrize(("text", "code", "shown"), [("x = 1\nexit()\n1/0\n", 0, ""), ("exit(7)", 7, ""), ("quit('why')", 1, "why\n")])
+def test_a_script_may_end_itself(text: str, code: int, shown: str) -> None:
+    done = piped(text)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", shown)
+
+
 # --- start ----------------------------------------------------------------------------------------
 
 #: counts the calls of Python and C functions that a program makes, and prints them at its end

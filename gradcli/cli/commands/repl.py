@@ -128,21 +128,28 @@ def make_prompt(session: Session, screen: Screen) -> Prompt:
 def _script(files: list[str], shared: Shared) -> int:
     """FILE, then standard input, as scripts; where standard input is one expression, its value is shown."""
     from gradcli import data
+    from gradcli.cli.reporting import exit_status
     from gradcli.cli.request import make_session
-    from gradcli.errors import LanguageError
+    from gradcli.errors import GradcliError, LanguageError
     from gradcli.render.plain import evaluation_repr
     from gradcli.results.values import PlainValue
     from gradcli.source import Source
 
     session = make_session(shared, data.stdin_reader(getattr(sys.stdin, "buffer", None)), output.write_stdout)
-    for path in files:
-        session.run(Source(path, session.read_source(path)))
-    source = Source("<stdin>", session.read_source("-"))
     try:
-        found = session.evaluate(source)
-    except LanguageError:
-        session.run(source)
-        return 0
+        for path in files:
+            session.run(Source(path, session.read_source(path)))
+        source = Source("<stdin>", session.read_source("-"))
+        try:
+            found = session.evaluate(source)
+        except LanguageError:
+            session.run(source)
+            return 0
+    except GradcliError as error:
+        status = exit_status(error)
+        if status is None:
+            raise
+        return status
     if found.value != PlainValue(None, "NoneType", "None"):
         output.write_stdout(evaluation_repr(found))
     return 0

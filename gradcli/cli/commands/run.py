@@ -11,7 +11,6 @@ import typer
 from gradcli.cli.options import Shared
 
 if TYPE_CHECKING:
-    from gradcli.errors import GradcliError
     from gradcli.session import Session
 
 EXAMPLES = """\
@@ -99,7 +98,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, folder
     """
     from gradcli import data
     from gradcli.cli import guard, output
-    from gradcli.cli.reporting import Reporter
+    from gradcli.cli.reporting import Reporter, exit_status
     from gradcli.cli.request import make_session
     from gradcli.errors import GradcliError
     from gradcli.source import Source
@@ -116,7 +115,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, folder
             else:
                 session.run(Source("<stdin>" if name == "-" else name, session.read_source(name)))
         except GradcliError as error:
-            status = _exit_status(error)
+            status = exit_status(error)
             if status is None and not keep_going:
                 raise
             shown = Reporter(shared.color, False, shared.debug).report(error) if status is None else status
@@ -128,20 +127,6 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, folder
         content = "".join(printed).encode("utf-8", "backslashreplace")
         output.write_file(shared.path, content, [name for name in files if name != "-"])
     return code
-
-
-def _exit_status(error: GradcliError) -> int | None:
-    """What a program that ends itself by `sys.exit(status)` says, as in Python: a text is shown, and is 1. None for other errors."""
-    from gradcli.cli import output
-    from gradcli.errors import ProgramError
-
-    if not isinstance(error, ProgramError) or error.type_name != "SystemExit":
-        return None
-    status = error.args_[0] if len(error.args_) == 1 else error.args_ or None
-    if status is None or isinstance(status, int):
-        return int(status or 0) & 0xFF
-    output.write_stderr(f"{error.message}\n")
-    return 1
 
 
 def _run_and_stay(files: list[str], shared: Shared, keep_going: bool, folder: str | None) -> int:
