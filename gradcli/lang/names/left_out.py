@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from importlib import import_module
 
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.names._torch_names import NAMES
@@ -31,7 +30,8 @@ def of_module(path: str, name: str) -> str | None:
     place = path.removeprefix("torch").removeprefix(".")
     if is_left_out(place, name):
         return text(place, name)
-    if name.startswith("_") or path.partition(".")[0] not in sys.stdlib_module_names or not hasattr(import_module(path), name):
+    # a program's error imports nothing: what Python has not loaded by itself is not looked into
+    if name.startswith("_") or path.partition(".")[0] not in sys.stdlib_module_names or not hasattr(sys.modules.get(path), name):
         return None
     return f"{path}.{name} is not part of gradcli"
 
