@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
-from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.calling.type_errors import no_attribute, type_error
 
 _ABSENT = object()
+
+
+def checked_setter(name: str, fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any], None]:
+    """A setter of a field that takes the values that fit. TypeError for others, which says what is wanted."""
+
+    def write(owner: Any, value: Any) -> None:
+        if not fits(value):
+            raise type_error(f"{name} has to be {wanted}, not '{{}}'", value)
+        setattr(owner, name, value)
+
+    return write
 
 
 class Extensible(Scripted):

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.calling.extensible import checked_setter
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type, sequence_of
 from gradcli.core.calling.signature import language
@@ -112,10 +113,15 @@ class ChainDataset(IterableDataset):
         return sum(map(size_of, self._parts()))
 
 
+def _are_tensors(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(type(one) is Tensor and one.array.ndim > 0 for one in value)
+
+
 class TensorDataset(Dataset):
     """Tensors with the samples along the first dimension; a sample is a tuple."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("tensors")
+    SCRIPT_SETTERS = {"tensors": checked_setter("tensors", _are_tensors, "a tuple of tensors")}
 
     def __init__(self, *tensors: Any) -> None:
         for tensor in tensors:
@@ -154,10 +160,18 @@ class Subset(Dataset):
         return sample_of(self.dataset, sample_of(self.indices, index))
 
 
+def _are_sizes(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(one) is int for one in value)
+
+
 class ConcatDataset(Dataset):
     """Data sets one after the other."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("datasets cumulative_sizes")
+    SCRIPT_SETTERS = {
+        "datasets": checked_setter("datasets", lambda value: isinstance(value, list), "a list"),
+        "cumulative_sizes": checked_setter("cumulative_sizes", _are_sizes, "a list of ints"),
+    }
 
     def __init__(self, datasets: Any) -> None:
         self.datasets = list(sequence_of(datasets))
@@ -176,7 +190,7 @@ class ConcatDataset(Dataset):
                 raise ProgramError("ValueError", "absolute value of index should not exceed dataset length")
             index += len(self)
         place = bisect_right(self.cumulative_sizes, index)
-        if place == len(self.datasets):
+        if place >= len(self.datasets):
             raise ProgramError("IndexError", "list index out of range")
         before = self.cumulative_sizes[place - 1] if place else 0
         return sample_of(self.datasets[place], index - before)
@@ -186,6 +200,7 @@ class StackDataset(Dataset):
     """Data sets side by side: a sample is a tuple, or for data sets with names a dict, of their samples."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("datasets")
+    SCRIPT_SETTERS = {"datasets": checked_setter("datasets", lambda value: isinstance(value, (tuple, list, dict)), "a tuple or a dict")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:

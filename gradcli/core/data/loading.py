@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.calling.extensible import checked_setter
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Generated, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -81,6 +82,7 @@ class RandomSampler(Sampler):
     """The samples in random order; unless a generator is given, each pass seeds one from the default."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
+    SCRIPT_SETTERS = {"replacement": checked_setter("replacement", lambda value: type(value) is bool, "a bool")}
 
     def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
         if type(replacement) is not bool:
@@ -101,6 +103,8 @@ class RandomSampler(Sampler):
             for begin in range(0, count, 32):
                 yield from source.randint(0, total, (min(32, count - begin),)).tolist()
             return
+        if not total:
+            raise ProgramError("ZeroDivisionError", "integer division or modulo by zero")
         for _ in range(count // total):
             yield from source.randperm(total).tolist()
         yield from source.randperm(total).tolist()[: count % total]
@@ -160,6 +164,10 @@ class BatchSampler(Sampler):
     """Lists of indices from another sampler."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
+    SCRIPT_SETTERS = {
+        "batch_size": checked_setter("batch_size", lambda value: type(value) is int and value > 0, "a positive int"),
+        "drop_last": checked_setter("drop_last", lambda value: type(value) is bool, "a bool"),
+    }
 
     def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
         if type(batch_size) is not int or batch_size <= 0:
@@ -279,7 +287,7 @@ class DataLoader(DataObject):
         f"{_FIXED} collate_fn generator num_workers pin_memory timeout worker_init_fn prefetch_factor multiprocessing_context "
         "pin_memory_device in_order"
     )
-    SCRIPT_SETTERS = {name: _fixed(name) for name in _FIXED.split()}
+    SCRIPT_SETTERS = {name: _fixed(name) for name in _FIXED.split()} | {"collate_fn": checked_setter("collate_fn", callable, "callable")}
 
     def __init_subclass__(cls, known: bool = True) -> None:
         pass

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling import mappings, warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
-from gradcli.core.calling.extensible import Extensible
+from gradcli.core.calling.extensible import Extensible, checked_setter
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
@@ -37,7 +37,13 @@ Kernel = Callable[[Tensor, Any, State, float], None]
 
 def _set_state(optimizer: Optimizer, value: Any) -> None:
     """`optimizer.state = value`, a mapping."""
+    if not isinstance(value, (dict, mappings.Mapping)) and language.as_mapping(value) is None:
+        raise type_error("the state of an optimizer has to be a dict, not '{}'", value)
     optimizer.state = value if isinstance(value, DefaultDict) else mappings.Mapping(table_of(value))
+
+
+def _are_groups(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(group, (dict, mappings.Mapping)) for group in value)
 
 
 class Optimizer(DeclaredArguments, Extensible):
@@ -46,7 +52,11 @@ class Optimizer(DeclaredArguments, Extensible):
     SCRIPT_NAME = "Optimizer"
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("param_groups state defaults")
-    SCRIPT_SETTERS = {**Attributes.write("param_groups defaults"), "state": _set_state}
+    SCRIPT_SETTERS = {
+        **Attributes.write("defaults"),
+        "param_groups": checked_setter("param_groups", _are_groups, "a list of dicts"),
+        "state": _set_state,
+    }
     ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
     #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
     OPTIONS = ""
