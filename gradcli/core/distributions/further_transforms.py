@@ -6,7 +6,9 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import sequence_of
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.distributions import constraints
+from gradcli.core.distributions.distribution import Distribution
 from gradcli.core.distributions.functions import f, method
 from gradcli.core.distributions.transforms import Shape, Transform
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -30,15 +32,18 @@ class ReshapeTransform(Transform):
     codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
 
     def forward(self, x: Any) -> Tensor:
+        _check_tensor(x)
         return f.reshape(x, (*self._batch_shape(x), *self.out_shape))
 
     def backward(self, y: Any) -> Tensor:
+        _check_tensor(y)
         return f.reshape(y, (*tuple(y.shape)[: y.dim() - len(self.out_shape)], *self.in_shape))
 
     def _batch_shape(self, x: Any) -> Shape:
         return tuple(x.shape)[: x.dim() - len(self.in_shape)]
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        _check_tensor(x)
         found: Tensor = method("new_zeros", x, self._batch_shape(x))
         return found
 
@@ -47,6 +52,11 @@ class ReshapeTransform(Transform):
 
     def inverse_shape(self, shape: Shape) -> Shape:
         return _exchanged(shape, self.out_shape, self.in_shape)
+
+
+def _check_tensor(value: Any) -> None:
+    if type(value) is not Tensor:
+        raise no_attribute(value, "shape")
 
 
 def _exchanged(shape: Shape, old: Size, new: Size) -> Shape:
@@ -68,6 +78,11 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = 1
     distribution: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        if not isinstance(given["distribution"], Distribution):
+            raise no_attribute(given["distribution"], "support")
+        super().keep(given)
 
     def forward(self, x: Any) -> Tensor:
         found: Tensor = self.distribution.cdf(x)

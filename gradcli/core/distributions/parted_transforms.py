@@ -6,6 +6,7 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Attributes, sequence_of
+from gradcli.core.calling.type_errors import no_attribute, not_ordered, type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.functions import f, sum_last
 from gradcli.core.distributions.transforms import Transform
@@ -26,6 +27,8 @@ class Parted(Transform, known=False):
         self.transforms = list(sequence_of(given.pop("tseq")))
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ProgramError("AssertionError", "All elements of tseq must be Transform instances")
+        if type(given["dim"]) is not int:
+            raise not_ordered("<=", 0, given["dim"])
         super().keep(given)
         self.cache_parts()
 
@@ -40,6 +43,8 @@ class Parted(Transform, known=False):
 
     def parts(self, whole: Tensor, name: str, called: str) -> list[Tensor]:
         """The parts that each transform takes. AssertionError where there is no such dimension in `called`, or a size does not fit."""
+        if type(whole) is not Tensor:
+            raise no_attribute(whole, "dim")
         if not -whole.dim() <= self.dim < whole.dim():
             raise ProgramError("AssertionError", f"dim {self.dim} out of range for {called} with {whole.dim()} dimensions")
         count, text = self.size
@@ -87,6 +92,9 @@ class CatTransform(Parted):
         if len(self.lengths) != len(self.transforms):
             text = f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})"
             raise ProgramError("AssertionError", text)
+        for length in self.lengths:
+            if type(length) is not int:
+                raise type_error("unsupported operand type(s) for +: 'int' and '{}'", length)
 
     @property
     def event_dim(self) -> int:

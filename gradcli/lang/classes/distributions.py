@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.transforms import Transform, checked_cache_size
@@ -61,6 +61,17 @@ def _property(name: str, default: Value = MISSING) -> Any:
 _HELD_AS = {"_batch_shape": "batch_shape", "_event_shape": "event_shape", "_validate_args": "validates"}
 
 
+def _can_replace(old: Any, new: Any) -> bool:
+    """Whether formulas that use one value of a field can use another."""
+    if type(old) is Tensor:
+        return type(new) is Tensor and new.array.ndim >= old.array.ndim
+    if isinstance(old, tuple):
+        return isinstance(new, tuple) and all(type(n) is int for n in new)
+    if isinstance(old, list):
+        return isinstance(new, list) and all(isinstance(one, Transform) for one in new)
+    return isinstance(new, Distribution if isinstance(old, Distribution) else type(old))
+
+
 class DistributionObject(HostedObject):
     """An instance of a class that derives from a distribution."""
 
@@ -88,6 +99,8 @@ class DistributionObject(HostedObject):
     def write(self, name: str, value: Value) -> None:
         name = _HELD_AS.get(name, name)
         if name in vars(self) and (name in self.MADE.SCRIPT_ATTRIBUTES or name in _HELD_AS.values()):
+            if not _can_replace(vars(self)[name], value):
+                raise type_error(f"{name} of a distribution has to stay of its type, not become '{{}}'", value)
             vars(self)[name] = value
         else:
             super().write(name, value)
