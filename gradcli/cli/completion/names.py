@@ -8,7 +8,7 @@ import re
 #: the modules with tables from places to the names there, and what stands before the names of each table
 _TABLES = (
     ("core/functions/_index.py", {"_FUNCTIONS": "", "_METHODS": "Tensor."}),
-    ("core/vocabulary/_index.py", {"_MODULES": ""}),
+    ("core/vocabulary/_index.py", {"NAMES_OF": ""}),
     ("core/vocabulary/library.py", {"_CONSTANTS": ""}),
 )
 _SHORT = {"F.": "nn.functional."}

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.tensor import dtypes
-from gradcli.core.vocabulary._index import DECLARED
+from gradcli.core.vocabulary._index import DECLARED, NAMES_OF
 
 #: namespaces that scripts see as modules
 MODULES: tuple[str, ...] = (
@@ -126,16 +126,22 @@ PLACES: dict[str, tuple[str, str]] = {
 }
 PLACES |= {name: (PLACES[name][0], constant) for constant, names in _OTHER_CONSTANTS.items() for name in names.split()}
 
-MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in DECLARED) if place.startswith("distributions.")}))
+
+def _declared(start: str) -> list[str]:
+    """The names that the modules declare whose own names begin so."""
+    return [name for module, names in NAMES_OF.items() if module.startswith(start) for name in names.split()]
+
+
+MODULES += tuple(sorted({name.rpartition(".")[0] for name in _declared("distributions.")} - {"distributions"}))
 
 # classes and functions of nn, optim, distributions and utils.data stand under their own names
 PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in sorted(DECLARED.items())}
 MODULES += ("distributions.kl",)
 PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 #: further names of what is declared
-_SECOND_NAMES = {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in DECLARED if _name.startswith("nn.utils.fuse_")}
-_SECOND_NAMES |= {f"nn.functional.{_name[3:]}": _name for _name in DECLARED if _name.startswith("nn.grad.")}
-for _name in [name for name in DECLARED if name.startswith("utils.data.")]:
+_SECOND_NAMES = {f"nn.utils.fusion.{_name.rpartition('.')[2]}": _name for _name in _declared("nn.utils.fusion")}
+_SECOND_NAMES |= {f"nn.functional.{_name[3:]}": _name for _name in _declared("nn.grad")}
+for _name in _declared("data."):
     _last = "sampler" if _name.endswith("Sampler") else "dataset" if PLACES[_name][0].endswith("datasets") else "dataloader"
     _SECOND_NAMES[f"utils.data.{_last}.{_name.rpartition('.')[2]}"] = _name
 PLACES |= {name: PLACES[declared] for name, declared in _SECOND_NAMES.items()}
