@@ -116,9 +116,11 @@ def _kept(xp: Any, grouped: Any, eps: float, dtype: DType) -> Any:
 
 
 def _figure(number: int) -> Callable[..., Array]:
-    """The mean, or 1 / deviation, of the groups of each sample, which PyTorch keeps."""
+    """The mean, or 1 / deviation, of the groups of each sample, which PyTorch keeps: of nothing 0, or nan."""
 
     def run(x: Array, _: Any, __: Any, group: int, eps: float, dtype: DType) -> Array:
+        if not number and not math.prod(x.shape[1:]):
+            return np.zeros((len(x), group), x.dtype)
         made: Array = _kept(namespaces.numeric, _in_groups(namespaces.numeric, x, group), eps, dtype)[number]
         return made.reshape(len(x), group)
 
