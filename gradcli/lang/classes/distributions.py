@@ -44,6 +44,14 @@ def _of_program(instance: HostedObject, name: str) -> Value:
     return read_instance(instance, name) if defined else MISSING
 
 
+def _required(instance: HostedObject, name: str) -> Value:
+    """What the program has defined under a name. NotImplementedError if nothing."""
+    own = _of_program(instance, name)
+    if own is MISSING:
+        raise _not_implemented()
+    return own
+
+
 def _property(name: str, default: Value = MISSING) -> Any:
     """A property for core to read: that of the program, else that of the native base, else the default."""
 
@@ -139,10 +147,7 @@ class OwnDistribution(DistributionObject):
     @property
     def arg_constraints(self) -> Any:
         """The constraints of the parameters."""
-        own = _of_program(self, "arg_constraints")
-        if own is MISSING:
-            raise _not_implemented()
-        return own
+        return _required(self, "arg_constraints")
 
     def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
         _BEGIN(self, *args, **kwargs)
@@ -194,10 +199,7 @@ class OwnDistribution(DistributionObject):
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         """A sample that is differentiable by the parameters."""
-        own = _of_program(self, "rsample")
-        if own is MISSING:
-            raise _not_implemented()
-        return run(own, (sample_shape,))
+        return run(_required(self, "rsample"), (sample_shape,))
 
     def base_rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
         """`super().rsample(sample_shape)`."""
@@ -247,10 +249,7 @@ class TransformObject(HostedObject):
     @property
     def sign(self) -> Value:
         """The sign of the derivative."""
-        own = _of_program(self, "sign")
-        if own is MISSING:
-            raise _not_implemented()
-        return own
+        return _required(self, "sign")
 
     @property
     def inv(self) -> Value:
@@ -267,10 +266,7 @@ class TransformObject(HostedObject):
         return self._own("_inverse", y)
 
     def _own(self, name: str, value: Any) -> Any:
-        own = _of_program(self, name)
-        if own is MISSING:
-            raise _not_implemented()
-        return run(own, (value,))
+        return run(_required(self, name), (value,))
 
     def __call__(self, x: Any) -> Any:
         own = self.cls.find("__call__")
