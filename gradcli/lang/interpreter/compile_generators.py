@@ -249,18 +249,12 @@ def _with(node: nodes.With, context: Context) -> Steps:
 def _with_one(enter: Callable[[Frame], Leave], body: Steps) -> Steps:
     def run(frame: Frame) -> Generator[Any, Any, Any]:
         leave = enter(frame)
-        home = execution.addresses
         try:
             signal = yield from body(frame)
         except ProgramError as error:
             locate(error)
             if leave(error):
                 return None
-            raise
-        except GeneratorExit:
-            # nobody refers to the generator any more: what it entered is left, unless another program runs
-            if execution.addresses is home and not execution.handling:
-                leave(None)
             raise
         leave(None)
         return signal

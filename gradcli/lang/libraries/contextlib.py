@@ -15,6 +15,7 @@ from gradcli.lang.libraries.operator import Provided
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import execution
+from gradcli.lang.values.generators import as_error
 from gradcli.lang.values.managers import Leave, enter
 from gradcli.lang.values.types import is_subclass, type_of
 from gradcli.lang.values.user_classes import NativeMethod
@@ -23,7 +24,25 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 provided = Provided()
 
 
-class Managed(Scripted):
+def _begin(manager: Value, /) -> Value:
+    return manager.enter()
+
+
+def _end(manager: Value, kind: Value, error: Value, traceback: Value, /) -> Value:
+    if not hasattr(manager, "leave"):
+        return manager.exit()
+    return bool(manager.leave(None if error is None else as_error(error)))
+
+
+class _Manager(Scripted):
+    """A manager that programs may also begin and end by hand."""
+
+    __slots__ = ()
+
+    SCRIPT_METHODS = {"__enter__": Routine(_begin, "__enter__", hide_first=True), "__exit__": Routine(_end, "__exit__", hide_first=True)}
+
+
+class Managed(_Manager):
     """What a function with `@contextmanager` returns: its generator runs to the `yield`, and goes on when the block ends."""
 
     __slots__ = ("__weakref__", "again", "generator")
@@ -80,7 +99,7 @@ class Managed(Scripted):
         raise ProgramError("RuntimeError", "generator didn't stop after throw()")
 
 
-class Null(Scripted):
+class Null(_Manager):
     """`nullcontext(value)`: a manager that does nothing."""
 
     __slots__ = ("__weakref__", "value")
@@ -98,7 +117,7 @@ class Null(Scripted):
         """Nothing."""
 
 
-class Suppress(Scripted):
+class Suppress(_Manager):
     """`suppress(*types)`: errors of these types end the block, and no more."""
 
     __slots__ = ("__weakref__", "types")
@@ -119,7 +138,7 @@ class Suppress(Scripted):
         return any(is_subclass(type_of(error if error.instance is None else error.instance), one) for one in self.types)
 
 
-class ExitStack(Scripted):
+class ExitStack(_Manager):
     """Managers and functions that are left and called when the block ends, the latest first."""
 
     __slots__ = ("__weakref__", "leaves")
@@ -170,10 +189,13 @@ class ExitStack(Scripted):
         limits.check_list(len(self.leaves) + 1)
         self.leaves.append(leave)
 
-    SCRIPT_METHODS = {method.__name__: Routine(method, method.__name__, hide_first=True) for method in (enter_context, callback, close)}
+    SCRIPT_METHODS = {
+        **_Manager.SCRIPT_METHODS,
+        **{method.__name__: Routine(method, method.__name__, hide_first=True) for method in (enter_context, callback, close)},
+    }
 
 
-class RedirectStdout(Scripted):
+class RedirectStdout(_Manager):
     """`redirect_stdout(target)`: within the block, what is printed goes to the `write` of the target."""
 
     __slots__ = ("__weakref__", "before", "target")
@@ -201,6 +223,8 @@ class RedirectStdout(Scripted):
 
     def exit(self) -> None:
         """Print as before the block."""
+        if not self.before:
+            raise ProgramError("IndexError", "pop from empty list")
         execution.write = self.before.pop()
 
 

@@ -24,6 +24,7 @@ def running(body: Steps, counting: bool) -> Steps:
     """The values of a body. An error that the body raises gets its place; StopIteration becomes RuntimeError, as in Python."""
     sent: Value = None
     thrown: ProgramError | None = None
+    program = execution.addresses
     while True:
         if counting:
             tick()
@@ -50,6 +51,21 @@ def running(body: Steps, counting: bool) -> Steps:
             sent = yield value
         except ProgramError as error:
             thrown = error
+        except GeneratorExit:
+            if execution.addresses is program:
+                _abandon(body)
+            raise
+
+
+def _abandon(body: Steps) -> None:
+    """Nothing refers to the generator any more: its `yield` raises GeneratorExit. What the body raises then is lost, as in Python."""
+    place, depth = state.origin, execution.depth
+    try:
+        body.throw(ProgramError("GeneratorExit", "", args=()))
+    except (GradcliError, StopIteration):
+        pass
+    finally:
+        state.origin, execution.depth = place, depth
 
 
 def stopped(value: Value) -> ProgramError:
