@@ -108,7 +108,7 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     return out
 
 
-def _unfit(shape: tuple[int, ...], source: tuple[int, ...]) -> ProgramError:
+def unfit(shape: tuple[int, ...], source: tuple[int, ...]) -> ProgramError:
     """PyTorch's error for a source of a shape that does not broadcast to the one it is copied into."""
     try:
         whole = np.broadcast_shapes(shape, source)
@@ -124,7 +124,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     check_writable(tensor, source.requires_grad)
     if tensor.batch is not None:
         if np.broadcast_shapes(source.array.shape, tensor.array.shape) != tensor.array.shape:
-            raise _unfit(tensor.array.shape, source.array.shape)
+            raise unfit(tensor.array.shape, source.array.shape)
         return write_part(tensor, COPY_INTO, (source,), (), lambda _: tensor.batch.level.write(tensor, (source,), copy_))
     if source is tensor and not (state.enabled and tensor.requires_grad):
         bump(tensor)
@@ -141,7 +141,7 @@ def copy_(tensor: Tensor, source: Tensor) -> Tensor:
         try:
             values = np.broadcast_to(values, tensor.array.shape)
         except ValueError:
-            raise _unfit(tensor.array.shape, values.shape) from None
+            raise unfit(tensor.array.shape, values.shape) from None
     if np.may_share_memory(values, tensor.array):
         check_order(tensor, source, copied=True)
         values = values.copy()

@@ -245,6 +245,13 @@ class Module(SavedModule, ConvertedModule):
             self.after = Hooks()
         return self.after
 
+    def make_hooks(self) -> None:
+        """Make all tables of hooks, which a shallow copy shares."""
+        self.hooks_before()
+        self.hooks_after()
+        self.backward_hooks = self.backward_hooks or BackwardHooks()
+        self.state_hooks = self.state_hooks or StateHooks()
+
     def register_forward_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False, always_call: Any = False) -> Removable:
         """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
         return self.hooks_after().add(after_forward(hook, with_kwargs, always_call), prepend)

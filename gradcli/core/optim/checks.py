@@ -104,3 +104,17 @@ def fused_parameters(params: Iterable[Tensor]) -> None:
                 "`fused=True` requires all the params to be floating point Tensors of supported devices: "
                 f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and cpu"
             )
+
+
+def misshapen(param: Tensor, state: Mapping[str, Any]) -> ProgramError:
+    """The error for a state, one that was loaded, whose shape is not that of its parameter."""
+    from gradcli.core.graph.in_place import unfit
+
+    wanted = param.array.shape
+    shapes = [kept.array.shape for kept in state.values() if type(kept) is Tensor]
+    for shape in shapes:
+        if shape not in ((), wanted):
+            # a state that is large enough is written, and then read for the parameter
+            large = len(shape) > len(wanted) and shape[len(shape) - len(wanted) :] == wanted
+            return unfit(wanted, shape) if large else unfit(shape, wanted)
+    return runtime_error("the state of a parameter does not fit it")

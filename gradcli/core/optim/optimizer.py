@@ -259,10 +259,13 @@ class Optimizer(DeclaredArguments, Extensible):
                     grad = xp.plus(grad, xp.operand(param), decay)
             # PyTorch makes the state before it looks at the options, which may be invalid
             move = move or self.kernel(group, xp)
-            if counts and param.dtype.is_complex:
-                move(real_view(param), real_view(like(param, grad)).array, {name: real_view(state[name]) for name in state}, step)
-            else:
-                move(param, grad, state, step)
+            try:
+                if counts and param.dtype.is_complex:
+                    move(real_view(param), real_view(like(param, grad)).array, {name: real_view(state[name]) for name in state}, step)
+                else:
+                    move(param, grad, state, step)
+            except ValueError:  # numpy's, for arrays that do not broadcast
+                raise checks.misshapen(param, self.state[param] if row is None else state) from None
             written(param)
             if fused:
                 param.counter().count = writes

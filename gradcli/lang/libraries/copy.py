@@ -178,6 +178,8 @@ def _copy(x: Value) -> Value:
     if (own := getattr(kind, "copied", None)) is not None:
         return own(x, False)
     if isinstance(x, Instance | Module | DeclaredArguments) or _is_of_fields(x):
+        if isinstance(x, Module):
+            x.make_hooks()
         made = _bare(x)
         shares = isinstance(x, Module | DeclaredArguments)  # such as the tables of parameters: all but the attributes of the program
         for name, held in _fields(x):
