@@ -23,7 +23,7 @@ from gradcli.core.ops.rules import check_no_complex_gradient, recorded
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- mantissa and exponent ---
 
@@ -97,6 +97,9 @@ def _with_powers(input: Tensor, other: Tensor, dtype: DType) -> Array:
     """The product with 2**other, which has a dtype of its own."""
     base = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
     own = dtypes.result_type((Tensor(np.array(2, base.np), base), other))
+    if dtype.is_complex and own is dtypes.float16:
+        warnings.complex_half()
+        raise ProgramError("NotImplementedError", "\"pow\" not implemented for 'ComplexHalf'", code=Code.NO_KERNEL)
     exponents = np.asarray(other.array, np.result_type(own.np, np.float32))
     powers = elementary.complex_power(np.asarray(2, own.np), exponents) if own.is_complex else elementary.exp2(exponents)
     wide = np.result_type(dtype.np, np.float32)
@@ -126,7 +129,10 @@ def _ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 def _ldexp_in_place(input: Tensor, other: Tensor) -> Tensor:
     dtype = dtypes.result_type((input, other))
-    if not input.dtype.is_differentiable or (dtype.is_complex and not input.dtype.is_complex):
+    if not input.dtype.is_differentiable:
+        raise result_dtype_error(dtype.torch_name, input.dtype)
+    check_fit(input.array, other.array)
+    if dtype.is_complex and not input.dtype.is_complex:
         raise result_dtype_error(dtype.torch_name, input.dtype)
     return _scaled(input, other)
 

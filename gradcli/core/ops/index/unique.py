@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Op, without_jvp
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import check_not_mapped, refuse_complex, size, wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
+from gradcli.core.ops.index.sorting import unstable_order
 from gradcli.core.ops.operators import is_true
 from gradcli.core.ops.rules import check_no_tangent, recorded, underived
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -75,9 +76,17 @@ def _unique2(input: Tensor, sorted: bool, return_inverse: bool, return_counts: b
     check_no_tangent("_unique2", input)
     refuse_complex("unique", input.dtype)
     check_sorting(input.array)
-    values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, equal_nan=False)
-    out = recorded(_UNIQUE, Tensor(values, input.dtype), input)
-    return out, wrap(np.asarray(inverse, np.int64).reshape(input.array.shape)), wrap(np.asarray(counts, np.int64))
+    flat = input.array.reshape(-1)
+    signs = np.signbit(flat[flat == 0])
+    # PyTorch sorts unstably, which decides the sign of a zero that stands for both
+    order = unstable_order(flat, 0, False) if signs.any() and not signs.all() else np.argsort(flat)
+    ordered = flat[order]
+    first = _firsts(ordered.reshape(-1, 1))
+    runs, counts = _runs(first)
+    inverse = np.empty(flat.size, np.int64)
+    inverse[order] = runs
+    out = recorded(_UNIQUE, Tensor(ordered[first], input.dtype), input)
+    return out, wrap(inverse.reshape(input.array.shape)), wrap(counts)
 
 
 def _unique_dim(input: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Distinct:

@@ -218,9 +218,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType
     if not input.dtype.is_differentiable:
         raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
     _check_nan_dtype(dtype)
-    axes = wrap_dims(dim, input.array.ndim)
-    counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
-    return div(nansum(input, dim, keepdim, dtype), counted)
+    return div(nansum(input, dim, keepdim, dtype), sum(wrap(~np.isnan(input.array)), dim, keepdim))
 
 
 def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:

@@ -44,7 +44,7 @@ def _addr(a: Array, x: Array, y: Array, beta: Any, alpha: Any) -> Array:
     takes as many neighbours as four registers hold, and that with beta for the rest.
     """
     if a.dtype.kind != "f":
-        return _like(a, x, y, weighted_sum(a, x[:, None] * y, beta, alpha))
+        return _like(a, x, y, weighted_sum(a, (x * x.dtype.type(alpha))[:, None] * y, beta, 1))
     left, right, beta = (x if alpha == 1 else x * x.dtype.type(alpha))[:, None], y[None], a.dtype.type(beta)
     if beta == 0:
         return _like(a, x, y, left * right)
