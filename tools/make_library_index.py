@@ -27,7 +27,7 @@ WINGS = ("data", "distributions", "nn", "optim")
 FUNCTIONS = {
     "data.collating": "utils.data",
     "data.datasets": "utils.data",
-    "data.loading": "utils.data",
+    "data.workers": "utils.data",
     "distributions.constraint_registry": "distributions",
     "distributions.constraints": "distributions.constraints",
     "distributions.divergence": "distributions",

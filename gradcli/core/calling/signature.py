@@ -7,6 +7,7 @@ also one int; `ints2`, `ints3`: which is repeated), Tensors, dtype, Generator, d
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,12 +63,12 @@ class Language:
 
     `length`, `item` and `iterate` are len(), subscripts and iteration of any value, such as an instance of a program's class; `equal`
     and `check_hashable` compare values and refuse keys without recursion of Python's own. `decorate` makes a function that enters a grad
-    mode each time it is called.
+    mode each time it is called. `deep_copy` copies a value and all that it holds.
     """
 
     __slots__ = (
         *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence"),
-        *("as_mapping", "length", "item", "iterate", "collect", "equal", "check_hashable", "decorate"),
+        *("as_mapping", "length", "item", "iterate", "collect", "equal", "check_hashable", "decorate", "deep_copy"),
     )
 
     def __init__(self) -> None:
@@ -92,6 +93,7 @@ class Language:
         self.equal: Callable[[Any, Any], bool] = operator.eq
         self.check_hashable: Callable[[Any], object] = hash
         self.decorate: Callable[[Any, Any], Any] = lambda mode, function: function
+        self.deep_copy: Callable[[Any], Any] = copy.deepcopy
 
     def plain(self, value: Any) -> Any:
         """The value with Python numbers for numpy's scalars, also within a list or tuple."""

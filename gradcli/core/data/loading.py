@@ -1,11 +1,11 @@
-"""Samplers, which give the order of the samples, and the DataLoader, which reads them in batches."""
+"""The DataLoader, which reads a data set in batches."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
@@ -16,194 +16,17 @@ from gradcli.core.calling.signature import language
 from gradcli.core.data.collating import default_collate, default_convert
 from gradcli.core.data.data_object import DataObject
 from gradcli.core.data.datasets import IterableDataset, sample_of, size_of
-from gradcli.core.functions import catalog
-from gradcli.core.random.generator import Generator, default
+from gradcli.core.data.samplers import BatchSampler, RandomSampler, SequentialSampler, check_batch_size, drawn_seed
 from gradcli.core.random.seeds import generator_of
-from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
-
-def _check_batch_size(size: int, drop_last: bool) -> None:
-    """Raise the error of Python's function that takes so many samples together where it cannot count them."""
-    if size > sys.maxsize:
-        if drop_last:
-            raise ProgramError("OverflowError", "cannot fit 'int' into an index-sized integer")
-        raise ProgramError("ValueError", "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+if TYPE_CHECKING:
+    from gradcli.core.data.workers import Worker
 
 
-def _drawn_seed(source: Generator) -> int:
-    return int(source.random_full(())[()])
-
-
-class Sampler(DataObject):
-    """The base of samplers."""
-
-    SCRIPT_NAME = "Sampler"
-    SCRIPT_TYPE: ScriptType
-
-    def __init_subclass__(cls, known: bool = True) -> None:
-        """Make the tables of a class and its type, if scripts know it."""
-        if known:
-            cls.SCRIPT_NAME = cls.__name__
-            cls.SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
-            cls.open_fields()
-            script_type(cls, "torch.utils.data.sampler")
-
-    def __init__(self, data_source: Any = None) -> None:
-        self.data_source = data_source
-
-    def __iter__(self) -> Iterator[Any]:
-        raise ProgramError("NotImplementedError", "")
-
-    def __len__(self) -> int:
-        raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
-
-    SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {function.__name__: Routine(function) for function in (__iter__, __len__)}
-
-
-class SequentialSampler(Sampler):
-    """The samples in order."""
-
-    SCRIPT_ATTRIBUTES = Attributes.read("data_source")
-
-    def __init__(self, data_source: Any) -> None:
-        super().__init__(data_source)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(range(size_of(self.data_source)))
-
-    def __len__(self) -> int:
-        return size_of(self.data_source)
-
-
-class RandomSampler(Sampler):
-    """The samples in random order; unless a generator is given, each pass seeds one from the default."""
-
-    SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
-    SCRIPT_SETTERS = {"replacement": checked_setter("replacement", lambda value: type(value) is bool, "a bool")}
-
-    def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
-        if type(replacement) is not bool:
-            raise ProgramError("TypeError", f"replacement should be a boolean value, but got replacement={formatted(replacement)}")
-        super().__init__(data_source)
-        self.replacement = replacement
-        self.wanted = num_samples
-        self.generator = generator
-        count = size_of(data_source) if num_samples is None else num_samples
-        if not isinstance(count, int) or count <= 0:
-            raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={formatted(count)}")
-
-    def __iter__(self) -> Iterator[Any]:
-        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else generator_of(self.generator)
-        total, count = size_of(self.data_source), len(self)
-        limits.check_list(max(total, count))
-        if self.replacement:
-            for begin in range(0, count, 32):
-                yield from source.randint(0, total, (min(32, count - begin),)).tolist()
-            return
-        if not total:
-            raise ProgramError("ZeroDivisionError", "integer division or modulo by zero")
-        for _ in range(count // total):
-            yield from source.randperm(total).tolist()
-        yield from source.randperm(total).tolist()[: count % total]
-
-    def __len__(self) -> int:
-        return size_of(self.data_source) if self.wanted is None else int(self.wanted)
-
-
-class SubsetRandomSampler(Sampler):
-    """Given indices in random order."""
-
-    SCRIPT_ATTRIBUTES = Attributes.read("indices generator")
-
-    def __init__(self, indices: Any, generator: Any = None) -> None:
-        super().__init__()
-        self.indices = indices
-        self.generator = generator
-
-    def __iter__(self) -> Iterator[Any]:
-        limits.check_list(len(self))
-        for place in generator_of(self.generator).randperm(len(self)).tolist():
-            yield sample_of(self.indices, place)
-
-    def __len__(self) -> int:
-        return size_of(self.indices)
-
-
-class WeightedRandomSampler(Sampler):
-    """Indices drawn with the probabilities that weights give."""
-
-    SCRIPT_ATTRIBUTES = Attributes.read("weights num_samples replacement generator")
-
-    def __init__(self, weights: Any, num_samples: Any, replacement: Any = True, generator: Any = None) -> None:
-        if type(num_samples) is not int or num_samples <= 0:
-            text = f"num_samples should be a positive integer value, but got num_samples={formatted(num_samples)}"
-            raise ProgramError("ValueError", text)
-        if type(replacement) is not bool:
-            raise ProgramError("ValueError", f"replacement should be a boolean value, but got replacement={formatted(replacement)}")
-        super().__init__()
-        self.weights: Tensor = catalog.function("as_tensor")(weights, dtype=dtypes.float64)
-        if self.weights.array.ndim != 1:
-            shape = tuple(self.weights.array.shape)
-            raise ProgramError("ValueError", f"weights should be a 1d sequence but given weights have shape {shape}")
-        self.num_samples = num_samples
-        self.replacement = replacement
-        self.generator = generator
-
-    def __iter__(self) -> Iterator[Any]:
-        drawn = catalog.function("multinomial")(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        yield from drawn.array.tolist()
-
-    def __len__(self) -> int:
-        return int(self.num_samples)
-
-
-class BatchSampler(Sampler):
-    """Lists of indices from another sampler."""
-
-    SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
-    SCRIPT_SETTERS = {
-        "batch_size": checked_setter("batch_size", lambda value: type(value) is int and value > 0, "a positive int"),
-        "drop_last": checked_setter("drop_last", lambda value: type(value) is bool, "a bool"),
-    }
-
-    def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
-        if type(batch_size) is not int or batch_size <= 0:
-            raise ProgramError("ValueError", f"batch_size should be a positive integer value, but got batch_size={formatted(batch_size)}")
-        if type(drop_last) is not bool:
-            raise ProgramError("ValueError", f"drop_last should be a boolean value, but got drop_last={formatted(drop_last)}")
-        super().__init__()
-        self.sampler = sampler
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-
-    def __iter__(self) -> Iterator[Any]:
-        _check_batch_size(self.batch_size, self.drop_last)
-        batch: list[Any] = []
-        for index in language.iterate(self.sampler):
-            limits.check_list(len(batch))
-            limits.evaluation.tick()
-            batch.append(index)
-            if len(batch) == self.batch_size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self) -> int:
-        count = size_of(self.sampler)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
-
-
-@Routine
-def get_worker_info() -> None:
-    """None: data sets are read in the program's own process."""
-
-
-def _check_workers(num_workers: Any, worker_init_fn: Any, timeout: Any, prefetch_factor: Any, persistent: Any, context: Any) -> None:
-    """Refuse options that PyTorch refuses, or that need processes of their own: here the loader starts none."""
+def _check_workers(num_workers: Any, timeout: Any, prefetch_factor: Any, persistent: Any, context: Any) -> None:
+    """Refuse options that PyTorch refuses."""
     text = ""
     if num_workers < 0:
         text = "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
@@ -212,14 +35,14 @@ def _check_workers(num_workers: Any, worker_init_fn: Any, timeout: Any, prefetch
     elif not num_workers and prefetch_factor is not None:
         text = "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
         text += "otherwise set prefetch_factor to None."
+    elif prefetch_factor is not None and prefetch_factor < 0:
+        text = "prefetch_factor option should be non-negative"
     elif persistent and not num_workers:
         text = "persistent_workers option needs num_workers > 0"
     elif context is not None and not num_workers:
         text = "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0"
     if text:
         raise ProgramError("ValueError", text)
-    if num_workers and worker_init_fn is not None:
-        raise ProgramError("NotImplementedError", "num_workers together with worker_init_fn is not part of gradcli")
 
 
 def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
@@ -243,28 +66,61 @@ class _Endless(Scripted):
     SCRIPT_METHODS = {"__iter__": Routine(__iter__)}
 
 
+_REPLICAS = (
+    "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at each worker. "
+    "Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+)
 _NOT_PINNED = "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
+
+
+def _is_exactly(kind: type, value: Any) -> bool:
+    return type(value) is kind
 
 
 class LoaderIterator(Generated):
     """What `iter(loader)` gives: the batches of one pass, and how many these are."""
 
-    __slots__ = ("loader",)
+    __slots__ = ("loader", "read", "reported")
 
     SCRIPT_NAME = "_SingleProcessDataLoaderIter"
+    SCRIPT_TYPE: ScriptType
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
         super().__init__(batches, "DataLoader")
         self.loader = loader
+        self.read = 0
+        #: the length of an iterable data set that the loader has asked for
+        self.reported = loader.reported
 
     def __iter__(self) -> Iterator[Any]:
         return self
+
+    def __next__(self) -> Any:
+        found = next(self.host)
+        self.read += 1
+        if self.reported is not None and self.read > self.reported:
+            text = f"Length of IterableDataset {formatted(self.loader.dataset)} was reported to be {self.reported}"
+            text += f"(when accessing len(dataloader)), but {self.read} samples have been fetched. "
+            warnings.emit(text + (_REPLICAS if self.loader.num_workers else ""))
+        return found
 
     def size(self) -> int:
         """The number of batches, which loaders of iterable data sets do not know."""
         return len(self.loader)
 
-    SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__len__": Routine(size)}
+    SCRIPT_METHODS = {**Generated.SCRIPT_METHODS, "__next__": Routine(__next__), "__len__": Routine(size)}
+
+
+class WorkersIterator(LoaderIterator):
+    """The batches of one pass that workers read."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "_MultiProcessingDataLoaderIter"
+
+
+for _kind in (LoaderIterator, WorkersIterator):
+    _kind.SCRIPT_TYPE = ScriptType(_kind.SCRIPT_NAME, "torch.utils.data.dataloader", None, partial(_is_exactly, _kind))
 
 
 def _fixed(name: str) -> Callable[[Any, Any], None]:
@@ -313,7 +169,7 @@ class DataLoader(DataObject):
         pin_memory_device: Any = "",
         in_order: Any = True,
     ) -> None:
-        _check_workers(num_workers, worker_init_fn, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         if sampler is not None and shuffle:
             raise ProgramError("ValueError", "sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -328,7 +184,12 @@ class DataLoader(DataObject):
         self.generator = generator
         self.num_workers = num_workers
         self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
-        self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.persistent_workers = persistent_workers
+        #: the length of an iterable data set, once it was asked for
+        self.reported: int | None = None
+        #: those that stay until the next pass
+        self.workers: list[Worker] = []
         self.pin_memory_device, self.in_order = pin_memory_device, in_order
         if isinstance(dataset, IterableDataset):
             _check_iterable(shuffle, sampler, batch_sampler)
@@ -350,6 +211,7 @@ class DataLoader(DataObject):
         if not isinstance(self.sampler, _Endless):
             return size_of(self.sampler if self.batch_sampler is None else self.batch_sampler)
         count: int = size_of(self.dataset)
+        self.reported = count
         if self.batch_size is None:
             return count
         batch: int = self.batch_size
@@ -358,22 +220,30 @@ class DataLoader(DataObject):
     def __iter__(self) -> Iterator[Any]:
         if self.pin_memory:
             warnings.emit(_NOT_PINNED, once=f"pin_memory {bool(self.num_workers)}")
+        endless = isinstance(self.sampler, _Endless)
+        order = repeat(None) if endless else language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
         # PyTorch draws the seed of its workers even without workers
-        order = language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
-        _drawn_seed(generator_of(self.generator))
-        batches = (
-            self.batches_in_sequence(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.batches_by_index(order)
-        )
-        return LoaderIterator(self, batches)
+        base = 0 if self.workers else drawn_seed(generator_of(self.generator))
+        if self.num_workers:
+            from gradcli.core.data.workers import Worker, batches
 
-    def batches_by_index(self, order: Iterator[Any]) -> Iterator[Any]:
-        """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""
+            limits.check_list(self.num_workers)
+            workers = self.workers or [Worker(self, number, base) for number in range(self.num_workers)]
+            if self.persistent_workers:
+                self.workers = workers
+            return WorkersIterator(self, batches(self, workers, order))
+        if endless:
+            return LoaderIterator(self, self.batches_in_sequence(language.iterate(self.dataset)))
+        return LoaderIterator(self, self.batches_by_index(self.dataset, order))
+
+    def batches_by_index(self, dataset: Any, order: Iterator[Any]) -> Iterator[Any]:
+        """The batches, or the samples without batching, of a data set for the indices, or lists of indices, in `order`."""
         for chosen in order:
             if self.batch_sampler is None:
-                sample = sample_of(self.dataset, chosen)
+                sample = sample_of(dataset, chosen)
                 yield self.collate_fn(sample)
                 continue
-            batch = [sample_of(self.dataset, index) for index in language.iterate(chosen)]
+            batch = [sample_of(dataset, index) for index in language.iterate(chosen)]
             yield self.collate_fn(batch)
 
     def batches_in_sequence(self, samples: Iterator[Any]) -> Iterator[Any]:
@@ -382,7 +252,7 @@ class DataLoader(DataObject):
             for sample in samples:
                 yield self.collate_fn(sample)
             return
-        _check_batch_size(self.batch_size, self.drop_last)
+        check_batch_size(self.batch_size, self.drop_last)
         while batch := [_counted(sample) for sample in islice(samples, self.batch_size)]:
             if len(batch) < self.batch_size and self.drop_last:
                 return
@@ -397,6 +267,5 @@ def _counted(sample: Any) -> Any:
     return sample
 
 
-script_type(Sampler, "torch.utils.data.sampler")
 script_type(DataLoader, "torch.utils.data.dataloader")
 DataLoader.open_fields()

@@ -59,10 +59,10 @@ class Generator:
 
     `_source` is made at the first draw, from `_start` (a restored state) or from the seed. `_spare` is the second normal
     of a pair: draws of fewer than 16 normals keep it for the next such draw, whatever is drawn in between.
-    `python` has the numbers of Python's module `random`, which the default generator of a session keeps.
+    `python` and `numpy` have the numbers of Python's module `random` and of `numpy.random`, which the default generator of a session keeps.
     """
 
-    __slots__ = ("_seed", "_source", "_spare", "_start", "python")
+    __slots__ = ("_seed", "_source", "_spare", "_start", "numpy", "python")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._seed = seed
@@ -70,15 +70,20 @@ class Generator:
         self._start: tuple[int, ...] | None = None
         self._spare: float | None = None
         self.python: Random | None = None
+        self.numpy: np.random.RandomState | None = None
+
+    def fields(self) -> tuple[Any, ...]:
+        """All fields, in the order of the slots."""
+        return (self._seed, self._source, self._spare, self._start, self.numpy, self.python)
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots."""
-        self._seed, self._source, self._spare, self._start, self.python = values
+        self._seed, self._source, self._spare, self._start, self.numpy, self.python = values
 
     def copied(self, deep: bool) -> Generator:
         """A stream of its own that goes on alike."""
         made = Generator()
-        made.put(tuple(copy.copy(getattr(self, name)) for name in self.__slots__))
+        made.put(tuple(map(copy.copy, self.fields())))
         return made
 
     def manual_seed(self, seed: int) -> Generator:

@@ -7,10 +7,12 @@ NAMES_OF = {
         "utils.data.ChainDataset utils.data.ConcatDataset utils.data.Dataset utils.data.IterableDataset utils.data.StackDataset "
         "utils.data.Subset utils.data.TensorDataset utils.data.random_split"
     ),
-    "data.loading": (
-        "utils.data.BatchSampler utils.data.DataLoader utils.data.RandomSampler utils.data.Sampler utils.data.SequentialSampler "
-        "utils.data.SubsetRandomSampler utils.data.WeightedRandomSampler utils.data.get_worker_info"
+    "data.loading": "utils.data.DataLoader",
+    "data.samplers": (
+        "utils.data.BatchSampler utils.data.RandomSampler utils.data.Sampler utils.data.SequentialSampler utils.data.SubsetRandomSampler "
+        "utils.data.WeightedRandomSampler"
     ),
+    "data.workers": "utils.data.get_worker_info",
     "distributions.composed_transforms": (
         "distributions.ComposeTransform distributions.IndependentTransform distributions.transforms.ComposeTransform "
         "distributions.transforms.IndependentTransform"

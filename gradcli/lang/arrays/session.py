@@ -1,4 +1,4 @@
-"""What numpy's functions keep for a session: the random numbers of `np.random`, and print options."""
+"""What numpy's functions keep for a session: the random numbers of `np.random`, which its default generator has, and print options."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from gradcli.core.tensor.state import state
 
 
 class NumpyState:
-    """The generator of `np.random` and numpy's print options, as a session has changed them."""
+    """numpy's print options, as a session has changed them."""
 
-    __slots__ = ("options", "random")
+    __slots__ = ("options",)
 
     def __init__(self) -> None:
         #: what `np.set_printoptions` was given
         self.options: dict[str, Any] = {}
-        self.random: np.random.RandomState | None = None
 
 
 def random_state() -> np.random.RandomState:
     """The generator of `np.random`. Without `np.random.seed` its numbers follow the seed of the session."""
-    kept = current()
-    if kept.random is None:
-        kept.random = np.random.RandomState(generator.default.initial_seed() & 0xFFFFFFFF)
-    return kept.random
+    kept = generator.default
+    if kept.numpy is None:
+        kept.numpy = np.random.RandomState(kept.initial_seed() & 0xFFFFFFFF)
+    return kept.numpy
 
 
 def current() -> NumpyState:

@@ -84,6 +84,12 @@ def _text(error: ProgramError) -> str:
         state.origin = origin
 
 
+def _deep_copy(value: Value) -> Value:
+    from gradcli.lang.libraries.copy import deep_copy
+
+    return deep_copy(value)
+
+
 @cache
 def _provide_language() -> None:
     """Tell the core what it asks the language, and keep the memory of arrays; once for all interpreters."""
@@ -103,6 +109,7 @@ def _provide_language() -> None:
     signature.language.equal = equal
     signature.language.check_hashable = check_hashable
     signature.language.decorate = decorate
+    signature.language.deep_copy = _deep_copy
     text.language.repr = repr_text
     text.language.str = str_text
 
