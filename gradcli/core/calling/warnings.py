@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gradcli.core.tensor.state import state
+
 #: gets category, message, and the place of the warning in PyTorch's own code, "" for the line of the program
 Sink = Callable[[str, str, str], None]
 
@@ -26,7 +28,7 @@ def emit(message: str, category: str = "UserWarning", once: str = "", inside: st
     function that warns.
     """
     if once:
-        if once in given:
+        if once in given and not state.settings.get("warn_always"):
             return
         given.add(once)
     sink(category, message, inside or module)

@@ -9,9 +9,8 @@ from gradcli.core.calling.signature import language, scalar
 from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError
 
 # --- dtypes and printing ---
 
@@ -66,44 +65,3 @@ PROMOTE_TYPES = Routine(_promote_types, "promote_types")
 RESULT_TYPE = Routine(_result_type, "result_type")
 CAN_CAST = Routine(_can_cast, "can_cast")
 IS_TENSOR = Routine(_is_tensor, "is_tensor")
-
-
-# --- what has no effect here, because the answer does not depend on it ---
-
-
-#: more threads than any machine has
-_MOST_THREADS = 1 << 16
-
-
-def _set_num_threads(num_threads: int) -> None:
-    """Accepted and without effect: it changes how long PyTorch takes, never what it answers."""
-    if not isinstance(num_threads, int):
-        raise ProgramError("TypeError", f"set_num_threads expects an int, but got {language.type_name(num_threads)}")
-    if num_threads <= 0:
-        raise runtime_error("set_num_threads expects a positive integer")
-    if num_threads > _MOST_THREADS:
-        raise runtime_error(f"set_num_threads: there is no machine with {num_threads:,} threads")
-
-
-def _get_num_threads() -> int:
-    return 1
-
-
-def _use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
-    if type(mode) is not bool:
-        kind = language.type_name(mode)
-        raise ProgramError("TypeError", f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {kind}")
-    state.deterministic = mode
-
-
-def _set_flush_denormal(mode: Any) -> bool:
-    """Whether tiny numbers are treated as wanted: they are always kept, never made 0."""
-    if type(mode) is not bool:
-        raise runtime_error(f"flush_denormal expects a bool, but got {language.type_name(mode)}")
-    return not mode
-
-
-SET_FLUSH_DENORMAL = Routine(_set_flush_denormal, "set_flush_denormal")
-SET_NUM_THREADS = Routine(_set_num_threads, "set_num_threads")
-GET_NUM_THREADS = Routine(_get_num_threads, "get_num_threads")
-USE_DETERMINISTIC_ALGORITHMS = Routine(_use_deterministic_algorithms, "use_deterministic_algorithms")

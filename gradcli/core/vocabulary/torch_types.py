@@ -30,6 +30,7 @@ class Symbol(Scripted):
     __slots__ = ("name", "type_name")
 
     SCRIPT_NAME = "layout"
+    SCRIPT_TYPE: ScriptType
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,6 +47,8 @@ class MemoryFormat(Symbol):
     SCRIPT_NAME = "memory_format"
 
 
+LAYOUT = Symbol.SCRIPT_TYPE = ScriptType("layout", "torch", None, lambda v: type(v) is Symbol)
+MEMORY_FORMAT = MemoryFormat.SCRIPT_TYPE = ScriptType("memory_format", "torch", None, lambda v: type(v) is MemoryFormat)
 STRIDED = Symbol("strided")
 CONTIGUOUS_FORMAT = MemoryFormat("contiguous_format")
 PRESERVE_FORMAT = MemoryFormat("preserve_format")

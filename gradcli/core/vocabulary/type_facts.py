@@ -14,7 +14,6 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
-from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.core.vocabulary.torch_types import CPU, Device
@@ -48,16 +47,6 @@ def _set_default_device(device: Any) -> None:
     """Accepted for the cpu, where all tensors are. RuntimeError for another device."""
     if device is not None:
         check_device(device)
-
-
-def _set_matmul_precision(precision: Any) -> None:
-    """Accepted: products of float32 are computed in float32 on the cpu. ValueError for an unknown word."""
-    if precision not in ("highest", "high", "medium"):
-        raise ProgramError("RuntimeError", f"Invalid value {formatted(precision)} for setFloat32MatmulPrecision")
-
-
-def _deterministic() -> bool:
-    return state.deterministic
 
 
 def _has_torch_function(*args: Any) -> bool:
@@ -170,8 +159,6 @@ TYPENAME = Routine(_typename, "typename")
 IS_STORAGE = Routine(_is_storage, "is_storage")
 GET_DEFAULT_DEVICE = Routine(_default_device, "get_default_device")
 SET_DEFAULT_DEVICE = Routine(_set_default_device, "set_default_device")
-SET_FLOAT32_MATMUL_PRECISION = Routine(_set_matmul_precision, "set_float32_matmul_precision")
-ARE_DETERMINISTIC_ALGORITHMS_ENABLED = Routine(_deterministic, "are_deterministic_algorithms_enabled")
 IS_TENSOR_LIKE = Routine(_is_tensor_like, "is_tensor_like")
 HANDLE_TORCH_FUNCTION = Routine(_handle_torch_function, "handle_torch_function")
 HAS_TORCH_FUNCTION = Routine(_has_torch_function, "has_torch_function")

@@ -25,13 +25,11 @@ NAMES: dict[str, str] = {
         "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
         "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ "
         "float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_file "
-        "functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
-        "get_autocast_ipu_dtype get_autocast_xla_dtype get_deterministic_debug_mode get_device_module get_file_path "
-        "get_float32_matmul_precision get_num_interop_threads has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub "
+        "functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype "
+        "get_autocast_xla_dtype get_device_module get_file_path has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub "
         "import_ir_module import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr "
-        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
-        "is_deterministic_algorithms_warn_only_enabled is_vulkan_available is_warn_always_enabled jagged jit layout "
-        "legacy_contiguous_format library lobpcg memory_format merge_type_from_type_comment miopen_batch_norm miopen_convolution "
+        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_ipu_enabled is_autocast_xla_enabled is_vulkan_available jagged jit "
+        "legacy_contiguous_format library lobpcg merge_type_from_type_comment miopen_batch_norm miopen_convolution "
         "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution "
         "miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d "
         "monitor mps mtia multiprocessing native_dropout native_norm nested nuclear_norm ops package parse_ir parse_schema "
@@ -43,11 +41,11 @@ NAMES: dict[str, str] = {
         "quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_sparse_ return_types row_indices_copy saddmm "
         "segment_reduce serialization set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
         "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype "
-        "set_autocast_xla_enabled set_deterministic_debug_mode set_num_interop_threads set_warn_always slice_inverse smm sparse sparse_bsc "
-        "sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor "
-        "sparse_csr sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
-        "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 "
-        "uint6 uint64 uint7 unify_type_list values_copy view_as_complex_copy view_as_real_copy wait while_loop windows xpu"
+        "set_autocast_xla_enabled slice_inverse smm sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
+        "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm "
+        "storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not "
+        "sym_sqrt sym_sum torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list "
+        "values_copy view_as_complex_copy view_as_real_copy wait while_loop windows xpu"
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -360,9 +358,9 @@ NAMES: dict[str, str] = {
     ),
     "Tensor": (
         "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index indices "
-        "int_repr ipu is_coalesced is_ipu module_load mtia pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points "
-        "q_scale q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ "
-        "slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor "
-        "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
+        "int_repr ipu is_coalesced module_load mtia pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+        "q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm "
+        "sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor to_sparse "
+        "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
     ),
 }

@@ -32,8 +32,8 @@ def _transposed(name: str) -> Callable[[Tensor], Value]:
 
 #: attributes that are False for every tensor
 _NEVER = (
-    *("is_cuda", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr"),
-    *("is_vulkan", "is_xla", "is_xpu"),
+    *("is_cuda", "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse"),
+    *("is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"),
 )
 
 
