@@ -88,6 +88,7 @@ TEXTS = {
     "isneginf": "RuntimeError: isneginf does not support complex inputs.",
     "isposinf": "RuntimeError: isposinf does not support complex inputs.",
     "kl_div": "RuntimeError: kl_div: Complex inputs not supported.",
+    "linalg_vector_norm": "RuntimeError: linalg.vector_norm: Expected a non-complex scalar as the order of norm.",
     "maximum": "RuntimeError: maximum not implemented for complex tensors.",
     "minimum": "RuntimeError: minimum not implemented for complex tensors.",
     "mkldnn_rnn_layer": "RuntimeError: get_mkldnn_dtype: unsupported data type",

@@ -82,8 +82,7 @@ class MomentumCycle(LRScheduler, known=False):
         """Write the momentum to begin with, which is the largest, and its bounds into the groups."""
         for group, high, low in zip(groups, most, least, strict=True):
             self.set_momentum(group, high)
-            group["max_momentum"] = high
-            group["base_momentum"] = low
+            group["max_momentum"], group["base_momentum"] = copied(high), copied(low)
 
     def set_momentum(self, group: Group, momentum: Any) -> None:
         """Write the momentum, which is the first beta of Adam and its variants."""

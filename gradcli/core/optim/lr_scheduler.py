@@ -224,13 +224,13 @@ def checked(optimizer: Any) -> Optimizer:
 
 
 def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
-    """A value for each group, from a list, or one value for all. ValueError for a list of another length."""
+    """A value for each group, from a list, or one value for all; tensors as copies. ValueError for a list of another length."""
     if not isinstance(value, (list, tuple)):
-        return [value] * len(groups)
+        return [copied(value) for _ in groups]
     if len(value) != len(groups):
         lengths = f"{name} has {len(value)} values, param_groups has {len(groups)}."
         raise ProgramError("ValueError", f"{name} must have the same length as optimizer.param_groups. {lengths}")
-    return list(value)
+    return list(map(copied, value))
 
 
 def _declare(made: type[LRScheduler]) -> None:

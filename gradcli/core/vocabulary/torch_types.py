@@ -287,6 +287,13 @@ def _wrong_keywords(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramErr
     return ProgramError("TypeError", text)
 
 
+def _by_keyword(name: str, value: Any) -> tuple[Any] | None:
+    """The argument that a keyword stands for; None where it is not known, or does not take the value."""
+    if name == "size" and isinstance(value, (list, tuple)) and all(type(size) is int for size in value):
+        return (Size(value),)
+    return (value,) if name == "data" or (name == "other" and type(value) is Tensor) else None
+
+
 def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
     """`torch.LongTensor(tensor)`: a view of the tensor, which has to have the dtype."""
     if dtype is not None and tensor.dtype is not dtype:
@@ -299,9 +306,13 @@ def legacy(dtype: DType | None) -> Callable[..., Tensor]:
     """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
 
     def construct(*args: Any, **kwargs: Any) -> Tensor:
-        if any(name != "device" for name in kwargs):
-            raise _wrong_keywords(args, kwargs)
         device = kwargs.get("device")
+        names = [name for name in kwargs if name != "device"]
+        if names:
+            found = None if args or len(names) > 1 else _by_keyword(names[0], kwargs[names[0]])
+            if found is None:
+                raise _wrong_keywords(args, kwargs)
+            args = found
         place = device if device is None or type(device) is Device else _device(device)
         if place is not None and place.kind != "cpu":
             raise runtime_error(f"legacy constructor expects device type: cpu but device type: {place.kind} was passed")

@@ -11,6 +11,7 @@ from gradcli.core.autograd.hooks import HookHandle
 from gradcli.core.autograd.saved_tensor_hooks import SavedTensorsHooks
 from gradcli.core.calling.script_types import Removable, Scripted
 from gradcli.core.calling.signature import language
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import generators, operators, special_methods, subscripts, types
@@ -20,6 +21,7 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: what begins and ends by changing the state of its session alone
 _BLOCKS = (AnomalyMode, GradMode, HookHandle, Removable, SavedTensorsHooks)
+_WITH_TEXT = (Tensor, DType, Scripted, list, tuple, dict, set, frozenset, str, range, int, float, complex, type(None))
 
 
 def _iterator(value: Value) -> Value:
@@ -43,8 +45,8 @@ _METHODS: dict[str, tuple[Callable[..., Value], tuple[type, ...]]] = {
     "__float__": (types.FLOAT, (Tensor,)),
     "__complex__": (types.COMPLEX, (Tensor,)),
     "__index__": (index_of, (Tensor,)),
-    "__repr__": (repr_text, (Tensor,)),
-    "__str__": (str_text, (Tensor,)),
+    "__repr__": (repr_text, _WITH_TEXT),
+    "__str__": (str_text, _WITH_TEXT),
     "__format__": (format_text, (Tensor,)),
     "__hash__": (deterministic_hash, (Tensor,)),
     "__enter__": (lambda block: block.enter(), _BLOCKS),

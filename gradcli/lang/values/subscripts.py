@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradcli import limits
-from gradcli.core.calling.type_errors import not_subscriptable, type_error
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import shown
@@ -14,6 +14,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
+from gradcli.lang.values.generic_types import with_arguments
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
@@ -42,7 +43,7 @@ def getitem(container: Value, index: Value) -> Value:
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__getitem__" in methods:
         return methods["__getitem__"](container, index)
-    raise not_subscriptable(container)
+    return with_arguments(container, index)
 
 
 def column(tensor: Tensor, name: Value) -> Value:

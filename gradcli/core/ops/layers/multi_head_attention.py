@@ -195,9 +195,9 @@ def _with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[
     return _call("transpose", _call("bmm", weights, v), 0, 1), weights
 
 
-def _in_one_piece(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, causal: bool, batch: int) -> Any:
+def _in_one_piece(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, causal: bool, batch: int, heads: int) -> Any:
     """The results of all heads, by scaled_dot_product_attention."""
-    heads, width = q.array.shape[0] // batch, q.array.shape[2]
+    width = q.array.shape[2]
     if mask is not None:
         alone = mask.array.shape[0] == 1
         mask = _call("unsqueeze", mask, 0) if alone else _view(mask, batch, heads, -1, k.array.shape[1])
@@ -285,7 +285,7 @@ def multi_head_attention_forward(
         weights = _call("mean", weights, 1) if is_true(average_attn_weights) else weights
         weights = _call("squeeze", weights, 0) if single else weights
     else:
-        out = _in_one_piece(q, k, v, mask, dropout_p, causal, batch)
+        out = _in_one_piece(q, k, v, mask, dropout_p, causal, batch, num_heads)
     out = linear(_call("reshape", out, (batch * rows, size)), out_proj_weight, out_proj_bias)
     out = _view(out, rows, batch, out.array.shape[1])
     return _call("squeeze", out, 1) if single else out, weights

@@ -49,6 +49,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     Raises RuntimeError for dtypes, dimensions and orders that have none.
     """
     name = "linalg.matrix_norm"
+    if type(ord) is complex:
+        raise runtime_error(f"{name}: Expected a non-complex scalar as the order of norm.")
     if ord not in ("fro", "nuc") if isinstance(ord, str) else abs(ord) not in (1, 2, math.inf):
         raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     check_matrices(name, A)

@@ -77,6 +77,8 @@ DIST = _Distance(
 
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """The norm of order p of `input - other`."""
+    if type(p) is complex:
+        raise runtime_error("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     difference = sub(input, other)
     check_kind(difference)
     if not difference.array.size and (p < 0 or p == math.inf):

@@ -291,7 +291,8 @@ class _Einsum(ListFunction):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         for key in kwargs:
             raise ProgramError("TypeError", f"einsum() got an unexpected keyword argument '{key}'")
-        if len(args) < 2:
+        listed = len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (list, tuple))
+        if len(args) < 2 or (listed and not args[1]):
             raise ProgramError(
                 "ValueError",
                 "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list",

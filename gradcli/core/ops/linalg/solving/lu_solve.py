@@ -237,7 +237,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
-        text = "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?"
+        bound = "greater or equal to 1" if (exchanged < 1).any() else "smaller or equal to LU.size(-2)"
+        text = f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?"
         raise runtime_error(text, Code.AFTER_CHECKS)
     if LU.array.size and not LU.dtype.is_complex and LU.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("linalg.lu_solve_cpu", LU.dtype)
