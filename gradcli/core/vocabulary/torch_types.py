@@ -12,6 +12,7 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.signature import Signature, language
+from gradcli.core.calling.sizes import size_of
 from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import check_sizes, empty, leaf
@@ -338,13 +339,7 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
 
 
 def _size(iterable: Any = ()) -> Size:
-    items = language.collect(iterable)
-    for position, item in enumerate(items):
-        if type(item) is Tensor and item.array.size == 1 and not item.dtype.is_differentiable:
-            items[position] = int(item.item())
-        elif not isinstance(item, int):
-            raise ProgramError("TypeError", f"torch.Size() takes an iterable of 'int' (item {position} is '{language.type_name(item)}')")
-    return Size(items)
+    return size_of(language.collect(iterable))
 
 
 def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:
