@@ -12,7 +12,6 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.signature import Signature, language
-from gradcli.core.calling.sizes import size_of
 from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import check_sizes, empty, leaf
@@ -339,6 +338,8 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
 
 
 def _size(iterable: Any = ()) -> Size:
+    from gradcli.core.calling.sizes import size_of  # most programs make none
+
     return size_of(language.collect(iterable))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradcli.core.calling.sizes import size_of
 from gradcli.core.calling.type_errors import type_error, unsupported_operands
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -66,6 +65,8 @@ def _of_size(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b
     """Operands of which one is a torch.Size: sums with tuples and repetitions are of that type too. Raises TypeError."""
     if symbol == "+" and type(a) is Size and not isinstance(b, tuple):
         raise type_error("can only concatenate tuple (not {}) to torch.Size", b)
+    from gradcli.core.calling.sizes import size_of  # most programs add none
+
     made = for_host(a, b)
     return size_of(made) if type(made) is tuple else made
 

@@ -19,6 +19,7 @@ from gradcli.core.ops.create.from_data import from_positions
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.batched import of_all_samples
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -300,7 +301,8 @@ def check_ranges(tensor: Tensor, indices: Indices) -> None:
         mask = index.dtype.kind == "b"
         if not mask:
             length = tensor.array.shape[dim]
-            if index.min() < -length or index.max() >= length:
+            places = of_all_samples(index)
+            if places.size and (places.min() < -length or places.max() >= length):
                 found.append((index, number, length))
         dim += index.ndim if mask else 1
         number += index.ndim if mask else 1
