@@ -136,6 +136,12 @@ _ARITHMETIC = "sub_ mul_ multiply_ div_ divide_ true_divide_ copy_ clamp_min_ cl
 _RULES = "index_put_ index_add_ scatter_add_ scatter_reduce_ fill_ index_fill_"
 
 
+def warn_of_samples(name: str, *operands: Any) -> None:
+    """Warn of an operation for which PyTorch has no batching rule where an operand differs from sample to sample of vmap."""
+    if state.mapped and any(type(operand) is Tensor and levels(operand) for operand in operands):
+        warnings.emit(_FALLBACK.format(name))
+
+
 def check_batch(tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
     """Raise PyTorch's error for a write of batched operands to a tensor that is the same for all samples of vmap.
 

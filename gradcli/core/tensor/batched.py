@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from gradcli.core.tensor.state import state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.errors import Code, ProgramError
 
 
@@ -171,6 +171,21 @@ def hides(tensor: Tensor) -> bool:
     """Whether vmap is the innermost level of a tensor, so that programs see nothing of its history."""
     innermost, own = tensor.property_of("levels"), levels(tensor)
     return bool(own) and (not innermost or own[0].number > innermost[-1].number)
+
+
+def of_all_samples(array: Any) -> Any:
+    """The plain array that holds the elements of all samples; an array that is no batched one itself."""
+    while type(array) is BatchedArray:
+        array = array.value.array
+    return array
+
+
+def ones_of_samples(tensor: Tensor) -> Tensor:
+    """Ones of the shape of a tensor, for each of its samples others, without history."""
+    array: Any = tensor.array
+    if type(array) is not BatchedArray:
+        return ones_like(tensor)
+    return Tensor(array.of(ones_of_samples(array.value)), tensor.dtype)  # type: ignore[arg-type]
 
 
 def below(tensor: Tensor) -> Tensor:

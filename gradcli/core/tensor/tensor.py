@@ -46,6 +46,9 @@ class Size(tuple[int, ...]):
         return count
 
 
+Size.__name__ = "torch.Size"  # which Python's messages about operands show
+
+
 class Version:
     """How often a storage was written in place; shared by a base, its views and its detached aliases."""
 

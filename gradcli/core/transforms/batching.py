@@ -131,7 +131,29 @@ def _values(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], level: Level)
             given[0] = Tensor(given[0].array.copy(), given[0].dtype)
         made = op(given, *sample(attrs, level, number)) if op.variadic else op(*given, *sample(attrs, level, number))
         rows.append(made if isinstance(made, tuple) else (made,))
-    return [joined_samples(column, level) for column in zip(*rows, strict=True)], 0
+    joined = [joined_samples(column, level) for column in zip(*rows, strict=True)]
+    if op.grad_fn == "IndexBackward0" and not plain and level.size:
+        joined = [_indexed(joined[0], varies(inputs[0], level), attrs[0])]
+    return joined, 0
+
+
+def _indexed(whole: Tensor, is_batched: bool, key: Sequence[Any]) -> Tensor:
+    """Elements at positions of the samples, laid out as PyTorch finds them.
+
+    Dimensions in front of the positions are outside of those of a tensor that is the same for all samples, and inside of those of others,
+    whose batch has positions too.
+    """
+    places = [d for d, item in enumerate(key) if not isinstance(item, slice)]
+    first, last = places[0], places[-1]
+    if not first or last - first >= len(places):
+        return whole
+    rank = max(key[d].ndim for d in places)
+    before, after = range(1, 1 + first), range(1 + first, 1 + first + rank)
+    order = [0, *after, *before] if is_batched else [*before, 0, *after]
+    order += range(len(order), whole.array.ndim)
+    permute = catalog.function("permute")
+    made: Tensor = permute(CONTIGUOUS(permute(whole, order)), [order.index(d) for d in range(len(order))])
+    return made
 
 
 def _rolled(op: Op, whole: Tensor, shifts: tuple[int, ...]) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.named_tuples import NamedResult
+from gradcli.core.tensor.tensor import Size
 
 _CONTAINERS = (tuple, list, dict)
 
@@ -67,7 +68,7 @@ def flatten(value: Any) -> tuple[list[Any], Spec]:
 
 
 def _flatten(value: Any, leaves: list[Any]) -> Spec:
-    kind: type = type(value)
+    kind: type = tuple if type(value) is Size else type(value)
     if not _is_container(kind):
         leaves.append(value)
         return LEAF

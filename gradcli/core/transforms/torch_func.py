@@ -18,6 +18,7 @@ from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.ops.rules import UNCHANGED, check_tangent_size
 from gradcli.core.ops.shape.casting import ALIAS
+from gradcli.core.tensor.batched import ones_of_samples
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.tensor.text import formatted
@@ -241,7 +242,8 @@ def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]
             )
         leaves, spec = flatten(points)
         outside = level.is_recorded(output)
-        found = level.gradients((output,), leaves, None, keep=outside, graph=outside)
+        ones = None if output.batch is None else (ones_of_samples(output),)
+        found = level.gradients((output,), leaves, ones, keep=outside, graph=outside)
         gradients = level.leave(rebuild(spec, found))
         return gradients, level.leave(output), level.leave(aux) if has_aux else None
 

@@ -352,13 +352,9 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
 
 
 def _size(iterable: Any = ()) -> Size:
-    items = language.collect(iterable)
-    for position, item in enumerate(items):
-        if type(item) is Tensor and item.array.size == 1 and not item.dtype.is_differentiable:
-            items[position] = int(item.item())
-        elif not isinstance(item, int):
-            raise ProgramError("TypeError", f"torch.Size() takes an iterable of 'int' (item {position} is '{language.type_name(item)}')")
-    return Size(items)
+    from gradcli.core.calling.sizes import size_of  # most programs make none
+
+    return size_of(language.collect(iterable))
 
 
 def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:

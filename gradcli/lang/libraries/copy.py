@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+
 from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.declared_arguments import DeclaredArguments
 from gradcli.core.calling.mappings import Mapping, MappingView
 from gradcli.core.calling.script_types import Generated, Hooks
 from gradcli.core.functions import catalog
+from gradcli.core.kernels.memory_format import address, owner
 from gradcli.core.nn.member_tables import ComputedMembers
 from gradcli.core.nn.module import Module
 from gradcli.core.optim.optimizer import Optimizer
@@ -116,7 +119,7 @@ class _Copies:
     def _tensor(self, tensor: Tensor) -> Tensor:
         if tensor.node is not None and tensor.requires_grad:
             raise ProgramError("RuntimeError", _NOT_A_LEAF)
-        made: Tensor = catalog.function("clone")(detach(tensor))
+        made = self._in_copied_memory(tensor)
         if tensor.is_parameter:
             made.meta = {"parameter": True}
         elif fields := tensor.property_of("fields"):
@@ -124,6 +127,23 @@ class _Copies:
         made.requires_grad = tensor.requires_grad
         if tensor.grad is not None and not tensor.is_parameter:  # PyTorch copies a parameter without it
             made.grad = self.of(tensor.grad)
+        return made
+
+    def _in_copied_memory(self, tensor: Tensor) -> Tensor:
+        """The tensor at the same place of a copy of its memory, which tensors that share memory have in common; a parameter alone."""
+        array = tensor.array
+        alone = tensor.is_parameter or tensor.batch is not None or tensor.property_of("conj") or tensor.property_of("neg")
+        own = array if alone else owner(array)
+        if alone or not own.size or not own.flags.forc:
+            return catalog.function("clone")(detach(tensor))  # type: ignore[no-any-return]
+        known = self.made.get(id(own))
+        if known is None:
+            limits.check_elements(own.size, own.itemsize)
+            memory = self.note(own, own.copy(order="K"))
+        else:
+            memory = known[1]
+        made = Tensor(np.ndarray(array.shape, array.dtype, memory, address(array) - address(own), array.strides), tensor.dtype)
+        made.counter().count = 1
         return made
 
 

@@ -10,7 +10,9 @@ from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.ops import operators as core
 from gradcli.core.random import generator
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value, hosted
 from gradcli.lang.values.object_operations import collect, index_of, to_number
@@ -95,7 +97,14 @@ class RandomNumbers(Scripted):
         return self.host.sample(values, index_of(k), counts=None if counts is None else [index_of(one) for one in collect(counts)])
 
     def shuffle(self, x: Value) -> None:
-        """Bring a list into another order, in place."""
+        """Bring a list into another order, in place; rows of a tensor are exchanged by assignments, so that some are lost."""
+        if type(x) is Tensor and x.array.ndim:
+            for i in reversed(range(1, len(x.array))):
+                j = self.host.randrange(i + 1)
+                first, second = core.getitem(x, j), core.getitem(x, i)
+                core.setitem(x, i, first)
+                core.setitem(x, j, second)
+            return
         if type(x) is not list:
             raise type_error("'{}' object does not support item assignment", x)
         self.host.shuffle(x)

@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
-from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
@@ -212,11 +212,6 @@ def format_text(value: Value, spec: str) -> str:
     if not spec and type(value) is not Tensor and not isinstance(value, Special):
         return str_text(value)
     return format_value(OPS, value, spec)
-
-
-def as_size(result: Value) -> Value:
-    """A tuple of integers as a torch.Size: slices and sums of a torch.Size are torch.Size too."""
-    return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result
 
 
 def deterministic_hash(value: Value, /) -> int:

@@ -12,7 +12,7 @@ from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView, set_like
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import comparison, special_methods, types
-from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
+from gradcli.lang.values.object_operations import OPS, index_of, iterate
 from gradcli.lang.values.shape_error_labels import label_operands
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.lang.values.value_classes import MISSING, IteratorValue, NumpyValue, Special
@@ -53,11 +53,22 @@ def _binary(symbol: str) -> Callable[[Value, Value], Value]:
             if type(a) in _NUMBERS:
                 return for_tensors(a, b)
         elif _is_plain(a) and _is_plain(b):
-            made = for_host(a, b)
-            return as_size(made) if type(a) is Size or type(b) is Size else made
+            if type(a) is Size or type(b) is Size:
+                return _of_size(symbol, for_host, a, b)
+            return for_host(a, b)
         return _mixed(symbol, for_host, a, b)
 
     return operate
+
+
+def _of_size(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """Operands of which one is a torch.Size: sums with tuples and repetitions are of that type too. Raises TypeError."""
+    if symbol == "+" and type(a) is Size and not isinstance(b, tuple):
+        raise type_error("can only concatenate tuple (not {}) to torch.Size", b)
+    from gradcli.core.calling.sizes import size_of  # most programs add none
+
+    made = for_host(a, b)
+    return size_of(made) if type(made) is tuple else made
 
 
 def _is_plain(value: Value) -> bool:
@@ -77,11 +88,13 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
         for times, sequence in ((a, b), (b, a)):
             if isinstance(sequence, _SEQUENCES) and type(times) is Tensor:
                 made = for_host(sequence, index_of(times))
-                return as_size(made) if type(sequence) is Size else made
+                return Size(made) if type(sequence) is Size else made
     if symbol == "|" and (made := types.union(a, b)) is not None:
         return made
     if symbol == "%" and type(a) is str:
         return for_host(a, b)
+    if symbol == "+" and type(a) is Size:
+        return _of_size(symbol, for_host, a, b)
     if symbol == "+" and isinstance(a, _SEQUENCES):
         kind = "str" if isinstance(a, str) else "list" if isinstance(a, list) else "tuple"
         raise ProgramError("TypeError", f'can only concatenate {kind} (not "{type_name(b)}") to {kind}')
@@ -114,6 +127,8 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
             if hasattr(type(a), "special"):
                 found = special_methods.operate(symbol, a, b, in_place=True)
                 return binary(a, b) if found is MISSING else found
+            return binary(a, b)
+        if symbol in ("+", "*") and (type(a) is Size or type(b) is Size) and not isinstance(a, list):
             return binary(a, b)
         return numbers.augmented(OPS, _HOST_BINARY, symbol, a, b)
 

@@ -15,7 +15,7 @@ from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
 from gradcli.lang.values.generic_types import with_arguments
-from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
+from gradcli.lang.values.object_operations import OPS, collect, index_of
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING
@@ -65,7 +65,7 @@ def _lookup(container: dict[Value, Value], key: Value) -> Value:
 def _sequence_item(container: Value, index: Value) -> Value:
     if type(index) is slice:
         found = container[_plain_slice(index)]
-        return as_size(found) if type(container) is Size else found
+        return Size(found) if type(container) is Size else found
     try:
         return container[_plain_index(container, index)]
     except HOST_ERRORS as error:

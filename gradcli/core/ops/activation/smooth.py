@@ -12,7 +12,7 @@ from gradcli.core.functions.out import SAME, Out
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import blocks, elementary, half_to_single
-from gradcli.core.kernels.special.erf import erf
+from gradcli.core.kernels.special.erf import erf, erf_in_half
 from gradcli.core.ops.activation.functional import activation, functional, writing
 from gradcli.core.ops.checks import Number, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
@@ -39,6 +39,11 @@ def _density(x: Any) -> Any:
 
 _gelu_tanh = elementary.Shared(lambda x, *operands: elementary.tanh_in_loop(_K * elementary.fused(x * x * x, _CUBIC, x), *operands))
 _gelu_erf = elementary.Shared(lambda x, *operands: erf(x * math.sqrt(0.5)))
+_gelu_erf_in_half = elementary.Shared(lambda x, *operands: erf_in_half(x * math.sqrt(0.5)))
+
+
+def _erf_for(x: Any) -> elementary.Shared:
+    return _gelu_erf_in_half if x.dtype == np.float16 else _gelu_erf
 
 
 def _gelu(x: Any, approximate: str) -> Any:
@@ -46,7 +51,7 @@ def _gelu(x: Any, approximate: str) -> Any:
     x = half_to_single(given)
     if approximate == "tanh":
         return 0.5 * x * (1 + _gelu_tanh.first(x, x))
-    found = x * 0.5 * (1 + _gelu_erf.first(x, x))
+    found = x * 0.5 * (1 + _erf_for(given).first(x, x))
     row_major = given.is_row_major if type(given) is blocks.Deferred else given.flags.c_contiguous
     if given.dtype == np.float32 and given.size > 1 and row_major:
         # PyTorch's vector code makes nan of infinity
@@ -62,7 +67,7 @@ def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
         inner = _K * elementary.fused(wide * wide, kind(3) * kind(_CUBIC), 1)
         slope = 0.5 * wide * elementary.fused(-t, t, 1) * inner + 0.5 * (1 + t)
     else:
-        slope = 0.5 * (1 + _gelu_erf.again(wide, wide)) + wide * _density(wide)
+        slope = 0.5 * (1 + _erf_for(x).again(wide, wide)) + wide * _density(wide)
     made = grad * slope
     return made if made.dtype == grad.dtype else made.astype(grad.dtype)
 

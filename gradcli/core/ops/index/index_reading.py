@@ -19,6 +19,7 @@ from gradcli.core.ops.create.from_data import from_positions
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.batched import levels, of_all_samples
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -300,7 +301,12 @@ def check_ranges(tensor: Tensor, indices: Indices) -> None:
         mask = index.dtype.kind == "b"
         if not mask:
             length = tensor.array.shape[dim]
-            if index.min() < -length or index.max() >= length:
+            places = of_all_samples(index)
+            if places.size and (places.min() < -length or places.max() >= length):
+                if places is not index:  # PyTorch indexes the batch of a tensor, too
+                    bad = places[(places < -length) | (places >= length)].flat[0]
+                    place = number + bool(levels(tensor))
+                    raise shape_error(f"index {bad} is out of bounds for dimension {place} with size {length}", "IndexError")
                 found.append((index, number, length))
         dim += index.ndim if mask else 1
         number += index.ndim if mask else 1

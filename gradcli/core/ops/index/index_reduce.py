@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.graph.write_checks import check_memory
+from gradcli.core.graph.write_checks import check_memory, warn_of_samples
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
@@ -88,6 +88,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
     `reduce` is "mean", "prod", "amax" or "amin"; without `include_self` the slices of input do not take part.
     """
+    warn_of_samples("index_reduce", input, index, source)
     check_no_tangent("index_reduce", input, source)
     return _index_reduced(input, dim, index, source, reduce, include_self, False)
 

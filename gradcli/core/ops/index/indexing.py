@@ -71,6 +71,8 @@ def _gather(a: Array, indices: Key) -> Array:
         inside = tuple(i if isinstance(i, slice) or i.dtype.kind == "b" else np.zeros_like(i) for i in indices)
         a = _with_places(a, indices)
     made = a[inside]
+    if not made.ndim:  # of a position of a sample within vmap
+        return np.asarray(made)
     places = [i for i in indices if not isinstance(i, slice) and i.dtype.kind != "b"]
     if made.ndim < 2 or all(memory_format.is_row_major(k) for k in (a, *places)):
         return memory_format.contiguous(np.ascontiguousarray(made))

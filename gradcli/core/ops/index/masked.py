@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.graph.write_checks import check_memory, check_overlap
+from gradcli.core.graph.write_checks import check_memory, check_overlap, warn_of_samples
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
 from gradcli.core.ops.rules import zeros_as
@@ -188,6 +188,7 @@ def _masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in their order, where `mask` is True; the shapes of input and mask broadcast."""
+    warn_of_samples("masked_scatter", input, mask, source)
     shape = common_shape([mask.array.shape, input.array.shape])
     _check_source(input, source)
     if mask.dtype is dtypes.uint8:

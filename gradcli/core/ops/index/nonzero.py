@@ -13,6 +13,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import check_not_mapped
 from gradcli.core.ops.rules import check_no_tangent
@@ -32,12 +33,14 @@ def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
 
 
 def _argwhere(input: Tensor) -> Tensor:
+    warn_of_samples("argwhere", input)
     found = np.argwhere(input.array).astype(np.int64, copy=False)
     return wrap(memory_format.laid_out(found, (1, len(found))))
 
 
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     """The coordinates of the first `size` elements that are not 0; rows that are left over hold `fill_value`."""
+    warn_of_samples("nonzero_static", input)
     check_no_tangent("aten::nonzero_static", input)
     if size < 0:
         raise shape_error("nonzero_static: 'size' must be an non-negative integer")

@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
-from gradcli.core.graph.write_checks import check_overlap
+from gradcli.core.graph.write_checks import check_overlap, warn_of_samples
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, refuse_complex, wrap_dim
 from gradcli.core.ops.index.gather_scatter import out_of_range
@@ -237,6 +237,8 @@ def searchsorted(
     `sorter` has the indices that sort each row.
     """
     shape = values.array.shape if type(values) is Tensor else ()
+    if type(values) is not Tensor:
+        warn_of_samples("searchsorted.Scalar", sequence)
     _check_search(sequence.array.shape, shape, right, side, sorter)
     find: Any = partial(_positions, right=right or side == "right")
     dtype = np.int32 if small else np.int64

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.graph.write_checks import read_while_written
+from gradcli.core.graph.write_checks import read_while_written, warn_of_samples
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import common_shape, size, wrap_dim
 from gradcli.core.ops.index.adding import combined_in_bfloat16, combined_in_steps
@@ -95,11 +95,13 @@ def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions of the flattened tensor, in the shape of the index."""
+    warn_of_samples("take", input, index)
     return TAKE(input, _flat_positions("take", input, index))  # type: ignore[no-any-return]
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with the elements of `source` written, or added with `accumulate`, at positions of the flattened tensor."""
+    warn_of_samples("put", input, index, source)
     if index.dtype is not dtypes.int64:
         raise _not_long("put_", index)
     if input.dtype is not source.dtype:

@@ -15,6 +15,7 @@ from gradcli.core.graph import inplace_forms
 from gradcli.core.graph.clone import CLONE, CONTIGUOUS
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import common_shape, refuse_half, scalar_type_error
@@ -204,6 +205,7 @@ PDIST = Op(
 
 def pdist(input: Tensor, p: float) -> Any:
     """The distance of order p of every row from every later one. Raises RuntimeError or NotImplementedError for what does not fit."""
+    warn_of_samples("pdist", input)
     if input.array.ndim != 2:
         raise shape_error(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     if not input.dtype.is_floating_point:

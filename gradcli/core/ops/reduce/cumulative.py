@@ -32,14 +32,15 @@ from gradcli.errors import ProgramError, runtime_error
 _DIM = "Tensor input, int dim, *, dtype? dtype=None"
 
 
-def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
-    """A running sum or product, which PyTorch computes in double precision, that of float16 in single."""
+def _accumulate(function: np.ufunc) -> Callable[..., Array]:
+    """A running sum or product, which PyTorch computes in double precision, that of half precision in single."""
 
-    def run(x: Array, dim: int) -> Array:
+    def run(x: Array, dim: int, dtype: DType | None = None) -> Array:
         if not x.ndim:
             return x.copy()
         kind = x.dtype.kind
-        wide = x.dtype if kind not in "fc" else np.complex128 if kind == "c" else np.float32 if x.dtype == np.float16 else np.float64
+        in_half = x.dtype == np.float16 or dtype is dtypes.bfloat16
+        wide = x.dtype if kind not in "fc" else np.complex128 if kind == "c" else np.float32 if in_half else np.float64
         if function is np.multiply and kind == "c":
             return np.asarray(elementary.complex_running_product(x, dim)).astype(x.dtype, order="C")
         running = function.accumulate(x, axis=dim, dtype=wide)
@@ -61,21 +62,20 @@ def _as_input(xp: Any, grad: Any, dtype: DType, input_dtype: DType) -> Any:
     return xp.cast(grad, input_dtype)
 
 
-def _backwards(xp: Any, x: Any, dim: int) -> Any:
-    """The running sum, begun at the end."""
+def _backwards(xp: Any, x: Any, dim: int, dtype: DType) -> Any:
+    """The running sum of elements of this dtype, begun at the end."""
     if not np.ndim(xp.plain(x)) or xp.plain(x).shape[dim] <= 1:
         return x
-    summed = xp.call(CUMSUM, xp.flip(x, dim), dim, dtypes.of(xp.plain(x).dtype) if type(x) is not Tensor else x.dtype)
-    return xp.flip(summed, dim)
+    return xp.flip(xp.call(CUMSUM, xp.flip(x, dim), dim, dtype), dim)
 
 
 CUMSUM = Typed(
     "CumsumBackward0",
-    lambda x, dim, dtype: _add_up(x, dim),
+    lambda x, dim, dtype: _add_up(x, dim, dtype),
     "input",
     "dim dtype",
     input=Rule(
-        lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, _as_input(xp, grad, dtype, input_dtype), dim),
+        lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, _as_input(xp, grad, dtype, input_dtype), dim, input_dtype),
         "grad.flip(dim).cumsum(dim).flip(dim)",
     ),
     complex=True,
@@ -137,7 +137,7 @@ def _cumprod_rule(xp: Any, grad: Any, input: Any, input_dtype: DType, out: Any, 
     if state.transforms:  # where PyTorch does not look at the elements
         return _cumprod_with_zeros_traced(as_tensor(grad), as_tensor(input), wrap_dim(dim, x.ndim))
     if np.all(x):
-        return _backwards(xp, out * grad, dim) / input
+        return _backwards(xp, out * grad, dim, dtypes.promote(dtype, input_dtype)) / input
     if type(input) is Tensor:
         return _cumprod_with_zeros_traced(grad, input, wrap_dim(dim, x.ndim))
     return _cumprod_with_zeros(np.asarray(grad), x, wrap_dim(dim, x.ndim))
@@ -159,7 +159,7 @@ def _cumprod_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, ou
 
 CUMPROD: Typed = Typed(
     "CumprodBackward0",
-    lambda x, dim, dtype: _multiply_up(x, dim),
+    lambda x, dim, dtype: _multiply_up(x, dim, dtype),
     "input",
     "dim dtype",
     jvp=lambda xp, inputs, attrs, tangents, out: xp.cast(_cumprod_jvp(xp, inputs, attrs, tangents, out), out.dtype),

@@ -14,6 +14,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, require_floating, size
 from gradcli.core.ops.create.ranges import linear
@@ -69,6 +70,7 @@ def _around(value: float, dtype: DType) -> tuple[float, float]:
 
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     """How many elements fall into each of `bins` bins of one width from min to max; both 0 mean the range of the elements."""
+    warn_of_samples("histc", input)
     if bins <= 0:
         raise runtime_error(_NO_BINS.format(bins))
     limits.check_elements(bins, 8)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.reduce.norms import NORM, check_kind, norm_forward, norm_gradient
 from gradcli.core.ops.shape.casting import contiguous
@@ -37,6 +38,7 @@ def _norm_of_rows(v: Tensor, pow: int, dim: int) -> Any:
 
 def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
+    warn_of_samples("norm_except_dim", v)
     rank = v.array.ndim
     if dim not in (-1, 0, rank - 1):
         wrap_dim(dim, rank)

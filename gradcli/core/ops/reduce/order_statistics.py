@@ -13,6 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import Out
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
@@ -192,6 +193,7 @@ def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpola
 
 def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
     """The values below which a share q of the elements lies, all or along dim; between two elements they are interpolated."""
+    warn_of_samples(("nan" if skip_nan else "") + "quantile" + ("" if type(q) is Tensor else ".scalar"), input, q)
     _check_shares(input, q, interpolation)
     rank = input.array.ndim
     at = 0 if dim is None else wrap_dim(dim, rank)

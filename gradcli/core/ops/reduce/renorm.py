@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.ops.checks import Number, wrap_dim
 from gradcli.core.ops.reduce.norms import VECTOR_NORM, along, check_identity, norm_forward, norm_gradient
@@ -98,6 +99,7 @@ def _check_renorm(values: Sequence[Any], out: Tensor | None = None) -> None:
 
 def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """Each slice along dim scaled down so that its norm of order p is at most maxnorm."""
+    warn_of_samples("renorm", input)
     _check_renorm((input, p, dim, maxnorm))
     rank = input.array.ndim
     wrap_dim(dim, rank)

@@ -59,6 +59,8 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
         return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1], storage_offset
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
+    if input.property_of("neg") and ((offset - own) % 2 or any(s % 2 for n, s in zip(size, stride, strict=True) if n > 1)):
+        raise runtime_error("as_strided of both parts of conjugates is not part of gradcli")
     limits.check_elements(math.prod(size), array.itemsize)
     return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1], storage_offset
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.sizes import size_of
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
@@ -105,10 +106,7 @@ def broadcast_shapes(shapes: Sequence[Any]) -> Size:
                     f"{shape}; but expected shape should be broadcastable to {result}",
                 )
             result[back] = n if result[back] == 1 else result[back]
-    for i, n in enumerate(result):
-        if not isinstance(n, int):
-            raise type_error(f"torch.Size() takes an iterable of 'int' (item {i} is '{{}}')", n)
-    return Size(result)
+    return size_of(result)
 
 
 class _Shapes(Function):

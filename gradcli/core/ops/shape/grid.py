@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.ops.checks import check_rank, check_size
 from gradcli.core.ops.index.masked import masked_select
 from gradcli.core.ops.list_function import ListFunction
@@ -85,6 +86,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The first N powers of the elements of a vector, a row for each; the highest first, unless increasing."""
+    warn_of_samples("vander", x)
     if x.array.ndim != 1:
         raise shape_error("x must be a one-dimensional tensor.")
     length = x.array.shape[0]
@@ -93,6 +95,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise runtime_error("N must be non-negative.")
     dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else dtypes.int64
     check_size((length, count), dtype.itemsize)
+    if x.batch is not None:
+        x.batch.need_samples()  # one after the other, as in PyTorch
     # written part by part as PyTorch does it, which shows in the graph
     made = Tensor(np.zeros((length, count), dtype.np), dtype)
     if count:

@@ -30,10 +30,13 @@ def _bell(xp: Any, x: Any, scale: float) -> Any:
     return scalars.times(xp, xp.exp(-(xp.call(POW_SCALAR, x, 2))), scale)
 
 
-ERF = floating(
+ERF = Pointwise(
     "ErfBackward0",
     erf.erf,
-    Rule(lambda xp, grad, input: _bell(xp, input, _TWO_OVER_ROOT_PI) * grad, "2 / math.pi**0.5 * exp(-input**2) * grad"),
+    "input",
+    kind="float",
+    in_half=lambda dtype, x: erf.erf_in_half(x),
+    input=Rule(lambda xp, grad, input: _bell(xp, input, _TWO_OVER_ROOT_PI) * grad, "2 / math.pi**0.5 * exp(-input**2) * grad"),
 )
 ERFC = floating(
     "ErfcBackward0",
