@@ -139,6 +139,15 @@ INDEX_FILL: Op = Op(
     input=_UNFILLED,
     complex=True,
 )
+
+
+def _positions(grad: Array, dim: int, index: Array) -> Array:
+    """The positions that were filled, once each. PyTorch's gradient selects them, which is an error for negative ones."""
+    positions = np.unique(index)
+    _check_selected(grad.shape, wrap_dim(dim, grad.ndim), positions)
+    return positions
+
+
 INDEX_FILL_TENSOR: Op = Op(
     "IndexFillBackward1",
     _filled,
@@ -147,7 +156,7 @@ INDEX_FILL_TENSOR: Op = Op(
     layout="preserved",
     input=_UNFILLED,
     value=Rule(
-        lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, np.unique(index))),
+        lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, _positions(xp.plain(grad), dim, index))),
         "grad.index_select(dim, index.unique()).sum()",
     ),
     complex=True,
