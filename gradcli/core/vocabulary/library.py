@@ -73,9 +73,10 @@ _CONSTANTS = {
     ),
     "vocabulary.forked_random": "random.fork_rng",
     "vocabulary.settings": (
-        "get_default_dtype set_default_dtype set_printoptions promote_types result_type can_cast is_tensor set_flush_denormal "
+        "get_default_dtype set_default_dtype set_printoptions is_tensor set_flush_denormal "
         "set_num_threads get_num_threads use_deterministic_algorithms"
     ),
+    "vocabulary.type_promotion": "promote_types result_type can_cast",
     "vocabulary.type_facts": (
         "is_storage get_default_device set_default_device set_float32_matmul_precision are_deterministic_algorithms_enabled typename "
         "set_default_tensor_type thread_safe_generator random.thread_safe_generator autograd.is_tensor_like overrides.is_tensor_like "
