@@ -85,7 +85,7 @@ def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
 
 def _check_kinds(values: Sequence[Any], out: Tensor | None = None) -> None:
     for x in values[:2]:
-        kind = x.dtype if type(x) is Tensor else dtypes.bool_ if type(x) is bool else None
+        kind = x.dtype if type(x) is Tensor else {bool: dtypes.bool_, complex: dtypes.complex128}.get(type(x))
         if kind is not None and (kind.is_complex or kind is dtypes.bool_):
             raise runtime_error(f"Unsupported input type encountered for isin(): {kind.torch_name}")
 
