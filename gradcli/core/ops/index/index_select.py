@@ -86,6 +86,8 @@ def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
 
 def _added_rule(xp: Any, grad: Any, dim: int, index: Any, alpha: Any, source_shape: Any) -> Any:
     slices = _slices(xp, grad, dim, index, source_shape)
+    if type(alpha) is complex:  # the walk conjugates all numbers of a rule, PyTorch not this one
+        alpha = alpha.conjugate()
     return slices if alpha == 1 else scalars.times(xp, slices, alpha)
 
 
