@@ -334,7 +334,7 @@ class Signature:
         """The values for the implementation, or None where this overload does not fit (`strict`: PyTorch's error)."""
         count = len(args)
         if self.varargs and not _INT.issuperset(map(type, args)):
-            args = tuple(a if type(number := language.plain(a)) is bool else number for a in args)
+            args = tuple(number if type(number := language.plain(a)) is int else a for a in args)
         if count > self.max_positional and not (self.varargs and count and is_index(args[0])):
             return self._fail(strict, self._too_many(name, count))
         values: list[Any] = []

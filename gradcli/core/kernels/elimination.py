@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.core.kernels.elementary import by_steps
+from gradcli.core.kernels.elementary import by_steps, complex_product_along
 from gradcli.core.kernels.summation import in_order
 
 #: beyond this size, or for more elements in all, the order no longer shows in printed digits
@@ -25,7 +25,12 @@ _DIVIDED = 4
 
 def fits(a: Array) -> bool:
     """Whether this module is for the matrices: real, small and few."""
-    return a.dtype.char in "fd" and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
+    return a.dtype.char in "fd" and is_small(a)
+
+
+def is_small(a: Array) -> bool:
+    """Whether matrices of any dtype are small and few."""
+    return 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
 def sizes(a: Array) -> Array:
@@ -136,14 +141,17 @@ def solve(a: Array, b: Array, transposed: bool = False, singular: float | None =
 
 
 def diagonals(a: Array) -> tuple[Array, Array]:
-    """The sign of the row exchanges of each matrix, and the pivots; PyTorch factorises the transposed matrix of a contiguous one."""
-    found = [factors(m.T if a.flags.c_contiguous else m) for m in _apart(a)]
+    """The sign of the row exchanges of each matrix, and the pivots; PyTorch factorises the transposed matrix of a contiguous real one."""
+    turned = a.flags.c_contiguous and a.dtype.kind != "c"
+    found = [factors(m.T if turned else m) for m in _apart(a)]
     signs = np.array([(-1) ** sum(best != k for k, best in enumerate(rows)) for _, rows in found], a.dtype)
-    pivots = np.stack([np.diagonal(m) for m, _ in found])
+    pivots = np.diagonal(np.stack([m for m, _ in found]), axis1=-2, axis2=-1)
     return signs.reshape(a.shape[:-2]), pivots.reshape(*a.shape[:-2], -1)
 
 
 def determinant(a: Array) -> Array:
-    """The determinant of each matrix: the sign, then the pivots one after another."""
+    """The determinant of each matrix: the sign, then the pivots one after another; of complex numbers the sign at the end."""
     signs, pivots = diagonals(a)
+    if a.dtype.kind == "c":
+        return np.asarray(by_steps(signs, complex_product_along(np.moveaxis(pivots, -1, 0), False)))
     return np.array(np.multiply.accumulate(np.concatenate([signs[..., None], pivots], -1), axis=-1)[..., -1], order="C")

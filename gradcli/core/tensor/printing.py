@@ -15,8 +15,6 @@ from gradcli.core.kernels import Array
 from gradcli.errors import LimitError, ProgramError, runtime_error
 
 _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
-#: the complex dtype that goes without saying, by the default dtype
-_DEFAULT_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by
 _EVIDENT = frozenset(("int64", "bool"))
 #: what the text of a tensor begins with
@@ -124,7 +122,7 @@ def tensor_text(
     """
     text = _PREFIX + values_text(array, dtype_name, options=options, indent=len(_PREFIX))
     suffixes = []
-    default_complex = _DEFAULT_COMPLEX.get(default_dtype)
+    default_complex = "complex128" if default_dtype == "float64" else "complex64"
     if array.size == 0:
         # Without elements nothing tells the shape and the dtype, so fewer of them go without saying.
         if array.ndim != 1:

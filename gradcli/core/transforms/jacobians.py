@@ -70,7 +70,7 @@ def vjp(
 def _on_level_of(output: Tensor, vector: Tensor | None) -> Tensor | None:
     """The vector for a batched output, whose products belong to the level of vmap that the output is on."""
     batch = output.batch
-    if batch is None or (vector is None and output.array.size != 1):
+    if batch is None or (vector is None and (output.array.size != 1 or output.dtype.is_complex)):
         return vector
     lifted: Tensor = batch.level.lift(ones_like(output) if vector is None else vector)
     return lifted

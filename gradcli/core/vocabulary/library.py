@@ -72,13 +72,14 @@ _CONSTANTS = {
         "random.initial_seed random.get_rng_state random.set_rng_state Generator default_generator"
     ),
     "vocabulary.forked_random": "random.fork_rng",
-    "vocabulary.settings": ("get_default_dtype set_default_dtype set_printoptions promote_types result_type can_cast is_tensor"),
+    "vocabulary.settings": "get_default_dtype set_default_dtype set_printoptions is_tensor",
     "vocabulary.computing": (
         "set_num_threads get_num_threads set_num_interop_threads get_num_interop_threads use_deterministic_algorithms "
         "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode "
         "get_deterministic_debug_mode set_flush_denormal set_float32_matmul_precision get_float32_matmul_precision is_autocast_enabled "
         "get_autocast_dtype set_warn_always is_warn_always_enabled"
     ),
+    "vocabulary.type_promotion": "promote_types result_type can_cast",
     "vocabulary.type_facts": (
         "is_storage get_default_device set_default_device typename "
         "set_default_tensor_type thread_safe_generator random.thread_safe_generator autograd.is_tensor_like overrides.is_tensor_like "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.signature import language, scalar
-from gradcli.core.calling.type_errors import as_dtype
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -42,18 +41,6 @@ def _set_printoptions(
     )
 
 
-def _promote_types(type1: Any, type2: Any) -> DType:
-    return dtypes.promote(as_dtype(type1, "promote_types", "type1"), as_dtype(type2, "promote_types", "type2", 2))
-
-
-def _result_type(tensor1: Any, tensor2: Any) -> DType:
-    return dtypes.result_type((scalar(tensor1), scalar(tensor2)))
-
-
-def _can_cast(from_: Any, to: Any) -> bool:
-    return as_dtype(from_, "can_cast", "from_").category <= as_dtype(to, "can_cast", "to", 2).category
-
-
 def _is_tensor(obj: Any) -> bool:
     return type(obj) is Tensor
 
@@ -61,7 +48,4 @@ def _is_tensor(obj: Any) -> bool:
 GET_DEFAULT_DTYPE = Routine(_get_default_dtype, "get_default_dtype")
 SET_DEFAULT_DTYPE = Routine(_set_default_dtype, "set_default_dtype")
 SET_PRINTOPTIONS = Routine(_set_printoptions, "set_printoptions")
-PROMOTE_TYPES = Routine(_promote_types, "promote_types")
-RESULT_TYPE = Routine(_result_type, "result_type")
-CAN_CAST = Routine(_can_cast, "can_cast")
 IS_TENSOR = Routine(_is_tensor, "is_tensor")

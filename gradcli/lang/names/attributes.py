@@ -331,9 +331,9 @@ def missing(value: Value, name: str) -> ProgramError:
     from gradcli.lang.names import left_out
 
     known = left_out.of(value, name)
+    hints = suggest(name, names_of(value) if known is None else ())
     if known is not None:
-        return ProgramError("AttributeError", known, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
-    hints = suggest(name, names_of(value))
+        return ProgramError("AttributeError", known, hints=hints, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
     if type(value) is Tensor and (columns := value.property_of("columns")):
         hints.append(f"the columns are {', '.join(columns[:20])}")
     return ProgramError("AttributeError", text, hints=hints, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))

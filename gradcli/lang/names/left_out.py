@@ -8,7 +8,10 @@ import sys
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.names._torch_names import NAMES
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
+from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import Namespace, TypeValue
+
+_FUNCTIONS = ("builtin_function_or_method", "function", "method")
 
 #: the type of tensors, among the places of names
 TENSOR = "Tensor"
@@ -37,11 +40,14 @@ def of_module(path: str, name: str) -> str | None:
 
 
 def of(value: Value, name: str) -> str | None:
-    """What the error says of a public attribute that a value has in PyTorch or Python and has not here; None for other names."""
+    """What the error says of an attribute that a value has in PyTorch or Python and has not here; None for other names."""
+    if name.startswith("_"):
+        # every value of Python has these, and every function some more
+        every = name in dir(object) or (name in dir(len) and type_name(value) in _FUNCTIONS)
+        return f"{name} of a value of the type {type_name(value)} is not part of gradcli's language" if every else None
     if type(value) is Namespace:
         return of_module(value.path, name)
     if type(value) is Tensor:
         return text(TENSOR, name) if is_left_out(TENSOR, name) else None
     kind = value.name if type(value) is TypeValue else type(value).__name__ if type(value) in HOST_TYPES else ""
-    found = not name.startswith("_") and hasattr(getattr(builtins, kind, None), name)
-    return f"{kind}.{name} is not part of gradcli" if found else None
+    return f"{kind}.{name} is not part of gradcli" if hasattr(getattr(builtins, kind, None), name) else None

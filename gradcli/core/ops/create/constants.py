@@ -68,6 +68,8 @@ def _new_empty(input: Tensor, size: tuple[int, ...], dtype: DType | None) -> Mad
 
 
 def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
+    if dtype is None and type(fill_value) is complex:
+        dtype = dtypes.complex128 if dtypes.get_default() is dtypes.float64 else dtypes.complex64
     wanted = dtype or dtypes.scalar_dtype(fill_value)
     check_sizes(size, wanted)
     return _constant("", size, filling(fill_value, wanted, math.prod(size)), wanted)

@@ -74,6 +74,8 @@ def _infer(elements: list[Any]) -> DType:
         elif kind is bool:
             dtype = dtypes.bool_
         elif kind is complex:
+            if dtypes.get_default() is dtypes.bfloat16:
+                raise runtime_error("invalid default scalar type for complex")
             dtype = dtypes.scalar_dtype(0j)
         elif kind in (Tensor, list, tuple, range):
             continue

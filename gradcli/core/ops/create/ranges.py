@@ -31,6 +31,11 @@ def _check_step(start: Any, end: Any, step: Any) -> None:
         raise runtime_error("upper bound and lower bound inconsistent with step sign")
 
 
+def _real(number: Any, dtype: DType = dtypes.float64) -> Any:
+    """The number, a complex one in a real dtype. Raises RuntimeError for an imaginary part."""
+    return scalar_of(number, dtype) if type(number) is complex else number
+
+
 def _whole(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
     """The ends and the step as integers. Raises ValueError for a step below 1, RuntimeError for a number that is too large."""
     whole = scalar_of(start, dtypes.int64), scalar_of(end, dtypes.int64), scalar_of(step, dtypes.int64)
@@ -49,9 +54,10 @@ def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
 
 def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     if dtype is None:
-        dtype = dtypes.get_default() if any(type(v) is float for v in (start, end, step)) else dtypes.int64
+        dtype = dtypes.get_default() if any(type(v) in (float, complex) for v in (start, end, step)) else dtypes.int64
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise not_implemented("arange_cpu", dtype)
+    start, end, step = _real(start), _real(end), _real(step)
     _check_step(start, end, step)
     if dtype is dtypes.int64:
         start, end, step = map(int, _whole(start, end, step))
@@ -91,6 +97,8 @@ def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     if dtype is not None and (dtype is dtypes.bool_ or dtype.is_complex):
         raise not_implemented("range_cpu", dtype)
     wanted = dtype or dtypes.get_default()
+    kind = dtypes.int64 if not wanted.is_floating_point else dtypes.float64 if wanted.itemsize > 2 else dtypes.float32
+    start, end, step = _real(start, kind), _real(end, kind), _real(step, kind)
     for value in (start, end, step):
         scalar_of(value, wanted if wanted.is_floating_point else dtypes.int64)
     _check_step(start, end, step)

@@ -12,6 +12,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array, elementary, half_to_single
 from gradcli.core.kernels.special import bessel
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -66,6 +67,8 @@ def _window(name: str, shape: Shape, more: tuple[float, ...], given: int = 0) ->
         _check(name, window_length, wanted, layout, pinned)
         if window_length < 2:
             return np.ones(window_length, wanted.np), wanted
+        if wanted.is_complex:
+            raise not_implemented("arange_cpu", wanted)
         n = window_length + periodic
         x = np.arange(n).astype(wanted.np)
         made = shape(x, n, dtypes.round_bfloat16 if wanted is dtypes.bfloat16 else np.asarray, *parameters)[:window_length]
@@ -75,7 +78,7 @@ def _window(name: str, shape: Shape, more: tuple[float, ...], given: int = 0) ->
 
 
 def _check(name: str, window_length: int, dtype: DType, layout: Any, pinned: bool) -> None:
-    if not dtype.is_floating_point:
+    if not dtype.is_floating_point and not dtype.is_complex:
         raise runtime_error(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.c_name}, device=cpu, "
             f"layout=Strided{'' if layout else ' (default)'}, requires_grad=false (default), pinned_memory={str(pinned).lower()}, "

@@ -61,6 +61,8 @@ def _ldexp_rule(xp: Any, grad: Any, other: Any) -> Any:
     if power.dtype.kind in "iu":  # powers of integers are integers here, of the same size: 2**-1 is 0
         bits = np.clip(power.astype(np.int64), 0, 63)
         scale = np.where((power < 0) | (power > 63), 0, np.left_shift(np.int64(1), bits)).astype(power.dtype).astype(dtype)
+    elif power.dtype == np.float16:  # a power has the precision of its exponent
+        scale = np.exp2(power.astype(np.float32)).astype(power.dtype).astype(dtype)
     else:
         scale = np.exp2(np.asarray(power, dtype))
     return scalars.times_data(xp, grad, scale)
@@ -95,11 +97,11 @@ def _with_whole_exponents(input: Tensor, other: Tensor) -> Array:
 
 def _with_powers(input: Tensor, other: Tensor, dtype: DType) -> Array:
     """The product with 2**other, which has a dtype of its own."""
-    base = input.dtype if input.dtype.is_floating_point else dtypes.get_default()
-    own = dtypes.result_type((Tensor(np.array(2, base.np), base), other))
-    if dtype.is_complex and own is dtypes.float16:
+    base = input.dtype if input.dtype.is_differentiable else dtypes.get_default()
+    if dtype.is_complex and other.dtype is dtypes.float16:
         warnings.complex_half()
         raise ProgramError("NotImplementedError", "\"pow\" not implemented for 'ComplexHalf'", code=Code.NO_KERNEL)
+    own = dtypes.result_type((Tensor(np.array(2, base.np), base), other))
     exponents = np.asarray(other.array, np.result_type(own.np, np.float32))
     powers = elementary.complex_power(np.asarray(2, own.np), exponents) if own.is_complex else elementary.exp2(exponents)
     wide = np.result_type(dtype.np, np.float32)

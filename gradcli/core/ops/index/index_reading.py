@@ -62,7 +62,7 @@ def _torch_item(item: Any) -> Any:
     if type(item) is Tensor or type(item) in (int, slice, list, tuple):
         return item
     number = language.plain(item)
-    if type(number) is bool:  # PyTorch makes no index of numpy's bools
+    if type(number) in (bool, float, complex):  # PyTorch makes no index of numpy's bools, and its error names numpy's types
         return item
     array = language.as_array(item) if number is item else None
     if array is not None and array.dtype.kind == "f":

@@ -86,6 +86,8 @@ def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
 
 def _added_rule(xp: Any, grad: Any, dim: int, index: Any, alpha: Any, source_shape: Any) -> Any:
     slices = _slices(xp, grad, dim, index, source_shape)
+    if type(alpha) is complex:  # the walk conjugates all numbers of a rule, PyTorch not this one
+        alpha = alpha.conjugate()
     return slices if alpha == 1 else scalars.times(xp, slices, alpha)
 
 
@@ -139,6 +141,15 @@ INDEX_FILL: Op = Op(
     input=_UNFILLED,
     complex=True,
 )
+
+
+def _positions(grad: Array, dim: int, index: Array) -> Array:
+    """The positions that were filled, once each. PyTorch's gradient selects them, which is an error for negative ones."""
+    positions = np.unique(index)
+    _check_selected(grad.shape, wrap_dim(dim, grad.ndim), positions)
+    return positions
+
+
 INDEX_FILL_TENSOR: Op = Op(
     "IndexFillBackward1",
     _filled,
@@ -147,7 +158,7 @@ INDEX_FILL_TENSOR: Op = Op(
     layout="preserved",
     input=_UNFILLED,
     value=Rule(
-        lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, np.unique(index))),
+        lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, _positions(xp.plain(grad), dim, index))),
         "grad.index_select(dim, index.unique()).sum()",
     ),
     complex=True,

@@ -19,7 +19,7 @@ from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import refuse_bool
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import MUL
-from gradcli.core.ops.elementwise.complex_signs import REAL
+from gradcli.core.ops.elementwise.complex_signs import DIRECTION, REAL, SIZE
 from gradcli.core.ops.elementwise.exponential import LOG
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
@@ -116,7 +116,7 @@ def _signed_zeros(a: Array, found: Array) -> Array:
 
 @of_any_dtype
 def _determinant(a: Array) -> Array:
-    return elimination.determinant(a) if elimination.fits(a) else _signed_zeros(a, np.asarray(np.linalg.det(a)))
+    return elimination.determinant(a) if elimination.is_small(a) else _signed_zeros(a, np.asarray(np.linalg.det(a)))
 
 
 DET: Op = Op(
@@ -137,6 +137,10 @@ DET: Op = Op(
 
 
 def _sign_and_logarithm(a: Array) -> tuple[Array, Array]:
+    if a.dtype.kind == "c" and elimination.is_small(a):
+        signs, pivots = elimination.diagonals(a)
+        turns = np.moveaxis(DIRECTION.forward(pivots), -1, 0)
+        return elementary.by_steps(elementary.complex_product_along(turns, True), signs), total(elementary.log(SIZE.forward(pivots)), -1)
     if elimination.fits(a):
         signs, pivots = elimination.diagonals(a)
         # the sign of nan is 0, as in PyTorch

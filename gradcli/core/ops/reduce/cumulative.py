@@ -82,28 +82,28 @@ CUMSUM = Typed(
 )
 
 
-def _cumprod_with_zeros(grad: Array, x: Array, dim: int) -> Array:
-    """The gradient along rows that contain zeros.
+def _cumprod_with_zeros(grad: Array, x: Array, dim: int, r: Callable[[Array], Array] = np.asarray) -> Array:
+    """The gradient along rows that contain zeros; `r` rounds to the dtype.
 
     Before the first zero of a row it is computed as for other rows; at it, it is a sum of products without it; behind it, it is 0.
     """
     along, g = np.moveaxis(x, dim, -1), np.moveaxis(grad, dim, -1)
     made = np.zeros_like(g)
     for at in np.ndindex(along.shape[:-1]):
-        made[at] = _cumprod_row(g[at], along[at])
+        made[at] = _cumprod_row(g[at], along[at], r)
     return np.moveaxis(made, -1, dim)
 
 
-def _cumprod_row(grad: Array, x: Array) -> Array:
+def _cumprod_row(grad: Array, x: Array, r: Callable[[Array], Array]) -> Array:
     zeros = np.flatnonzero(x == 0)
     first, end = (*zeros, len(x), len(x))[:2]
     made = np.zeros_like(grad)
-    products = _multiply_up(x, 0)
-    made[:first] = _add_up((products * grad)[:first][::-1], 0)[::-1] / x[:first]
+    products = r(_multiply_up(x, 0))
+    made[:first] = r(r(_add_up(r(products * grad)[:first][::-1], 0))[::-1] / x[:first])
     if first < len(x):
         between = x.copy()
         between[: first + 1] = 1
-        made[first] = total((_multiply_up(between, 0) * grad)[first:end]) * (products[first - 1] if first else 1)
+        made[first] = r(r(total(r(r(_multiply_up(between, 0)) * grad)[first:end])) * (products[first - 1] if first else 1))
     return made
 
 
@@ -138,9 +138,12 @@ def _cumprod_rule(xp: Any, grad: Any, input: Any, input_dtype: DType, out: Any, 
         return _cumprod_with_zeros_traced(as_tensor(grad), as_tensor(input), wrap_dim(dim, x.ndim))
     if np.all(x):
         return _backwards(xp, out * grad, dim, dtypes.promote(dtype, input_dtype)) / input
-    if type(input) is Tensor:
+    if type(input) is not Tensor:
+        return _cumprod_with_zeros(np.asarray(grad), x, wrap_dim(dim, x.ndim))
+    if state.enabled:
         return _cumprod_with_zeros_traced(grad, input, wrap_dim(dim, x.ndim))
-    return _cumprod_with_zeros(np.asarray(grad), x, wrap_dim(dim, x.ndim))
+    r = dtypes.round_bfloat16 if input.dtype is dtypes.bfloat16 else np.asarray
+    return Tensor(_cumprod_with_zeros(xp.plain(grad), x, wrap_dim(dim, x.ndim), r), input.dtype)
 
 
 def _cumprod_jvp(xp: Any, inputs: Any, attrs: tuple[Any, ...], tangents: Any, out: Any) -> Any:

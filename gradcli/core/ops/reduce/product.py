@@ -15,6 +15,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.reduce.common import Typed, into_given_dtype, restored, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 #: the size of four registers of the processor, in bytes
@@ -106,7 +107,7 @@ def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any, dtype: DType, input
     x = xp.plain(input)
     if np.all(x):
         return grad * (out / input)
-    if type(input) is not Tensor and x.size - np.count_nonzero(x) > 1:
+    if not (type(input) is Tensor and state.enabled) and x.size - np.count_nonzero(x) > 1:
         return xp.zeros_like(input)
     if x.size == 1:
         return xp.reshape(grad, x.shape)
