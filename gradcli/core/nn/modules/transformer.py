@@ -23,6 +23,8 @@ from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.nn.modules.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
 from gradcli.core.ops.layers.multi_head_attention import canonical_masks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
@@ -168,9 +170,12 @@ class Stack(FunctionModule):
         kind = mask.array.dtype
         return mask.array.shape == (size, size) and bool((mask.array == np.triu(np.full((size, size), -np.inf).astype(kind), 1)).all())
 
-    def _through(self, x: Any, *rest: Any) -> Any:
+    def _through(self, x: Any, *rest: Any, left_out: Tensor | None = None) -> Any:
+        """The layers and the norm; between them the places `left_out` become 0."""
         for layer in self.children_by_name["layers"]:
             x = layer(x, *rest)
+        if left_out is not None:
+            x = catalog.method("masked_fill").method(x, (left_out, 0.0), {})
         norm = self.children_by_name.get("norm")
         return x if norm is None else norm(x)
 
@@ -180,15 +185,53 @@ class TransformerEncoder(Stack, place="transformer"):
 
     ARGUMENTS = {"encoder_layer": REQUIRED, "num_layers": REQUIRED, "norm": None, "enable_nested_tensor": True, "mask_check": True}
 
+    SETTINGS = "num_layers enable_nested_tensor use_nested_tensor mask_check"
+    use_nested_tensor: bool
+    mask_check: bool
+
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)
+        self.enable_nested_tensor, self.mask_check = given["enable_nested_tensor"], given["mask_check"]
         reason = _not_nested(given["encoder_layer"])
+        self.use_nested_tensor = False if reason else self.enable_nested_tensor
         if given["enable_nested_tensor"] and reason:
             warnings.emit(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
 
     def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
         masks = canonical_masks(src, mask, "mask", src_key_padding_mask, "src_key_padding_mask")
-        return self._through(src, *masks, self._causal(src, masks[0], is_causal))
+        return self._through(src, *masks, self._causal(src, masks[0], is_causal), left_out=self._left_out(src, *masks))
+
+    def _left_out(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """The padded places, which PyTorch's nested tensors do not have and which are 0 in the end; None where it uses none.
+
+        NotImplementedError for padding before the end of a sequence that is not to be checked.
+        """
+        layers = self.children_by_name["layers"]
+        if (
+            not self.use_nested_tensor
+            or not len(layers)
+            or layers[0].training
+            or src.array.ndim != 3
+            or padding is None
+            or mask is not None
+        ):
+            return None
+        if state.enabled and any(one is not None and one.requires_grad for one in (src, *layers[0].parameters())):
+            return None
+        hidden = padding.array != 0
+        if (hidden[:, :-1] & ~hidden[:, 1:]).any():
+            if self.mask_check:
+                return None
+            raise ProgramError("NotImplementedError", "padding before the end of a sequence, not to be checked, is not part of gradcli")
+        warnings.emit(_NESTED, once="nested tensors", inside="TransformerEncoder")
+        return Tensor(hidden[..., None], dtypes.bool_)
+
+
+_NESTED = (
+    "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
+    "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
+    "and works with torch.compile. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/NestedTensorImpl.cpp:177.)"
+)
 
 
 def _not_nested(layer: Module) -> str:
