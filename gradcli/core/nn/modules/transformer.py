@@ -119,8 +119,32 @@ class TransformerEncoderLayer(Layer, place="transformer"):
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = False) -> Any:
         mask, padding = canonical_masks(src, src_mask, "src_mask", src_key_padding_mask, "src_key_padding_mask")
-        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding, is_causal))
+        if self._is_fast(src):
+            x = self._around(1, src, lambda x: self.first.attend_fast(x, padding, False, mask, True)[0])
+        else:
+            x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding, is_causal))
         return self._around(2, x, self._mapped)
+
+    def _is_fast(self, src: Any) -> bool:
+        """Whether PyTorch takes its kernel for whole layers, which computes no gradients and calls no hooks."""
+        held = self.children_by_name
+        if (
+            self.training
+            or type(src) is not Tensor
+            or type(held["self_attn"]) is not MultiheadAttention
+            or not self.first.is_fast(src, src, src)
+        ):
+            return False
+        norms: Any = held["norm1"], held["norm2"]
+        if not _is_relu_or_gelu(self.attribute("activation")) or norms[0].eps != norms[1].eps:
+            return False
+        if any(module.hooks_before().functions or module.hooks_after().functions for module in self.modules()):
+            return False
+        return not (state.enabled and any(parameter.requires_grad for parameter in self.parameters()))
+
+
+def _is_relu_or_gelu(activation: Any) -> bool:
+    return activation is _RELU or activation is _GELU or (isinstance(activation, Module) and activation.SCRIPT_NAME in ("ReLU", "GELU"))
 
 
 class TransformerDecoderLayer(Layer, place="transformer"):
@@ -239,12 +263,11 @@ def _not_nested(layer: Module) -> str:
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention, activation = layer.first, layer.attribute("activation")
-    fast = activation in (_RELU, _GELU) or (isinstance(activation, Module) and activation.SCRIPT_NAME in ("ReLU", "GELU"))
     reasons = {
         "encoder_layer.norm_first was True": layer.norm_first,
         "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
         "encoder_layer.self_attn was passed bias=False": attention.own_parameters["in_proj_bias"] is None,
-        "encoder_layer.activation_relu_or_gelu was not True": not fast,
+        "encoder_layer.activation_relu_or_gelu was not True": not _is_relu_or_gelu(activation),
         "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
