@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import collections
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Scripted, sequence_of
+from gradcli.core.calling.script_types import Scripted, live, sequence_of
 from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import unsupported_operands
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
@@ -23,7 +26,7 @@ def joined(pieces: Pieces) -> str:
 
 
 class MappingView(Scripted):
-    """`keys()`, `values()` or `items()` of a mapping, as it is when asked for."""
+    """`keys()`, `values()` or `items()` of a mapping, as it is at any time."""
 
     __slots__ = ("name", "found")
 
@@ -31,13 +34,13 @@ class MappingView(Scripted):
     #: a mark: the language takes the name for that of the type, and makes a view of a dict of it where sets are compared
     SHOWS_MAPPING = True
 
-    def __init__(self, name: str, found: list[Any]) -> None:
+    def __init__(self, name: str, found: Collection[Any]) -> None:
         self.name = name
         self.found = found
 
     def pieces(self) -> Pieces:
         """The parts of the repr."""
-        return f"{self.name}(", (self.found,), ")"
+        return f"{self.name}(", (list(self.found),), ")"
 
     def __repr__(self) -> str:
         return joined(self.pieces())
@@ -46,10 +49,17 @@ class MappingView(Scripted):
         return len(self.found)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.found)
+        return live(iter(self.found))
 
     def __contains__(self, item: Any) -> bool:
         return any(found is item or language.equal(found, item) for found in self.found)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return live(reversed(tuple(self.found)))
+
+    def isdisjoint(self, other: Any) -> bool:
+        """Whether no item of another iterable is in the view."""
+        return not any(item in self for item in sequence_of(other))
 
     def COMPARED(self) -> dict[Any, Any]:
         """What `==` compares: the keys or the items, whatever their order; values are equal to themselves alone."""
@@ -57,7 +67,7 @@ class MappingView(Scripted):
             return {id(self): None}
         return dict(self.found) if self.name.endswith("_items") else dict.fromkeys(self.found)
 
-    SCRIPT_METHODS = {method.__name__: Routine(method) for method in (__len__, __iter__, __contains__)}
+    SCRIPT_METHODS = {method.__name__: Routine(method) for method in (__len__, __iter__, __contains__, __reversed__, isdisjoint)}
 
 
 class Mapping(Scripted):
@@ -137,6 +147,34 @@ class Mapping(Scripted):
         """A shallow copy."""
         return type(self)(dict(self.table))
 
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self.keys())
+
+    def __or__(self, other: Any) -> Any:
+        return self.merged("|", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self.merged("|", other, self)
+
+    def __ior__(self, other: Any) -> Mapping:
+        self.update(other)
+        return self
+
+    def merged(self, symbol: str, first: Any, second: Any) -> Any:
+        """A mapping of this kind with the items of two. TypeError where one is no mapping."""
+        if not all(isinstance(one, (Mapping, dict)) for one in (first, second)):
+            raise unsupported_operands(symbol, first, second)
+        made = self.copy()
+        made.clear()
+        for one in (first, second):
+            made.update(one)
+        return made
+
+    def special(self, name: str) -> Callable[..., Any] | None:
+        """The method of an operator; None for another name."""
+        method = _OPERATORS.get(name)
+        return None if method is None else partial(method, self)
+
     def pieces(self) -> Pieces:
         """The parts of the repr."""
         return ((self.table,),)
@@ -146,23 +184,26 @@ class Mapping(Scripted):
 
     def keys(self) -> MappingView:
         """The keys."""
-        return MappingView(f"{self.VIEWS}_keys", list(self.table))
+        return MappingView(f"{self.VIEWS}_keys", self.table.keys())
 
     def values(self) -> MappingView:
         """The values."""
-        return MappingView(f"{self.VIEWS}_values", list(self.table.values()))
+        return MappingView(f"{self.VIEWS}_values", self.table.values())
 
     def items(self) -> MappingView:
         """Pairs of key and value."""
-        return MappingView(f"{self.VIEWS}_items", list(self.table.items()))
+        return MappingView(f"{self.VIEWS}_items", self.table.items())
 
     SCRIPT_METHODS = {
         method.__name__: Routine(method)
         for method in (
-            *(__len__, __iter__, __contains__, __getitem__, __setitem__, __delitem__),
+            *(__len__, __iter__, __contains__, __getitem__, __setitem__, __delitem__, __reversed__),
             *(get, pop, update, copy, keys, values, items, setdefault, popitem, clear),
         )
     }
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {name: vars(Mapping)[name] for name in ("__or__", "__ror__", "__ior__")}
 
 
 class Metadata(Mapping):
@@ -181,6 +222,9 @@ class OrderedDict(Mapping):
     SCRIPT_NAME = "OrderedDict"
     VIEWS = "odict"
 
+    def __init__(self, table: dict[Any, Any] | None = None) -> None:
+        super().__init__(collections.OrderedDict(table or ()))  # which notices changes while it is iterated over
+
     def move_to_end(self, key: Any, last: Any = True) -> None:
         """Make a key the last one, or the first."""
         value = self[key]
@@ -196,6 +240,13 @@ class OrderedDict(Mapping):
         return ("OrderedDict(", (list(self.table.items()),), ")") if self.table else ("OrderedDict()",)
 
     SCRIPT_METHODS = {**Mapping.SCRIPT_METHODS, "move_to_end": Routine(move_to_end)}
+
+
+def _from_keys(iterable: Any, value: Any = None) -> OrderedDict:
+    return OrderedDict({_hashable(key): value for key in sequence_of(iterable)})
+
+
+OrderedDict.SCRIPT_STATIC = {"fromkeys": Routine(_from_keys, "OrderedDict.fromkeys")}
 
 
 class SavedState(OrderedDict):

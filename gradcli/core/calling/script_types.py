@@ -122,6 +122,18 @@ class Generated(Scripted):
     SCRIPT_METHODS = {"__iter__": Routine(__iter__), "__next__": Routine(__next__)}
 
 
+def live(source: Iterator[Any]) -> Iterator[Any]:
+    """The elements of an iterator over a dictionary. Raises RuntimeError where the dictionary is changed meanwhile, as Python does."""
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        except RuntimeError as error:
+            raise ProgramError("RuntimeError", str(error)) from None
+        yield item
+
+
 class Hooks:
     """Functions to call at a point, in the order of registration."""
 

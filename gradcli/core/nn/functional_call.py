@@ -24,8 +24,7 @@ def _given(dictionaries: Any) -> dict[Any, Any]:
     if not isinstance(dictionaries, (list, tuple)):
         raise ProgramError(
             "ValueError",
-            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
-            f"but got <class '{language.type_name(dictionaries)}'>",
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {language.type_repr(dictionaries)}",
         )
     made: dict[Any, Any] = {}
     repeated: list[Any] = []

@@ -34,26 +34,27 @@ def _fill(tensor: Any, values: Any) -> Tensor:
     return checked
 
 
-def _checked(tensor: Any) -> Tensor:
+def _checked(tensor: Any, name: str = "dim") -> Tensor:
+    """The value itself if it is a tensor; else the AttributeError for the first attribute that PyTorch reads."""
     if type(tensor) is not Tensor:
-        raise no_attribute(tensor, "dim")
+        raise no_attribute(tensor, name)
     return tensor
 
 
-def _drawn(tensor: Any, method: str, first: float, second: float, source: Any) -> Tensor:
-    """Fill with draws by an in-place method of tensors; the graph does not record it."""
-    checked = _checked(tensor)
+def _written(tensor: Any, method: str, *args: Any, **named: Any) -> Tensor:
+    """The tensor after a call of one of its in-place methods; the graph does not record it."""
+    checked = _checked(tensor, method)
     with recording(False):
-        catalog.method(method).method(checked, (first, second), {"generator": source})
+        catalog.method(method).method(checked, args, named)
     return checked
 
 
 def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
-    return _drawn(tensor, "uniform_", low, high, source)
+    return _written(tensor, "uniform_", low, high, generator=source)
 
 
 def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
-    return _drawn(tensor, "normal_", mean, std, source)
+    return _written(tensor, "normal_", mean, std, generator=source)
 
 
 @Routine
@@ -71,25 +72,25 @@ def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None)
 @Routine
 def constant_(tensor: Any, val: Any) -> Tensor:
     """Fill with one value."""
-    return _fill(tensor, val)
+    return _written(tensor, "fill_", val)
 
 
 @Routine
 def ones_(tensor: Any) -> Tensor:
     """Fill with ones."""
-    return _fill(tensor, 1)
+    return _written(tensor, "fill_", 1.0)
 
 
 @Routine
 def zeros_(tensor: Any) -> Tensor:
     """Fill with zeros."""
-    return _fill(tensor, 0)
+    return _written(tensor, "zero_")
 
 
 @Routine
 def eye_(tensor: Any) -> Tensor:
     """Fill a matrix with zeros, and its diagonal with ones."""
-    if _checked(tensor).array.ndim != 2:
+    if _checked(tensor, "ndimension").array.ndim != 2:
         raise shape_error("Only tensors with 2 dimensions are supported", "ValueError")
     return _fill(tensor, np.eye(*tensor.array.shape))
 
@@ -122,7 +123,7 @@ def xavier_normal_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tenso
 
 
 def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | None:
-    if 0 in _checked(tensor).array.shape:
+    if 0 in _checked(tensor, "shape").array.shape:
         warnings.emit("Initializing zero-element tensors is a no-op")
         return None
     wanted = mode.lower() if isinstance(mode, str) else mode
@@ -157,7 +158,7 @@ def _below(x: float) -> float:
 @Routine
 def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
     """Fill with normal draws within [a, b], by rejection: of normal draws if they are often within, else of uniform draws."""
-    t = _checked(tensor)
+    t = _checked(tensor, "is_meta")
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.emit("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
     if _below((b - mean) / std) - _below((a - mean) / std) > _OFTEN:
@@ -191,7 +192,7 @@ def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, sou
 @Routine
 def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     """Fill with orthonormal rows, or columns if there are fewer, times gain (Saxe et al. 2013)."""
-    t = _checked(tensor)
+    t = _checked(tensor, "ndimension")
     shape = t.array.shape
     if len(shape) < 2:
         raise shape_error("Only tensors with 2 or more dimensions are supported", "ValueError")
@@ -208,7 +209,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
 @Routine
 def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix with normal draws, and a part of each column with zeros (Martens 2010)."""
-    t = _checked(tensor)
+    t = _checked(tensor, "ndimension")
     if t.array.ndim != 2:
         raise shape_error("Only tensors with 2 dimensions are supported", "ValueError")
     rows, columns = t.array.shape

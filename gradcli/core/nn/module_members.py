@@ -40,7 +40,7 @@ class ModuleMembers(ModuleTree):
         if tables and PARAMETRIZATIONS in self.children_by_name and (computed := self.parametrization(name)) is not None:
             computed.right_inverse(value)
             return
-        if is_parameter or isinstance(value, ModuleTree):
+        if is_parameter or (isinstance(value, ModuleTree) and not (tables and name in self.own_parameters)):
             if not tables:
                 what = "parameters" if is_parameter else "module"
                 raise ProgramError("AttributeError", f"cannot assign {what} before Module.__init__() call")

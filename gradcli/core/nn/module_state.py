@@ -95,7 +95,7 @@ class SavedModule(ModuleMembers):
     def load_state_dict(self, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
         """Write the tensors of a `state_dict` into parameters and buffers. RuntimeError if names or shapes do not match."""
         if not isinstance(state_dict, (dict, Mapping)):
-            raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
+            raise ProgramError("TypeError", f"Expected state_dict to be dict-like, got {language.type_repr(state_dict)}.")
         given, errors = dict(table_of(state_dict)), list[str]()
         hooks = [(f"{path}." if path else "", module, module.state_hooks) for path, module in self.walk(once=False) if module.state_hooks]
         missing, unexpected = list[str](), list[str]()

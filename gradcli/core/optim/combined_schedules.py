@@ -70,8 +70,7 @@ class SequentialLR(Combined):
         _undo(self.schedulers)
         # the schedule of epoch 0 makes its first step again
         first = self.schedulers[bisect_right(self.milestones, 0)]
-        first.steps = 0
-        first.step()
+        first.start()
         self.last_rates = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]

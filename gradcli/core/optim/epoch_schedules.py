@@ -9,8 +9,9 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.mappings import Counter
 from gradcli.core.calling.script_types import Attributes, sequence_of
-from gradcli.core.calling.type_errors import not_callable
+from gradcli.core.calling.type_errors import no_attribute, not_callable, type_error
 from gradcli.core.optim.lr_scheduler import LRScheduler
+from gradcli.core.optim.optimizer import Optimizer
 from gradcli.errors import ProgramError
 
 
@@ -62,7 +63,7 @@ class ExponentialLR(LRScheduler):
     gamma: float
 
     def rates(self) -> list[Any]:
-        return self.present() if self.last_epoch == 0 else self.scaled(self.gamma)
+        return self.present() if self.is_initial else self.scaled(self.gamma)
 
     def closed_rates(self) -> list[Any]:
         return self.initial(self.gamma**self.last_epoch)
@@ -78,7 +79,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def rates(self) -> list[Any]:
         epoch, period, least = self.last_epoch, self.T_max, self.eta_min
-        if epoch == 0:
+        if self.is_initial:
             return self.present()
         if self.steps == 1 and epoch > 0:
             return self.closed_rates()
@@ -102,17 +103,20 @@ class FunctionSchedule(LRScheduler, known=False):
 
     def begin(self, given: dict[str, Any]) -> None:
         optimizer, functions = given["optimizer"], given["lr_lambda"]
-        groups = len(optimizer.param_groups) if hasattr(optimizer, "param_groups") else 1
+        if not isinstance(optimizer, Optimizer):
+            raise no_attribute(optimizer, "param_groups")
+        groups = len(optimizer.param_groups)
         self.lr_lambdas = list(functions) if isinstance(functions, (list, tuple)) else [functions] * groups
         if len(self.lr_lambdas) != groups:
             raise ProgramError("ValueError", f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        self.check_functions()
         super().begin(given)
+
+    def check_functions(self) -> None:
+        """TypeError for what cannot be called, where PyTorch looks for it before the first step."""
 
     def factors(self) -> list[Any]:
         """The values of the functions at this epoch."""
-        for function in self.lr_lambdas:
-            if not callable(function):
-                raise not_callable(function)
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
     @property
@@ -124,6 +128,12 @@ class FunctionSchedule(LRScheduler, known=False):
 class LambdaLR(FunctionSchedule):
     """The initial rate times a function of the epoch."""
 
+    def factors(self) -> list[Any]:
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise not_callable(function)
+        return super().factors()
+
     def rates(self) -> list[Any]:
         return [base * factor for base, factor in zip(self.base_lrs, self.factors(), strict=True)]
 
@@ -131,8 +141,13 @@ class LambdaLR(FunctionSchedule):
 class MultiplicativeLR(FunctionSchedule):
     """Every epoch the rate is multiplied by a function of the epoch."""
 
+    def check_functions(self) -> None:
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise type_error("lr_lambda should be a function, but got {}", function)
+
     def rates(self) -> list[Any]:
-        if self.last_epoch <= 0:
+        if self.is_initial:
             return self.present()
         return [group["lr"] * factor for group, factor in zip(self.groups, self.factors(), strict=True)]
 
@@ -178,7 +193,7 @@ class LinearLR(LRScheduler):
     def rates(self) -> list[Any]:
         if self.last_epoch == 0:
             return self.scaled(self.start_factor)
-        if self.last_epoch > self.total_iters:
+        if self.is_initial or self.last_epoch > self.total_iters:
             return self.present()
         rise = self.end_factor - self.start_factor
         return self.scaled(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
@@ -198,7 +213,7 @@ class PolynomialLR(LRScheduler):
 
     def rates(self) -> list[Any]:
         epoch, total = self.last_epoch, self.total_iters
-        if epoch == 0 or epoch > total:
+        if self.is_initial or epoch > total:
             return self.present()
         return self.scaled(((1.0 - epoch / total) / (1.0 - (epoch - 1) / total)) ** self.power)
 

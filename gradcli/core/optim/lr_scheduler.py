@@ -55,6 +55,7 @@ class LRScheduler(DeclaredArguments, Extensible):
     STATE = "base_lrs last_epoch _step_count=steps _is_initial=is_initial _get_lr_called_within_step=within_step _last_lr=last_rates"
     #: classes of programs may derive from schedules
     BASE_OF = "schedulers"
+    #: whether the first step is under way
     is_initial = False
     optimizer: Optimizer
 
@@ -87,10 +88,18 @@ class LRScheduler(DeclaredArguments, Extensible):
         self.last_epoch = last_epoch
         if not self.optimizer.watched:
             self.optimizer.watched, self.optimizer.stepped = True, False
-        self.steps = 0
         self.within_step = False
         self.last_rates: list[Any] = []
-        self.step()
+        self.start()
+
+    def start(self) -> None:
+        """Make the first step, which mostly leaves the rates as they are."""
+        self.steps = 0
+        self.is_initial = True
+        try:
+            self.step()
+        finally:
+            self.is_initial = False
 
     def keep(self, given: dict[str, Any]) -> None:
         """Keep the arguments that are fields."""
@@ -178,7 +187,7 @@ class LRScheduler(DeclaredArguments, Extensible):
     def get_lr(self) -> list[Any]:
         """The rates of the next step, with PyTorch's warning that they are not those of the last."""
         if not self.within_step:
-            warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", inside="LRScheduler")
+            warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", inside=self.SCRIPT_NAME)
         return self.rates()
 
     def places(self) -> list[tuple[str, str]]:

@@ -138,7 +138,7 @@ class Optimizer(DeclaredArguments, Extensible):
     def add_param_group(self, param_group: Any) -> None:
         """Add a group; the dict given becomes the group. TypeError or ValueError for values that cannot be optimised."""
         if not isinstance(param_group, dict):
-            raise type_error("param_group must be a dict, but got <class '{}'>", param_group)
+            raise ProgramError("TypeError", f"param_group must be a dict, but got {language.type_repr(param_group)}")
         if "params" not in param_group:
             raise ProgramError("KeyError", "'params'", args=("params",))
         params = param_group["params"]

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.optim import checks
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group, put
 from gradcli.core.tensor.tensor import Tensor
@@ -66,14 +67,14 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
         """Take the metric of an epoch into account."""
-        current = metrics.item() if type(metrics) is Tensor else _float(metrics)
+        current = _float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current):
             self.best = current
             self.num_bad_epochs = 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
@@ -86,6 +87,11 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         self.last_rates = self.present()
 
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether bad epochs are not counted now."""
+        return self.cooldown_counter > 0
+
     def is_better(self, current: float) -> bool:
         """Whether the metric improved by more than the threshold."""
         sign = 1 if self.mode == "min" else -1
@@ -94,8 +100,15 @@ class ReduceLROnPlateau(LRScheduler):
         return bool(sign * current < sign * (self.best - sign * self.threshold))
 
 
+ReduceLROnPlateau.SCRIPT_ATTRIBUTES = ReduceLROnPlateau.SCRIPT_ATTRIBUTES | Attributes.read("in_cooldown")
+
+
 def _float(value: Any) -> float:
-    """A number as a float, with the error of Python's `float`."""
+    """A number as a float, with the error of Python's `float`; a tensor has to have one element."""
+    if type(value) is Tensor:
+        if value.array.size != 1:
+            raise not_one_element()
+        value = value.array.item()
     if not isinstance(value, (int, float, str)):
         raise type_error("float() argument must be a string or a real number, not '{}'", value)
     return float(value)

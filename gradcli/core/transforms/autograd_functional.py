@@ -13,12 +13,13 @@ from typing import Any
 
 from gradcli.core.autograd.tensor_state import detach, requires_grad_, set_requires_grad
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
-from gradcli.core.transforms.user_functions import call, stand_in, type_text
+from gradcli.core.transforms.user_functions import call, stand_in
 from gradcli.core.transforms.vmap import vmap
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -37,7 +38,7 @@ def _tuple_of(value: Any, what: str, caller: str) -> tuple[bool, Tensors]:
             raise ProgramError(
                 "TypeError",
                 f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type "
-                f"{type_text(element)}.",
+                f"{language.type_repr(element)}.",
             )
     return several, values
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.core.calling.named_tuples import named_tuple
+from gradcli.core.calling.signature import language
 from gradcli.core.tensor.batched import innermost
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.core.transforms.batched_samples import Outside, is_of, varies, wrap
 from gradcli.core.transforms.pytree import flatten, rebuild, spread
-from gradcli.core.transforms.user_functions import type_text
 from gradcli.errors import runtime_error
 
 _TWO = (
@@ -40,7 +40,7 @@ def by_rule(rule: Callable[..., Any], run: Callable[..., Any], args: Sequence[An
     with Outside(level):
         found = rule(VmapInfo((level.size, randomness)), rebuild(spec, dims), *rebuild(spec, values))
     if not isinstance(found, tuple):
-        raise runtime_error(_TWO.format(f"a {type_text(found)}"))
+        raise runtime_error(_TWO.format(f"a {language.type_repr(found)}"))
     if len(found) != 2:
         raise runtime_error(_TWO.format(f"{len(found)} returns"))
     outputs, shape = flatten(found[0])

@@ -14,6 +14,7 @@ from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.ops.rules import UNCHANGED, check_tangent_size
@@ -25,7 +26,7 @@ from gradcli.core.tensor.text import formatted
 from gradcli.core.transforms import forward_ad, jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
-from gradcli.core.transforms.user_functions import call, qualified_name_of, type_text
+from gradcli.core.transforms.user_functions import call, qualified_name_of
 from gradcli.core.transforms.wrapping import Wrapping, reaches_outside
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -96,7 +97,7 @@ class Level:
     def stand_in(self, value: Any) -> Tensor:
         """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
-            raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
+            raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {language.type_repr(value)}")
         made = self._placed(value)
         if not made.requires_grad:
             self.leaf(made)
@@ -154,7 +155,7 @@ class Level:
 
 
 def _no_tensor(value: Any) -> ProgramError:
-    return runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
+    return runtime_error(f"Expected tensors, got unsupported type {language.type_repr(value)}")
 
 
 def _without_history(tensor: Tensor, leave: Callable[[Tensor], Tensor] = lambda tangent: tangent) -> Tensor:
@@ -173,12 +174,12 @@ def _without_history(tensor: Tensor, leave: Callable[[Tensor], Tensor] = lambda 
 def positions_of(argnums: Any, count: int) -> list[int]:
     """`argnums` as non-negative positions."""
     if not isinstance(argnums, (int, tuple)):
-        raise runtime_error(f"argnums must be int or Tuple[int, ...], got: {type_text(argnums)}")
+        raise runtime_error(f"argnums must be int or Tuple[int, ...], got: {language.type_repr(argnums)}")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     found = []
     for number in numbers:
         if not isinstance(number, int):
-            raise runtime_error(f"argnum must be int, got: {type_text(number)}")
+            raise runtime_error(f"argnum must be int, got: {language.type_repr(number)}")
         if not -count <= number < count:
             raise runtime_error(f"Got argnum={formatted(number)}, but only {count} positional inputs")
         found.append(number % count)
@@ -212,7 +213,7 @@ def tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
         raise runtime_error(f"{caller}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for leaf in leaves:
         if type(leaf) is not Tensor:
-            raise runtime_error(f"{caller}: expected f(*primals) to return only tensors, got unsupported type {type_text(leaf)}")
+            raise runtime_error(f"{caller}: expected f(*primals) to return only tensors, got unsupported type {language.type_repr(leaf)}")
     return leaves, spec
 
 
@@ -234,7 +235,7 @@ def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]
         placed, points = points_of(level, args, argnums)
         output, aux = split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
         if type(output) is not Tensor:
-            raise runtime_error(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type_text(output)}")
+            raise runtime_error(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {language.type_repr(output)}")
         if output.array.ndim:
             raise runtime_error(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
@@ -318,7 +319,7 @@ def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tens
             raise runtime_error(f"{JVP_TEXT}: Expected {what} to contain at least one Tensor.")
         for value in values:
             if type(value) is not Tensor:
-                raise runtime_error(f"{JVP_TEXT}: Expected {what} to only contain Tensors, got {type_text(value)}")
+                raise runtime_error(f"{JVP_TEXT}: Expected {what} to only contain Tensors, got {language.type_repr(value)}")
     for primal, tangent in zip(leaves, directions, strict=True):
         check_tangent_size(primal, tangent)
     return leaves, spec, directions

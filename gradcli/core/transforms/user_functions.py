@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function
@@ -35,13 +34,6 @@ def qualified_name_of(function: Any) -> str:
     if not isinstance(name, str):
         return "function"
     return f"_VariableFunctionsClass.{name}" if isinstance(function, Function) and function.namespace == "torch" else name
-
-
-def type_text(value: object) -> str:
-    """`str(type(value))` as Python would print it."""
-    if type(value) is not Tensor:
-        return language.type_repr(value)
-    return f"<class '{'torch.nn.parameter.Parameter' if value.is_parameter else 'torch.Tensor'}'>"
 
 
 def stand_in(tensor: Tensor) -> Tensor:

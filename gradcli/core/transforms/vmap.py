@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.random import generator
@@ -17,7 +18,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
 from gradcli.core.transforms import batched_samples, batching
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
-from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
+from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 DRAWN = (
@@ -118,7 +119,7 @@ def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> _Batched:
     if not isinstance(in_dims, (int, tuple)):
         raise _value_error(
             f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: {type_text(in_dims)}."
+            f"got: {language.type_repr(in_dims)}."
         )
     if not args:
         raise _value_error(
@@ -152,8 +153,8 @@ def _check_dim(where: str, leaf: Any, dim: Any) -> None:
         )
     if type(leaf) is not Tensor:
         raise _value_error(
-            f"{where}: Got in_dim={formatted(dim)} for an input but the input is of type {type_text(leaf)}. We cannot vmap over non-Tensor "
-            "arguments, please use None as the respective in_dim"
+            f"{where}: Got in_dim={formatted(dim)} for an input but the input is of type {language.type_repr(leaf)}. We cannot vmap over "
+            "non-Tensor arguments, please use None as the respective in_dim"
         )
     ndim = leaf.array.ndim
     if not -ndim <= dim < ndim:
@@ -187,8 +188,8 @@ def _whole(func: Any, result: Any, dim: int | None, level: Level) -> Any:
         return array.value if own else result
     if array is None:
         raise _value_error(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type_text(result)}. Did you mean to set out_dims= to "
-            "None for output?"
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {language.type_repr(result)}. Did you mean to set out_dims= "
+            "to None for output?"
         )
     limits.check_elements(array.size * level.size, array.itemsize)
     ndim = array.ndim + 1

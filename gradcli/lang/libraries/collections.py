@@ -409,6 +409,7 @@ def _namedtuple(typename: Value, field_names: Value, *, rename: Value = False, d
 def _ordered_type() -> ScriptType:
     made = ScriptType("OrderedDict", "collections", _ordered, lambda value: isinstance(value, mappings.OrderedDict))
     mappings.OrderedDict.SCRIPT_TYPE = made  # type: ignore[attr-defined]
+    made.instances = mappings.OrderedDict
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection
 
 import numpy as np
@@ -74,8 +75,8 @@ class _Copies:
             made = self.note(value, [])
             made.extend([self.of(item) for item in value])
             return made
-        if kind is dict:
-            made = self.note(value, {})
+        if kind is dict or kind is OrderedDict:
+            made = self.note(value, kind())
             made.update({self.of(key): self.of(item) for key, item in value.items()})
             return made
         if kind is ComputedMembers:
@@ -203,7 +204,7 @@ def _copy(x: Value) -> Value:
         made = _bare(x)
         shares = isinstance(x, Module | DeclaredArguments)  # such as the tables of parameters: all but the attributes of the program
         for name, held in _fields(x):
-            object.__setattr__(made, name, dict(held) if type(held) is dict and (name == "fields" or not shares) else held)
+            object.__setattr__(made, name, held.copy() if type(held) in (dict, OrderedDict) and (name == "fields" or not shares) else held)
         return made
     return x
 

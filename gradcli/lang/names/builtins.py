@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradcli import limits
+from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
@@ -163,6 +164,8 @@ def _super(*args: Value) -> Value:
 
 
 def _vars(value: Value = MISSING, /) -> Value:
+    if isinstance(value, (Tensor, Scripted)) and not isinstance(value, Instance):
+        raise ProgramError("TypeError", f"vars() of a value of the type {type_name(value)} is not part of gradcli's language")
     if not isinstance(value, Instance) or isinstance(value, SlottedObject):
         raise ProgramError("TypeError", "vars() argument must have __dict__ attribute")
     found = attributes.find_attribute(value, "__dict__")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections.abc import Collection
+from types import FunctionType, MethodType
 
+from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.names._torch_names import NAMES
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import Namespace, TypeValue
-
-_FUNCTIONS = ("builtin_function_or_method", "function", "method")
+from gradcli.lang.values.user_classes import UserClass
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import FUNCTIONS, BoundMethod, ExceptionType, Namespace, TypeValue
 
 #: the type of tensors, among the places of names
 TENSOR = "Tensor"
@@ -41,13 +44,29 @@ def of_module(path: str, name: str) -> str | None:
 
 def of(value: Value, name: str) -> str | None:
     """What the error says of an attribute that a value has in PyTorch or Python and has not here; None for other names."""
-    if name.startswith("_"):
-        # every value of Python has these, and every function some more
-        every = name in dir(object) or (name in dir(len) and type_name(value) in _FUNCTIONS)
-        return f"{name} of a value of the type {type_name(value)} is not part of gradcli's language" if every else None
     if type(value) is Namespace:
         return of_module(value.path, name)
+    if name.startswith("__") and name in _of_python(value):
+        return f"{value.name if type(value) in _CLASSES else type_name(value)}.{name} is not part of gradcli"
     if type(value) is Tensor:
         return text(TENSOR, name) if is_left_out(TENSOR, name) else None
     kind = value.name if type(value) is TypeValue else type(value).__name__ if type(value) in HOST_TYPES else ""
-    return f"{kind}.{name} is not part of gradcli" if hasattr(getattr(builtins, kind, None), name) else None
+    found = not name.startswith("_") and hasattr(getattr(builtins, kind, None), name)
+    return f"{kind}.{name} is not part of gradcli" if found else None
+
+
+_CLASSES = (TypeValue, ExceptionType, ScriptType, UserClass)
+_OF_CLASSES = frozenset(dir(type))
+_OF_FUNCTIONS = frozenset((*dir(FunctionType), *dir(MethodType)))
+_OF_OBJECTS = frozenset(dir(object))
+
+
+def _of_python(value: Value) -> Collection[str]:
+    """The names that Python itself gives to every value of this kind."""
+    if type(value) in _CLASSES:
+        return _OF_CLASSES
+    if type(value) in HOST_TYPES:
+        return dir(type(value))
+    if isinstance(value, (*FUNCTIONS, BoundMethod, UserFunction)):
+        return _OF_FUNCTIONS
+    return _OF_OBJECTS | {"__dict__", "__module__"} if isinstance(value, (Tensor, Scripted)) else _OF_OBJECTS

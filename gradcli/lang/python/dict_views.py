@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.errors import ProgramError
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import live, sequence_of
+from gradcli.core.calling.signature import language
 from gradcli.lang.python.object_protocol import Value
 
 
@@ -34,6 +36,15 @@ class KeysView(DictView):
     __slots__ = ()
     SCRIPT_NAME = "dict_keys"
 
+    def isdisjoint(self, other: Value) -> bool:
+        """Whether no item of an iterable is a key."""
+        items = sequence_of(other)
+        for item in items:
+            language.check_hashable(item)
+        return self.mapping.keys().isdisjoint(items)
+
+    SCRIPT_METHODS = {"isdisjoint": Routine(isdisjoint)}
+
 
 class ValuesView(DictView):
     """`dict_values`."""
@@ -54,18 +65,6 @@ class ItemsView(DictView):
 
     def _source(self) -> Iterator[Value]:
         return iter(self.mapping.items())
-
-
-def live(source: Iterator[Value]) -> Iterator[Value]:
-    """The elements of an iterator over a dictionary. Raises RuntimeError when the dictionary's size changes meanwhile."""
-    while True:
-        try:
-            item = next(source)
-        except StopIteration:
-            return
-        except RuntimeError as error:  # dictionary changed size (or keys) during iteration
-            raise ProgramError("RuntimeError", str(error)) from None
-        yield item
 
 
 def table_of(value: Value) -> dict[Value, Value] | None:

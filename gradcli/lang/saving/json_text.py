@@ -51,7 +51,7 @@ class _Plain:
         if isinstance(value, (list, tuple)):
             return [self.of(item) for item in value]
         table = value.table if isinstance(value, Mapping) else value
-        if type(table) is dict:
+        if isinstance(table, dict):
             for key in table:
                 if type(key) not in _KEYS:
                     raise type_error("keys must be str, int, float, bool or None, not {}", key)

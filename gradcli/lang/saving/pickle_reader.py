@@ -272,7 +272,7 @@ class Reader:
     def _set_items(self, items: Sequence[Value]) -> None:
         target = self._stack[-1]
         table = target.table if isinstance(target, Mapping) else target
-        _expect(type(table) is dict and len(items) % 2 == 0 and _unmarked(items), "a dict")
+        _expect(isinstance(table, dict) and len(items) % 2 == 0 and _unmarked(items), "a dict")
         limits.check_list(len(table) + len(items) // 2)
         for at in range(0, len(items), 2):
             table[_key(items[at])] = items[at + 1]

@@ -50,9 +50,10 @@ def _equal_leaf(a: Value, b: Value) -> bool | tuple[Value, Value]:
     kind = type(a)
     if kind is type(b) and kind in _SIMPLE:
         return bool(a == b)
+    a, b = set_like(a), set_like(b)
     if isinstance(a, ItemsView) and isinstance(b, ItemsView):
         return a.mapping, b.mapping
-    if isinstance(a, KeysView | ItemsView) and isinstance(b, set | frozenset | KeysView | ItemsView):
+    if all(isinstance(one, set | frozenset | KeysView | ItemsView) for one in (a, b)):
         return not numbers.BINARY["^"](a, b)
     own_a, own_b = table_of(a), table_of(b)
     if own_a is not None and own_b is not None:

@@ -106,7 +106,9 @@ def type_name(value: Value) -> str:
 
 
 def type_repr(value: Value) -> str:
-    """`repr(type(value))`, such as `<class 'int'>`, of a value that is not a tensor."""
+    """`repr(type(value))`, such as `<class 'int'>`."""
+    if type(value) is Tensor:
+        return f"<class '{'torch.nn.parameter.Parameter' if value.is_parameter else 'torch.Tensor'}'>"
     declared = getattr(type(value), "SCRIPT_TYPE", None)
     if declared is not None:
         return repr(declared)

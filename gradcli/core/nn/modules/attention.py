@@ -17,6 +17,7 @@ from gradcli.core.nn.modules.linear import NonDynamicallyQuantizableLinear
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.multi_head_attention import canonical_masks, check_ranks, each_once, multi_head_attention_forward
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
@@ -114,7 +115,40 @@ class MultiheadAttention(FunctionModule, place="activation"):
         for one in (query, key, value):
             if type(one) is not Tensor:
                 raise no_attribute(one, "dim")
+        fast = not any(type(one) is Tensor and one.dtype.is_floating_point for one in (attn_mask, key_padding_mask))
+        fast = fast and self.is_fast(query, key, value)
         attn_mask, key_padding_mask = canonical_masks(query, attn_mask, "attn_mask", key_padding_mask, "key_padding_mask")
+        if not fast:
+            return self.attend(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
+        return self.attend_fast(query, key_padding_mask, need_weights, attn_mask, average_attn_weights)
+
+    def is_fast(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+        """Whether PyTorch takes its kernel for attention of a sequence to itself of which no gradients are computed."""
+        own, last = self.own_parameters, self.children_by_name["out_proj"].own_parameters
+        weights = own["in_proj_weight"], own["in_proj_bias"], last["weight"], last["bias"]
+        if query is not key or key is not value or query.array.ndim != 3 or self.training or self.num_heads % 2 or not self.batch_first:
+            return False
+        if self.add_zero_attn or own["bias_k"] is not None or any(one is None or one.dtype is not query.dtype for one in weights):
+            return False
+        return not (state.enabled and any(one is not None and one.requires_grad for one in (query, *weights)))
+
+    def attend_fast(self, query: Tensor, key_padding_mask: Any, need_weights: Any, attn_mask: Any, average_attn_weights: Any) -> Any:
+        """What that kernel gives: nan where every score is hidden, in row-major order. It takes no hint that a mask is causal."""
+        out, weights = self.attend(query, query, query, key_padding_mask, True, attn_mask, average_attn_weights, False)
+        return catalog.method("contiguous").method(out, (), {}), weights if need_weights else None
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Any,
+        need_weights: Any,
+        attn_mask: Any,
+        average_attn_weights: Any,
+        is_causal: Any,
+    ) -> Any:
+        """Output and weights for masks that are added to the scores."""
         swapped = self.batch_first and query.array.ndim == 3
         if swapped:
             check_ranks(query, key, value, attn_mask, key_padding_mask, self.num_heads)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
+from gradcli.core.calling.script_types import Generated, live
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer, not_callable, not_ordered
 from gradcli.core.nn.module import Module, indented
@@ -15,7 +16,7 @@ from gradcli.core.nn.module_members import wrong_kind
 from gradcli.core.nn.module_tree import kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted, shown
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError
 
 
 def checked_module(module: Any) -> Any:
@@ -56,10 +57,7 @@ class ModuleSequence(OperandModule):
         return len(self.children_by_name)
 
     def __iter__(self) -> Iterator[Module]:
-        try:
-            yield from self.children_by_name.values()
-        except RuntimeError as error:  # modules were added or removed meanwhile
-            raise runtime_error(str(error)) from None
+        return live(iter(self.children_by_name.values()))
 
     def position(self, index: Any) -> str:
         """The name of the module at an index, which may be a tensor of one element."""
@@ -269,8 +267,8 @@ class MappingModule(Module):
     #: the name of the class as PyTorch's error of `update` spells it
     UPDATED = "ModuleDict"
 
-    def held_names(self) -> list[str]:
-        """The names, in the order in which they were set."""
+    def held_names(self) -> Collection[str]:
+        """The names, in the order in which they were set, as they are at any time."""
         raise NotImplementedError
 
     def held(self, name: str) -> Any:
@@ -292,7 +290,7 @@ class MappingModule(Module):
         return len(self.held_names())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.held_names())
+        return live(iter(self.held_names()))
 
     def __contains__(self, key: Any) -> bool:
         language.check_hashable(key)
@@ -310,7 +308,7 @@ class MappingModule(Module):
 
     def clear(self) -> None:
         """Remove all values."""
-        for name in self.held_names():
+        for name in list(self.held_names()):
             self.drop(name)
 
     def update(self, given: Any) -> None:
@@ -339,13 +337,13 @@ class MappingModule(Module):
         """The names."""
         return MappingView("dict_keys", self.held_names())
 
-    def values(self) -> MappingView:
+    def values(self) -> Collection[Any] | Generated:
         """The values."""
-        return MappingView("dict_values", [self.held(name) for name in self.held_names()])
+        raise NotImplementedError
 
-    def items(self) -> MappingView:
+    def items(self) -> Collection[Any] | Generated:
         """Pairs of name and value."""
-        return MappingView("dict_items", [(name, self.held(name)) for name in self.held_names()])
+        raise NotImplementedError
 
 
 class ModuleDict(MappingModule, place="container"):
@@ -358,8 +356,16 @@ class ModuleDict(MappingModule, place="container"):
         if modules is not None:
             self.update(modules)
 
-    def held_names(self) -> list[str]:
-        return list(self.children_by_name)
+    def held_names(self) -> Collection[str]:
+        return self.children_by_name.keys()
+
+    def values(self) -> MappingView:
+        """The modules."""
+        return MappingView("dict_values", self.children_by_name.values())
+
+    def items(self) -> MappingView:
+        """Pairs of name and module."""
+        return MappingView("dict_items", self.children_by_name.items())
 
     def held(self, name: str) -> Module:
         return self.children_by_name[name]  # type: ignore[no-any-return]

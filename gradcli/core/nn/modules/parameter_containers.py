@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from gradcli.core.calling.mappings import table_of
+from gradcli.core.calling.script_types import Generated, live
 from gradcli.core.calling.signature import language
 from gradcli.core.nn.module import Module, indented
 from gradcli.core.nn.module_members import wrong_kind
@@ -26,7 +27,7 @@ class ParameterContainer(OperandModule):
         super().__init__()
         #: the values that are not tensors
         self.others: dict[str, Any] = {}
-        self.order: list[str] = []
+        self.order: dict[str, None] = {}
 
     def forward(self, *input: Any, **named: Any) -> Any:
         raise runtime_error(f"{self.SCRIPT_NAME} should not be called.")
@@ -42,8 +43,7 @@ class ParameterContainer(OperandModule):
             raise wrong_kind(value, "parameter", name, "torch.nn.Parameter")
         self.own_parameters.pop(name, None)
         self.others.pop(name, None)
-        if name not in self.order:
-            self.order.append(name)
+        self.order[name] = None
         if type(value) is Tensor:
             self.own_parameters[name] = value if value.is_parameter else as_parameter(value)
             self.own_parameters = {n: self.own_parameters[n] for n in self.order if n in self.own_parameters}
@@ -57,7 +57,7 @@ class ParameterContainer(OperandModule):
     def drop(self, name: str) -> Any:
         """Remove the value of a name and return it."""
         value = self.held(name)
-        self.order.remove(name)
+        del self.order[name]
         self.own_parameters.pop(name, None)
         self.others.pop(name, None)
         return value
@@ -97,7 +97,7 @@ class ParameterList(ParameterContainer, place="container"):
         return iter([self.held(name) for name in self.order])
 
     def _name(self, index: Any) -> str:
-        return self.order[checked_position(index, len(self))]
+        return list(self.order)[checked_position(index, len(self))]
 
     def __getitem__(self, index: Any) -> Any:
         return ParameterList(list(self)[index]) if isinstance(index, slice) else self.held(self._name(index))
@@ -137,11 +137,19 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         if parameters is not None:
             self.update(parameters)
 
-    def held_names(self) -> list[str]:
-        return list(self.order)
+    def held_names(self) -> Collection[str]:
+        return self.order.keys()
+
+    def values(self) -> Generated:
+        """The values."""
+        return Generated((self.held(name) for name in self), "ParameterDict.values.<locals>.<genexpr>")
+
+    def items(self) -> Generated:
+        """Pairs of name and value."""
+        return Generated(((name, self.held(name)) for name in self), "ParameterDict.items.<locals>.<genexpr>")
 
     def __reversed__(self) -> Iterator[str]:
-        return reversed(self.held_names())
+        return live(reversed(self.order))
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):
@@ -178,7 +186,7 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         """Remove the last pair and return it."""
         if not self.order:
             raise ProgramError("KeyError", "'dictionary is empty'")
-        key = self.order[-1]
+        key = next(reversed(self.order))
         return key, self.drop(key)
 
     def pairs(self, given: Any) -> list[tuple[Any, Any]]:
@@ -200,8 +208,8 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def fromkeys(self, keys: Any, default: Any = None) -> ParameterDict:
         """A ParameterDict with one value for all keys."""
-        return ParameterDict(dict.fromkeys(language.collect(keys), default))
+        return ParameterDict([(key, default) for key in language.collect(keys)])
 
     def copy(self) -> ParameterDict:
         """A shallow copy."""
-        return ParameterDict({key: self.held(key) for key in self.order})
+        return ParameterDict(list(self.items()))

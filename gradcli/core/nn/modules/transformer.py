@@ -23,6 +23,8 @@ from gradcli.core.nn.modules.linear import Linear
 from gradcli.core.nn.modules.normalization import LayerNorm
 from gradcli.core.nn.parameter import floating
 from gradcli.core.ops.layers.multi_head_attention import canonical_masks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
@@ -117,8 +119,32 @@ class TransformerEncoderLayer(Layer, place="transformer"):
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = False) -> Any:
         mask, padding = canonical_masks(src, src_mask, "src_mask", src_key_padding_mask, "src_key_padding_mask")
-        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding, is_causal))
+        if self._is_fast(src):
+            x = self._around(1, src, lambda x: self.first.attend_fast(x, padding, False, mask, True)[0])
+        else:
+            x = self._around(1, src, lambda x: self._attended("self_attn", x, x, mask, padding, is_causal))
         return self._around(2, x, self._mapped)
+
+    def _is_fast(self, src: Any) -> bool:
+        """Whether PyTorch takes its kernel for whole layers, which computes no gradients and calls no hooks."""
+        held = self.children_by_name
+        if (
+            self.training
+            or type(src) is not Tensor
+            or type(held["self_attn"]) is not MultiheadAttention
+            or not self.first.is_fast(src, src, src)
+        ):
+            return False
+        norms: Any = held["norm1"], held["norm2"]
+        if not _is_relu_or_gelu(self.attribute("activation")) or norms[0].eps != norms[1].eps:
+            return False
+        if any(module.hooks_before().functions or module.hooks_after().functions for module in self.modules()):
+            return False
+        return not (state.enabled and any(parameter.requires_grad for parameter in self.parameters()))
+
+
+def _is_relu_or_gelu(activation: Any) -> bool:
+    return activation is _RELU or activation is _GELU or (isinstance(activation, Module) and activation.SCRIPT_NAME in ("ReLU", "GELU"))
 
 
 class TransformerDecoderLayer(Layer, place="transformer"):
@@ -168,9 +194,12 @@ class Stack(FunctionModule):
         kind = mask.array.dtype
         return mask.array.shape == (size, size) and bool((mask.array == np.triu(np.full((size, size), -np.inf).astype(kind), 1)).all())
 
-    def _through(self, x: Any, *rest: Any) -> Any:
+    def _through(self, x: Any, *rest: Any, left_out: Tensor | None = None) -> Any:
+        """The layers and the norm; between them the places `left_out` become 0."""
         for layer in self.children_by_name["layers"]:
             x = layer(x, *rest)
+        if left_out is not None:
+            x = catalog.method("masked_fill").method(x, (left_out, 0.0), {})
         norm = self.children_by_name.get("norm")
         return x if norm is None else norm(x)
 
@@ -180,15 +209,53 @@ class TransformerEncoder(Stack, place="transformer"):
 
     ARGUMENTS = {"encoder_layer": REQUIRED, "num_layers": REQUIRED, "norm": None, "enable_nested_tensor": True, "mask_check": True}
 
+    SETTINGS = "num_layers enable_nested_tensor use_nested_tensor mask_check"
+    use_nested_tensor: bool
+    mask_check: bool
+
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)
+        self.enable_nested_tensor, self.mask_check = given["enable_nested_tensor"], given["mask_check"]
         reason = _not_nested(given["encoder_layer"])
+        self.use_nested_tensor = False if reason else self.enable_nested_tensor
         if given["enable_nested_tensor"] and reason:
             warnings.emit(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
 
     def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
         masks = canonical_masks(src, mask, "mask", src_key_padding_mask, "src_key_padding_mask")
-        return self._through(src, *masks, self._causal(src, masks[0], is_causal))
+        return self._through(src, *masks, self._causal(src, masks[0], is_causal), left_out=self._left_out(src, *masks))
+
+    def _left_out(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """The padded places, which PyTorch's nested tensors do not have and which are 0 in the end; None where it uses none.
+
+        NotImplementedError for padding before the end of a sequence that is not to be checked.
+        """
+        layers = self.children_by_name["layers"]
+        if (
+            not self.use_nested_tensor
+            or not len(layers)
+            or layers[0].training
+            or src.array.ndim != 3
+            or padding is None
+            or mask is not None
+        ):
+            return None
+        if state.enabled and any(one is not None and one.requires_grad for one in (src, *layers[0].parameters())):
+            return None
+        hidden = padding.array != 0
+        if (hidden[:, :-1] & ~hidden[:, 1:]).any():
+            if self.mask_check:
+                return None
+            raise ProgramError("NotImplementedError", "padding before the end of a sequence, not to be checked, is not part of gradcli")
+        warnings.emit(_NESTED, once="nested tensors", inside="TransformerEncoder")
+        return Tensor(hidden[..., None], dtypes.bool_)
+
+
+_NESTED = (
+    "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
+    "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better operator coverage, "
+    "and works with torch.compile. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/NestedTensorImpl.cpp:177.)"
+)
 
 
 def _not_nested(layer: Module) -> str:
@@ -196,12 +263,11 @@ def _not_nested(layer: Module) -> str:
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention, activation = layer.first, layer.attribute("activation")
-    fast = activation in (_RELU, _GELU) or (isinstance(activation, Module) and activation.SCRIPT_NAME in ("ReLU", "GELU"))
     reasons = {
         "encoder_layer.norm_first was True": layer.norm_first,
         "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
         "encoder_layer.self_attn was passed bias=False": attention.own_parameters["in_proj_bias"] is None,
-        "encoder_layer.activation_relu_or_gelu was not True": not fast,
+        "encoder_layer.activation_relu_or_gelu was not True": not _is_relu_or_gelu(activation),
         "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")

@@ -66,8 +66,8 @@ PackedSequence.SCRIPT_ATTRIBUTES["is_cuda"] = lambda packed: False
 def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 0.0, padding_side: Any = "right") -> Tensor:
     """Tensors of different first sizes as one: `(longest, count, ...)`; with `batch_first` `(count, longest, ...)`."""
     if not isinstance(sequences, Iterable):
-        kind = language.type_name(sequences)
-        raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: <class '{kind}'>")
+        kind = language.type_repr(sequences)
+        raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {kind}")
     given: list[Tensor] = list(_method("unbind", sequences) if type(sequences) is Tensor else sequences)
     if not given:
         raise runtime_error("received an empty list of sequences")
