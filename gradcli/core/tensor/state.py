@@ -102,7 +102,7 @@ class State:
     __slots__ = (
         *("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "anomaly_turns", "walks"),
         *("watch", "saving", "saving_forbidden", "observed", "mapped", "transforms", "within", "multithreading", "dual", "numpy"),
-        *("hooks", "module_hooks", "deterministic"),
+        *("hooks", "module_hooks", "deterministic", "validates"),
     )
 
     def __init__(self) -> None:
@@ -147,6 +147,8 @@ class State:
         self.module_hooks: Any = None
         #: the flag of `use_deterministic_algorithms`, which tells what is in new memory
         self.deterministic = False
+        #: whether distributions check arguments that they get, where `validate_args` does not say
+        self.validates = True
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots. Each request of a batch does this twice, so there is no loop."""
@@ -174,6 +176,7 @@ class State:
             self.hooks,
             self.module_hooks,
             self.deterministic,
+            self.validates,
         ) = values
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
