@@ -6,8 +6,10 @@ import builtins
 import sys
 
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 from gradcli.lang.names._torch_names import NAMES
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
+from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import Namespace, TypeValue
 
 #: the type of tensors, among the places of names
@@ -37,11 +39,15 @@ def of_module(path: str, name: str) -> str | None:
 
 
 def of(value: Value, name: str) -> str | None:
-    """What the error says of a public attribute that a value has in PyTorch or Python and has not here; None for other names."""
+    """What the error says of an attribute that a value has in PyTorch or Python and has not here; None for other names."""
     if type(value) is Namespace:
         return of_module(value.path, name)
     if type(value) is Tensor:
         return text(TENSOR, name) if is_left_out(TENSOR, name) else None
     kind = value.name if type(value) is TypeValue else type(value).__name__ if type(value) in HOST_TYPES else ""
-    found = not name.startswith("_") and hasattr(getattr(builtins, kind, None), name)
+    kind = value.type_name if type(value) is ProgramError else kind
+    host: object = getattr(builtins, kind, None)
+    if type(value) is UserFunction:
+        kind, host = "function", text  # a function has what every other has
+    found = host is not None and name != "__class__" and hasattr(host, name)
     return f"{kind}.{name} is not part of gradcli" if found else None
