@@ -337,12 +337,15 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
     return ScriptType(name, "torch", legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
 
 
-def _size(iterable: Any = ()) -> Size:
+def size_of(iterable: Any = ()) -> Size:
+    """`torch.Size(iterable)`. Raises TypeError for items that are neither integers nor integer tensors of one element."""
     items = language.collect(iterable)
     for position, item in enumerate(items):
         if type(item) is Tensor and item.array.size == 1 and not item.dtype.is_differentiable:
             items[position] = int(item.item())
-        elif not isinstance(item, int):
+        elif isinstance(item, int):
+            items[position] = int(item)
+        else:
             raise ProgramError("TypeError", f"torch.Size() takes an iterable of 'int' (item {position} is '{language.type_name(item)}')")
     return Size(items)
 
@@ -370,6 +373,6 @@ BYTE_TENSOR = _tensor_type("ByteTensor", dtypes.uint8)
 HALF_TENSOR = _tensor_type("HalfTensor", dtypes.float16)
 BFLOAT16_TENSOR = _tensor_type("BFloat16Tensor", dtypes.bfloat16)
 BOOL_TENSOR = _tensor_type("BoolTensor", dtypes.bool_)
-SIZE = ScriptType("Size", "torch", _size, lambda v: isinstance(v, Size))
+SIZE = ScriptType("Size", "torch", size_of, lambda v: isinstance(v, Size))
 DTYPE = ScriptType("dtype", "torch", None, lambda v: isinstance(v, DType))
 VARIABLE = ScriptType("Variable", "torch.autograd.variable", _variable, lambda v: type(v) is Tensor)

@@ -11,6 +11,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_one_element, ty
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.vocabulary.torch_types import size_of
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
@@ -215,8 +216,10 @@ def format_text(value: Value, spec: str) -> str:
 
 
 def as_size(result: Value) -> Value:
-    """A tuple of integers as a torch.Size: slices and sums of a torch.Size are torch.Size too."""
-    return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result
+    """A tuple as a torch.Size: slices and sums of a torch.Size are torch.Size too. Raises TypeError for items that are no integers."""
+    if type(result) is not tuple:
+        return result
+    return Size(result) if all(type(item) is int for item in result) else size_of(result)
 
 
 def deterministic_hash(value: Value, /) -> int:
