@@ -12,10 +12,11 @@ from gradcli.lang.classes.creation import AbstractMethod, make_class
 from gradcli.lang.libraries import collections
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
-from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.aliases import shown
+from gradcli.lang.values.representation import str_text
 from gradcli.lang.values.user_classes import NativeMethod, Property, UserClass, bind
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
+from gradcli.lang.values.value_classes import Builtin
 
 
 class Annotation(Scripted):
@@ -32,17 +33,12 @@ class Annotation(Scripted):
         return self.text
 
     def __getitem__(self, arguments: Value) -> Annotation:
-        items = arguments if type(arguments) is tuple else (arguments,)
-        return Annotation(f"{self.text}[{', '.join(map(_shown, items))}]")
+        return Annotation(f"{self.text}[{shown(arguments)}]")
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return args[0] if args else None
 
     SCRIPT_METHODS = {"__getitem__": Routine(__getitem__, "__getitem__")}
-
-
-def _shown(value: Value) -> str:
-    return value.name if type(value) in (TypeValue, ExceptionType) else repr_text(value)
 
 
 def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:
