@@ -78,6 +78,9 @@ class Mapping(Scripted):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
+    def __reversed__(self) -> Iterator[Any]:
+        return iter([*self.table][::-1])
+
     def __contains__(self, key: Any) -> bool:
         return _hashable(key) in self.table
 
@@ -159,7 +162,7 @@ class Mapping(Scripted):
     SCRIPT_METHODS = {
         method.__name__: Routine(method)
         for method in (
-            *(__len__, __iter__, __contains__, __getitem__, __setitem__, __delitem__),
+            *(__len__, __iter__, __reversed__, __contains__, __getitem__, __setitem__, __delitem__),
             *(get, pop, update, copy, keys, values, items, setdefault, popitem, clear),
         )
     }
