@@ -9,7 +9,6 @@ import numpy as np
 from gradcli.core.autograd import backward
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
-from gradcli.core.graph.write_checks import FALLBACK
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -45,6 +44,8 @@ def check_no_view(tensor: Tensor) -> None:
     """Raise RuntimeError for a tensor that cannot be detached in place: a view, or a sample of vmap, which is one of its batch."""
     sample = _is_sample(tensor)
     if sample:
+        from gradcli.core.graph.write_checks import FALLBACK
+
         warnings.emit(FALLBACK.format("detach_"))
     if tensor.view is not None or sample:
         raise runtime_error(

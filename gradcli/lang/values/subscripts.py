@@ -14,7 +14,6 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
-from gradcli.lang.values.aliases import alias
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
@@ -44,6 +43,8 @@ def getitem(container: Value, index: Value) -> Value:
     if methods is not None and "__getitem__" in methods:
         return methods["__getitem__"](container, index)
     if kind is TypeValue:
+        from gradcli.lang.values.aliases import alias
+
         return alias(container, index)
     raise not_subscriptable(container)
 
