@@ -18,8 +18,8 @@ from gradcli.session import preload
 
 TARGET = Path(__file__).with_name("tables.txt")
 
-_DECLARED = ("SCRIPT_ATTRIBUTES", "SCRIPT_SETTERS", "SCRIPT_METHODS", "SCRIPT_STATIC")
-_VERBS = dict(zip(_DECLARED, ("read", "set", "call", "call of the type"), strict=True))
+_DECLARED = ("SCRIPT_ATTRIBUTES", "SCRIPT_SETTERS", "SCRIPT_METHODS", "SCRIPT_STATIC", "SCRIPT_CLASS")
+_VERBS = dict(zip(_DECLARED, ("read", "set", "call", "call of the type", "read of the type"), strict=True))
 
 
 def declaring() -> list[type]:

@@ -35,17 +35,32 @@ def _inherit(made: Tensor, source: Tensor) -> None:
         made.set_property("counted", True)
 
 
-def detach_(self: Tensor) -> Tensor:
-    """Cut the tensor itself out of the graph. Nothing happens in inference mode, in which PyTorch leaves the graph alone."""
-    if state.inference:
-        return self
-    if self.view is not None:
+def _is_sample(tensor: Tensor) -> bool:
+    """Whether a tensor is a sample of the transform that is running, a vmap."""
+    return state.transforms[-1:] == ("vmap",) and bool(state.mapped[-1].levels(tensor))
+
+
+def check_no_view(tensor: Tensor) -> None:
+    """Raise RuntimeError for a tensor that cannot be detached in place: a view, or a sample of vmap, which is one of its batch."""
+    sample = _is_sample(tensor)
+    if sample:
+        from gradcli.core.graph.write_checks import FALLBACK
+
+        warnings.emit(FALLBACK.format("detach_"))
+    if tensor.view is not None or sample:
         raise runtime_error(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as the solution.",
         )
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut the tensor itself out of the graph. Nothing happens in inference mode, in which PyTorch leaves the graph alone."""
+    if state.inference:
+        return self
+    check_no_view(self)
     self.node = None
     self.output_nr = 0
     self.requires_grad = False
@@ -57,7 +72,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def read_data(tensor: Tensor) -> Tensor:
     """`.data`: the same values with a version of their own, so that edits go unnoticed. Raises RuntimeError for a sample of vmap."""
-    if state.transforms[-1:] == ("vmap",) and state.mapped[-1].levels(tensor):
+    if _is_sample(tensor):
         raise runtime_error("accessing `data` under vmap transform is not allowed")
     made = Tensor(tensor.array, tensor.dtype)
     if tensor.meta is not None:

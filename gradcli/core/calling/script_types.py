@@ -8,6 +8,7 @@ A class whose instances are script values declares, as class attributes,
     SCRIPT_SETTERS      name -> setter(value, new)
     SCRIPT_METHODS      name -> Routine; called with the value first
     SCRIPT_STATIC       name -> Routine; read from the type itself, such as nn.Embedding.from_pretrained
+    SCRIPT_CLASS        name -> getter(class); read from the type itself, such as Normal.has_rsample
 
 and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
 A class that programs may derive classes from says with BASE_OF what these are, such as "modules". What the objects of a class with
@@ -40,6 +41,7 @@ class Scripted:
     SCRIPT_SETTERS: Mapping[str, Callable[[Any, Any], None]] = MappingProxyType({})
     SCRIPT_METHODS: Mapping[str, Routine] = MappingProxyType({})
     SCRIPT_STATIC: Mapping[str, Routine] = MappingProxyType({})
+    SCRIPT_CLASS: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
 
 
 class ScriptType:

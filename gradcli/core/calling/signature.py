@@ -83,8 +83,8 @@ class Language:
         self.as_number: Callable[[object], float | None] = lambda value: None
         #: the items of what has a length and subscripts by place, such as a deque; None for what Python's sequences are, and for others
         self.as_sequence: Callable[[object], list[Any] | None] = lambda value: None
-        #: the items of what has `keys` and subscripts, such as a ModuleDict; None for other values
-        self.as_mapping: Callable[[object], dict[Any, Any] | None] = lambda value: None
+        #: the items of what has `keys` and subscripts, such as a dict or a ModuleDict; None for other values
+        self.as_mapping: Callable[[object], dict[Any, Any] | None] = lambda value: value if type(value) is dict else None
         self.length: Callable[[Any], int] = len
         self.item: Callable[[Any, Any], Any] = operator.getitem
         self.iterate: Callable[[Any], Iterator[Any]] = iter

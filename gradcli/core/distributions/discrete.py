@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.distribution import Distribution, ExponentialFamily
 from gradcli.core.distributions.functions import between_0_and_1, cast, expand, f, f_nn, log_odds, row_logits, smallest, together
@@ -181,9 +182,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         super().keep(given)
         if self.explicit and "probs" in vars(self) and not constraints.unit_interval.holds(self.probs):
             raise ProgramError("ValueError", "The parameter probs has invalid values")
-
-    def validate(self) -> None:
-        super().validate()
         if "probs" in vars(self):
             vars(self)["probs"] = between_0_and_1(self.probs)
 
@@ -369,7 +367,7 @@ class LogitRelaxedBernoulli(Odds):
 
     FIELDS = HELD = "temperature"
     PARAMETERS = Odds.PARAMETERS
-    ARGUMENTS = {"temperature": None, "probs": None, "logits": None, "validate_args": None}
+    ARGUMENTS = {"temperature": REQUIRED, "probs": None, "logits": None, "validate_args": None}
     SUPPORT = constraints.real
     temperature: Tensor
 

@@ -12,7 +12,7 @@ from gradcli.core.calling.script_types import ScriptType, script_type
 from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import expand, f, together
-from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
@@ -53,7 +53,6 @@ class Distribution(DeclaredArguments):
     has_enumerate_support = False
     batch_shape: Size
     event_shape: Size
-    validates: bool
     #: whether `validate_args` was given
     explicit: bool
 
@@ -76,8 +75,7 @@ class Distribution(DeclaredArguments):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
-        validates = given.pop("validate_args")
-        self.validates, self.explicit = validates is None or bool(validates), validates is not None
+        self.set_validation(given.pop("validate_args"))
         if self.EXCLUSIVE and sum(given[name] is not None for name in self.EXCLUSIVE) != 1:
             raise ProgramError("ValueError", self.exclusive_error())
         vars(self).update((name, given.pop(name)) for name in self.HELD.split())
@@ -87,6 +85,21 @@ class Distribution(DeclaredArguments):
     def exclusive_error(self) -> str:
         """What is said where not exactly one of EXCLUSIVE is given."""
         return f"Either {' or '.join(f'`{name}`' for name in self.EXCLUSIVE)} must be specified, but not both."
+
+    def set_validation(self, validate_args: Any) -> None:
+        """Take `validate_args`; None stands for what `set_default_validate_args` has set, which may change."""
+        self.explicit = validate_args is not None
+        if self.explicit:
+            vars(self)["validates"] = bool(validate_args)
+
+    @property
+    def validates(self) -> bool:
+        """Whether arguments are checked."""
+        return bool(vars(self).get("validates", state.validates))
+
+    @validates.setter
+    def validates(self, value: Any) -> None:
+        vars(self)["validates"] = value
 
     def keep(self, given: dict[str, Any]) -> None:
         """Make fields of the parameters, broadcast to one shape, and set the shapes."""
@@ -242,7 +255,7 @@ class Distribution(DeclaredArguments):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
         """The same distribution with its batch repeated to another shape."""
         made = object.__new__(type(self))
-        vars(made).update((name, vars(self)[name]) for name in ("validates", *self.HELD.split()))
+        vars(made).update((name, getattr(self, name)) for name in ("validates", *self.HELD.split()))
         for name, constraint in self.PARAMETERS.items():
             if type(vars(self).get(name)) is Tensor:
                 value = vars(self)[name]
@@ -265,6 +278,28 @@ class Distribution(DeclaredArguments):
         event = tuple(self.event_shape)
         values = f.reshape(values, (-1, *(1,) * len(self.batch_shape), *event))
         return f.broadcast_to(values, (-1, *self.batch_shape, *event)) if expand else values
+
+
+def _of_class(name: str) -> Callable[[type[Distribution]], Any]:
+    """What a class itself has under the name of an attribute. AttributeError where PyTorch has a property there."""
+
+    def read(made: type[Distribution]) -> Any:
+        found = getattr(made, name)
+        if name == "support":
+            found = made.SUPPORT
+        elif name == "arg_constraints" and found is Distribution.arg_constraints and (made.PARAMETERS or made.SCRIPT_TYPE.construct):
+            found = dict(made.PARAMETERS)
+        if found is None or isinstance(found, property):
+            raise ProgramError("AttributeError", f"{name} of the class {made.SCRIPT_NAME} is not part of gradcli")
+        return found
+
+    return read
+
+
+def _set_default_validate_args(value: Any) -> None:
+    if value not in (True, False):
+        raise ProgramError("ValueError", "")
+    state.validates = bool(value)
 
 
 def _getter(name: str) -> Callable[[Any], Any]:
@@ -294,6 +329,8 @@ Distribution.SCRIPT_METHODS = {name: Routine(vars(Distribution)[name], f"Distrib
     "_extended_shape": Routine(Distribution.full, "Distribution._extended_shape"),
     "_validate_sample": Routine(Distribution.check_sample, "Distribution._validate_sample"),
 }
+Distribution.SCRIPT_CLASS = {name: _of_class(name) for name in ("support", "arg_constraints", "has_rsample", "has_enumerate_support")}
+Distribution.SCRIPT_STATIC = {"set_default_validate_args": Routine(_set_default_validate_args, "Distribution.set_default_validate_args")}
 script_type(Distribution, "torch.distributions.distribution").construct = None
 
 

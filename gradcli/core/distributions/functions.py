@@ -86,14 +86,21 @@ def sum_last(x: Tensor, count: int) -> Tensor:
     return f.sum(f.reshape(x, (*x.shape[: x.dim() - count], -1)), -1) if count else x
 
 
+def _checked(dtype: DType) -> DType:
+    """The dtype itself. Raises TypeError for one of integers."""
+    if not dtype.is_differentiable:
+        raise ProgramError("TypeError", "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
+    return dtype
+
+
 def smallest(dtype: DType) -> float:
     """The smallest normal number of a dtype."""
-    return float(np.finfo(dtype.np).tiny)
+    return float(np.finfo(_checked(dtype).np).tiny)
 
 
 def precision(dtype: DType) -> float:
     """The distance from 1 to the next number of a dtype."""
-    return 2.0**-7 if dtype is dtypes.bfloat16 else float(np.finfo(dtype.np).eps)
+    return 2.0**-7 if dtype is dtypes.bfloat16 else float(np.finfo(_checked(dtype).np).eps)
 
 
 def between_0_and_1(probs: Tensor) -> Tensor:

@@ -67,6 +67,9 @@ class Wishart(ByMatrix, ExponentialFamily):
         self.shapes(batch, matrix.shape[-2:])
         self.given = (name, matrix)
 
+    def expanded(self, source: Any) -> None:
+        self.root = self.matrix(source.root)
+
     def _df(self) -> Tensor:
         return f.reshape(self.df, (*self.batch_shape, 1, 1))
 

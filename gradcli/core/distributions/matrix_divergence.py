@@ -42,8 +42,8 @@ def low_rank(p: Any, q: Any) -> Tensor:
     _check_events(p, q, "Low Rank ")
     norms, length = q.log_det() - p.log_det(), q.length(q.loc - p.loc)
     a = _solved(q.root, q.scaled)
-    own = f.sum(p.cov_diag / q.cov_diag, -1) + _trace(p.cov_factor * f.unsqueeze(f.rsqrt(q.cov_diag), -1))
-    mixed = own - _trace(a * f.unsqueeze(f.sqrt(p.cov_diag), -2)) - _trace(f.matmul(a, p.cov_factor))
+    own = f.sum(p.diagonal / q.diagonal, -1) + _trace(p.factor * f.unsqueeze(f.rsqrt(q.diagonal), -1))
+    mixed = own - _trace(a * f.unsqueeze(f.sqrt(p.diagonal), -2)) - _trace(f.matmul(a, p.factor))
     return 0.5 * (norms + mixed + length - p.event_shape[0])
 
 
@@ -51,7 +51,7 @@ def normal_low_rank(p: Any, q: Any) -> Tensor:
     """The divergence of a normal distribution from one of low rank."""
     _check_events(p, q, "(Low Rank) ")
     norms, length = q.log_det() - 2 * half_log_det(p.root), q.length(q.loc - p.loc)
-    own = _trace(p.root * f.unsqueeze(f.rsqrt(q.cov_diag), -1))
+    own = _trace(p.root * f.unsqueeze(f.rsqrt(q.diagonal), -1))
     return 0.5 * (norms + (own - _trace(f.matmul(_solved(q.root, q.scaled), p.root))) + length - p.event_shape[0])
 
 
@@ -59,8 +59,8 @@ def low_rank_normal(p: Any, q: Any) -> Tensor:
     """The divergence of a distribution of low rank from a normal one."""
     _check_events(p, q, "(Low Rank) ")
     norms, length = 2 * half_log_det(q.root) - p.log_det(), squared_length(q.root, q.loc - p.loc)
-    batch = tuple(f.broadcast_shapes(tuple(q.root.shape[:-2]), tuple(p.cov_factor.shape[:-2])))
-    root, factor, diagonal = (expand(x, (*batch, *x.shape[-2:])) for x in (q.root, p.cov_factor, f.diag_embed(f.sqrt(p.cov_diag))))
+    batch = tuple(f.broadcast_shapes(tuple(q.root.shape[:-2]), tuple(p.factor.shape[:-2])))
+    root, factor, diagonal = (expand(x, (*batch, *x.shape[-2:])) for x in (q.root, p.factor, f.diag_embed(f.sqrt(p.diagonal))))
     return 0.5 * (norms + (_trace(_solved(root, factor)) + _trace(_solved(root, diagonal))) + length - p.event_shape[0])
 
 

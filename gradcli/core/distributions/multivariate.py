@@ -133,15 +133,19 @@ class LowRankMultivariateNormal(Distribution):
     SUPPORT = constraints.real_vector
     has_rsample = True
     mean = mode = property(lambda self: self.loc)
+    variance = property(lambda self: self.spread)  # computed once
+    #: the factor and the diagonal as they were given, before they were broadcast; all matrices are made of these
+    factor: Tensor
+    diagonal: Tensor
     scaled: Tensor
     root: Tensor
     DERIVED = {
-        "covariance_matrix": lambda self: expand(
-            f.matmul(self.cov_factor, f.transpose(self.cov_factor, -2, -1)) + f.diag_embed(self.cov_diag),
-            (*self.full(), *self.event_shape),
+        "covariance_matrix": lambda self: self._matrix(
+            f.matmul(self.factor, f.transpose(self.factor, -2, -1)) + f.diag_embed(self.diagonal)
         ),
-        "scale_tril": lambda self: linear("cholesky", self.covariance_matrix),
-        "precision_matrix": lambda self: f.cholesky_inverse(self.scale_tril),
+        "scale_tril": lambda self: self._matrix(self._scale_tril()),
+        "precision_matrix": lambda self: self._matrix(self._precision()),
+        "spread": lambda self: expand(f.sum(f.pow(self.factor, 2), -1) + self.diagonal, self.full()),
     }
 
     def keep(self, given: dict[str, Any]) -> None:
@@ -161,6 +165,7 @@ class LowRankMultivariateNormal(Distribution):
         for name, column in (("loc", loc), ("cov_diag", diagonal)):
             vars(self)[name] = f.select(expand(f.unsqueeze(column, -1), (*batch, -1, -1)), -1, 0)
         vars(self)["cov_factor"] = expand(factor, (*batch, *factor.shape[-2:]))
+        self.factor, self.diagonal = factor, diagonal
         self.shapes(batch, (n,))
         self.scaled = f.transpose(factor, -2, -1) / f.unsqueeze(diagonal, -2)
         small = f.matmul(self.scaled, factor)
@@ -168,25 +173,37 @@ class LowRankMultivariateNormal(Distribution):
         self.root = linear("cholesky", small + f.eye(small.shape[-1], dtype=small.dtype))
 
     def expanded(self, source: Any) -> None:
-        self.scaled, self.root = source.scaled, source.root
+        self.factor, self.diagonal, self.scaled, self.root = source.factor, source.diagonal, source.scaled, source.root
 
-    @property
-    def variance(self) -> Tensor:
-        return f.broadcast_to(f.sum(f.pow(self.cov_factor, 2), -1) + self.cov_diag, tuple(self.full()))
+    def _matrix(self, made: Tensor) -> Tensor:
+        """A matrix for each distribution of the batch."""
+        return expand(made, (*self.full(), *self.event_shape))
+
+    def _scale_tril(self) -> Tensor:
+        """The root of the covariance, by that of a matrix whose eigenvalues are 1 or larger."""
+        lengths = f.unsqueeze(f.sqrt(self.diagonal), -1)
+        scaled = self.factor / lengths
+        small = f.matmul(scaled, f.transpose(scaled, -2, -1))
+        return lengths * linear("cholesky", small + f.eye(self.event_shape[0], dtype=small.dtype))
+
+    def _precision(self) -> Tensor:
+        """The inverse of the covariance, by the matrix inversion lemma."""
+        solved = linear("solve_triangular", self.root, self.scaled, upper=False)
+        return f.diag_embed(f.reciprocal(self.diagonal)) - f.matmul(f.transpose(solved, -2, -1), solved)
 
     def draw(self, sample_shape: Any) -> Tensor:
         shape = self.full(sample_shape)
-        low = filled("normal_", (*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
+        low = filled("normal_", (*shape[:-1], self.factor.shape[-1]), self.loc.dtype)
         own = filled("normal_", shape, self.loc.dtype)
-        return self.loc + times(self.cov_factor, low) + f.sqrt(self.cov_diag) * own
+        return self.loc + times(self.factor, low) + f.sqrt(self.diagonal) * own
 
     def log_det(self) -> Tensor:
         """The logarithm of the determinant of the covariance."""
-        return 2 * half_log_det(self.root) + f.sum(f.log(self.cov_diag), -1)
+        return 2 * half_log_det(self.root) + f.sum(f.log(self.diagonal), -1)
 
     def length(self, apart: Tensor) -> Tensor:
         """The squared length of vectors by the inverse of the covariance."""
-        return f.sum(f.pow(apart, 2) / self.cov_diag, -1) - squared_length(self.root, times(self.scaled, apart))
+        return f.sum(f.pow(apart, 2) / self.diagonal, -1) - squared_length(self.root, times(self.scaled, apart))
 
     def log_prob(self, value: Any) -> Tensor:
         length = self.length(self.checked(value) - self.loc)

@@ -48,6 +48,7 @@ class Named(TransformedDistribution, hidden=True):
 class OfBase(Named, hidden=True):
     """One whose parameters are those of its base; its repr does not show them."""
 
+    has_rsample = True
     scale = property(lambda self: self.base_dist.scale)
 
     def keep(self, given: dict[str, Any]) -> None:
@@ -248,6 +249,7 @@ class Kumaraswamy(Named):
     PARAMETERS = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     ARGUMENTS = {"concentration1": REQUIRED, "concentration0": REQUIRED, "validate_args": None}
     SUPPORT = constraints.unit_interval
+    has_rsample = True
     mean = property(lambda self: self._moment(1))
     variance = property(lambda self: self._moment(2) - f.pow(self.mean, 2))
 
@@ -277,7 +279,6 @@ class Relaxed(OfBase, hidden=True):
     """Relaxed forms of discrete distributions: another function of what their logits give."""
 
     FIELDS = "temperature"
-    has_rsample = True
     BASE: type[Distribution]
     TRANSFORM: type[Transform]
     temperature = property(lambda self: self.base_dist.temperature)

@@ -123,7 +123,8 @@ _LARGER = (
     "This happened due to `other` being vmapped over but `self` not being vmapped over {1}. Please try to use out-of-place operators "
     "instead of {0}. If said operator is being called inside the PyTorch framework, please file a bug report instead."
 )
-_FALLBACK = (
+#: PyTorch's warning of an operation that it computes sample by sample
+FALLBACK = (
     "There is a performance drop because we have not yet implemented the batching rule for aten::{}. Please file us an issue on GitHub so "
     "that we can prioritize its implementation. (Triggered internally at "
     "/__w/pytorch/pytorch/aten/src/ATen/functorch/BatchedFallback.cpp:82.)"
@@ -139,7 +140,7 @@ _RULES = "index_put_ index_add_ scatter_add_ scatter_reduce_ fill_ index_fill_"
 def warn_of_samples(name: str, *operands: Any) -> None:
     """Warn of an operation for which PyTorch has no batching rule where an operand differs from sample to sample of vmap."""
     if state.mapped and any(type(operand) is Tensor and levels(operand) for operand in operands):
-        warnings.emit(_FALLBACK.format(name))
+        warnings.emit(FALLBACK.format(name))
 
 
 def check_batch(tensor: Tensor, name: str, operands: Sequence[Any]) -> None:
@@ -177,7 +178,7 @@ def _larger(level: Level, tensor: Tensor, name: str, operands: Sequence[Any]) ->
         return runtime_error(_LARGER.format("inplace bernoulli", "in a vmap"))
     if name in _RULES.split():
         return runtime_error(_LARGER.format(name, "in a vmap"))
-    warnings.emit(_FALLBACK.format(name + overload(name, operands)))
+    warnings.emit(FALLBACK.format(name + overload(name, operands)))
     return runtime_error(_LARGER.format(f"aten::{name}", f"at level {level.number}"))
 
 

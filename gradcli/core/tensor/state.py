@@ -102,7 +102,7 @@ class State:
     __slots__ = (
         *("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "anomaly_turns", "walks"),
         *("watch", "saving", "saving_forbidden", "observed", "mapped", "transforms", "within", "multithreading", "dual", "numpy"),
-        *("hooks", "module_hooks", "deterministic", "settings"),
+        *("hooks", "module_hooks", "deterministic", "settings", "validates"),
     )
 
     def __init__(self) -> None:
@@ -149,6 +149,8 @@ class State:
         self.deterministic = False
         #: what programs have set and read back, by name; replaced, never changed
         self.settings: dict[str, Any] = {}
+        #: whether distributions check arguments that they get, where `validate_args` does not say
+        self.validates = True
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Set all fields, in the order of the slots. Each request of a batch does this twice, so there is no loop."""
@@ -177,6 +179,7 @@ class State:
             self.module_hooks,
             self.deterministic,
             self.settings,
+            self.validates,
         ) = values
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:

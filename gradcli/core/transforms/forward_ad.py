@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.routines import Routine
@@ -15,13 +13,12 @@ from gradcli.core.calling.script_types import ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import is_sample
 from gradcli.core.ops.rules import check_tangent_size
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import NO_RULE
-from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
+from gradcli.core.transforms.forward_ad_level import PRIMAL, ForwardADLevel, Paused
 from gradcli.errors import ProgramError, runtime_error
 
 UnpackedDualTensor = named_tuple(
@@ -30,9 +27,6 @@ UnpackedDualTensor = named_tuple(
 UNPACKED_DUAL_TENSOR = UnpackedDualTensor.SCRIPT_TYPE
 
 _NESTED = "Nested forward mode AD is not supported at the moment"
-
-#: the view of a dual tensor that has no tangent
-PRIMAL = Op("Identity", lambda a: a.view(np.ndarray), "input", view=True, input=Rule(lambda grad: grad, "grad"))
 
 
 def _level(level: Any) -> int:

@@ -16,11 +16,14 @@ from gradcli.core.graph import in_place, namespaces, strided
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.recast import Part
-from gradcli.core.graph.record import Op
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import Saved, SavedDual
 from gradcli.core.tensor.state import ForwardLevel, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms import forward_ad_rules
+
+#: the view of a dual tensor that has no tangent
+PRIMAL = Op("Identity", lambda a: a.view(np.ndarray), "input", view=True, input=Rule(lambda grad: grad, "grad"))
 
 
 class DualArray(np.ndarray[Any, Any]):
@@ -106,6 +109,8 @@ class ForwardADLevel:
         with Paused(self):
             if self.functional and not state.walks:
                 given = forward_ad_rules.widened(op, inputs, given, outs)
+            if state.enabled:  # nodes of tangents keep values without tangents
+                inputs = [value if tangent is None else PRIMAL(value) for value, tangent in zip(inputs, given, strict=True)]
             tangents = forward_ad_rules.tangents(op, inputs, attrs, given, outs)
         for out, tangent in zip(outs, tangents, strict=False):
             if tangent is not None:

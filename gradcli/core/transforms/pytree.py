@@ -10,7 +10,7 @@ from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.tensor.tensor import Size
 
-_CONTAINERS = (tuple, list, dict)
+_CONTAINERS = (tuple, list, dict, Size)
 
 
 def _is_container(kind: type) -> bool:
@@ -91,7 +91,9 @@ def _rebuild(spec: Spec, leaves: Iterator[Any]) -> Any:
     parts = [_rebuild(child, leaves) for child in spec.children]
     if spec.type in (dict, OrderedDict):
         return spec.type(dict(zip(spec.keys, parts, strict=True)))
-    return parts if spec.type is list else spec.type(parts)
+    if spec.type is list:
+        return parts
+    return tuple(parts) if spec.type is Size else spec.type(parts)  # as in PyTorch, a size comes back as a tuple
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:

@@ -94,6 +94,11 @@ class DistributionObject(HostedObject):
     sample, rsample = overriding("sample"), overriding("rsample")
 
     @classmethod
+    def of_class(cls, user_class: Any, name: str) -> Value:
+        getter = cls.MADE.SCRIPT_CLASS.get(name)
+        return cls.MADE.SCRIPT_STATIC.get(name, MISSING) if getter is None else getter(cls.MADE)
+
+    @classmethod
     def prepare_class(cls, user_class: Any) -> None:
         """Refuse samples whose gradients are the program's own where those of the base do not come from them."""
         if "rsample" in user_class.fields and user_class.find("sample") is MISSING:
@@ -106,8 +111,9 @@ class DistributionObject(HostedObject):
 
     def write(self, name: str, value: Value) -> None:
         name = _HELD_AS.get(name, name)
-        if name in vars(self) and (name in self.MADE.SCRIPT_ATTRIBUTES or name in _HELD_AS.values()):
-            if not _can_replace(vars(self)[name], value):
+        known = name in vars(self) or name == "validates"
+        if known and (name in self.MADE.SCRIPT_ATTRIBUTES or name in _HELD_AS.values()):
+            if not _can_replace(getattr(self, name), value):
                 raise type_error(f"{name} of a distribution has to stay of its type, not become '{{}}'", value)
             vars(self)[name] = value
         else:
@@ -138,7 +144,9 @@ class OwnDistribution(DistributionObject):
     """An instance of a class that derives from Distribution itself, or from ExponentialFamily: all formulas are the program's."""
 
     check_parameter: Any
+    set_validation: Any
     shown_with: Any
+    validates: Any
 
     @classmethod
     def prepare_class(cls, user_class: Any) -> None:
@@ -155,7 +163,7 @@ class OwnDistribution(DistributionObject):
     def begin(self, batch_shape: Any = Size(), event_shape: Any = Size(), validate_args: Any = None) -> None:  # noqa: B008
         """Set the shapes, and check the parameters. ValueError for one that does not satisfy its constraint."""
         self.batch_shape, self.event_shape = batch_shape, event_shape
-        self.validates, self.explicit = validate_args is None or bool(validate_args), validate_args is not None
+        self.set_validation(validate_args)
         if self.validates:
             self.check_parameters()
 

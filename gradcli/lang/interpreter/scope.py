@@ -225,6 +225,8 @@ def _yield(scope: Scope, node: nodes.Yield, stack: list[nodes.Node]) -> None:
     """`yield` makes the function a generator."""
     if isinstance(scope.node, nodes.Comprehension):
         raise LanguageError("'yield' inside a comprehension", span=node.span)
+    if isinstance(scope.node, nodes.Lambda):
+        raise LanguageError("'yield' in a lambda is not part of gradcli's language", span=node.span)
     if not isinstance(scope.node, nodes.FunctionDef):
         raise LanguageError("'yield' outside function", span=node.span)
     scope.yields[node] = f"<yield {len(scope.yields)}>"
@@ -282,7 +284,9 @@ def _class(scope: Scope, node: nodes.ClassDef, stack: list[nodes.Node]) -> None:
 
 
 def _declaration(scope: Scope, node: nodes.Declaration, stack: list[nodes.Node]) -> None:
-    """A declaration binds nothing."""
+    """A declaration binds nothing, but the name is one of the function or class."""
+    if node.name and scope.parent is not None:
+        _add(scope, node.name, node)
 
 
 def _parameters(scope: Scope, parameters: tuple[nodes.Parameter, ...]) -> None:

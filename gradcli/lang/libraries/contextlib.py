@@ -42,6 +42,36 @@ class _Manager(Scripted):
     SCRIPT_METHODS = {"__enter__": Routine(_begin, "__enter__", hide_first=True), "__exit__": Routine(_end, "__exit__", hide_first=True)}
 
 
+def _decorated(function: Value, begin: Callable[[], Leave]) -> Builtin:
+    """`function` inside a manager, which `begin` enters."""
+    if not is_callable(function):
+        raise type_error("'{}' object is not callable", function)
+
+    def run(*args: Value, **kwargs: Value) -> Value:
+        leave = begin()
+        try:
+            found = call(function, args, None, kwargs)
+        except ProgramError as error:
+            if leave(error):
+                return None
+            raise
+        leave(None)
+        return found
+
+    return Builtin(getattr(function, "name", "function"), run)
+
+
+def _as_decorator(manager: Value, function: Value, /) -> Builtin:
+    """`__call__` of classes that derive from ContextDecorator."""
+
+    def begin() -> Leave:
+        leave = enter(manager, state.origin)[1]
+        assert leave is not None
+        return leave
+
+    return _decorated(function, begin)
+
+
 class Managed(_Manager):
     """What a function with `@contextmanager` returns: its generator runs to the `yield`, and goes on when the block ends."""
 
@@ -57,22 +87,13 @@ class Managed(_Manager):
 
     def __call__(self, function: Value, /) -> Value:
         """The manager as a decorator."""
-        if not is_callable(function):
-            raise type_error("'{}' object is not callable", function)
 
-        def run(*args: Value, **kwargs: Value) -> Value:
+        def begin() -> Leave:
             manager = Managed(*self.again)
             manager.enter()
-            try:
-                found = call(function, args, None, kwargs)
-            except ProgramError as error:
-                if manager.leave(error):
-                    return None
-                raise
-            manager.leave(None)
-            return found
+            return manager.leave
 
-        return Builtin(getattr(function, "name", "function"), run)
+        return _decorated(function, begin)
 
     def enter(self) -> Value:
         """Run up to the `yield`; what it yields."""
@@ -240,6 +261,8 @@ MEMBERS: dict[str, Value] = {
     "ExitStack": script_type(ExitStack, "contextlib"),
     "redirect_stdout": script_type(RedirectStdout, "contextlib"),
     "suppress": script_type(Suppress, "contextlib"),
-    "ContextDecorator": make_class("ContextDecorator", "ContextDecorator", (), {}, {}, {}),
+    "ContextDecorator": make_class(
+        "ContextDecorator", "ContextDecorator", (), {"__call__": NativeMethod("__call__", _as_decorator)}, {}, {}
+    ),
     "AbstractContextManager": make_class("AbstractContextManager", "AbstractContextManager", (), {}, {}, {}),
 }

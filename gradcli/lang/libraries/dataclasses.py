@@ -8,10 +8,10 @@ from gradcli.core.calling.script_types import Attributes, Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import host_class
+from gradcli.lang.libraries.typing import Annotation
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import COMPARE
 from gradcli.lang.values.execution import tick
-from gradcli.lang.values.generic_types import Annotation
 from gradcli.lang.values.object_operations import deterministic_hash
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, run

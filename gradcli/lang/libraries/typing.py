@@ -5,16 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted
 from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import AbstractMethod, make_class
 from gradcli.lang.libraries import collections
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
-from gradcli.lang.values.generic_types import Annotation
+from gradcli.lang.values.aliases import shown
 from gradcli.lang.values.representation import str_text
 from gradcli.lang.values.user_classes import NativeMethod, Property, UserClass, bind
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import Builtin
+
+
+class Annotation(Scripted):
+    """A type for annotations, such as `List[int]`."""
+
+    __slots__ = ("__weakref__", "text")
+
+    SCRIPT_NAME = "_GenericAlias"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __getitem__(self, arguments: Value) -> Annotation:
+        return Annotation(f"{self.text}[{shown(arguments)}]")
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        return args[0] if args else None
+
+    SCRIPT_METHODS = {"__getitem__": Routine(__getitem__, "__getitem__")}
 
 
 def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:

@@ -208,6 +208,8 @@ def find_attribute(value: Value, name: str) -> Value:
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
+    if kind is ScriptType and name in (own := _table(value.instances or ScriptType, "SCRIPT_CLASS")):
+        return own[name](value.instances)
     if kind in (TypeValue, ScriptType, ExceptionType):
         found = _of_type(value, name)
         if found is not MISSING:

@@ -9,6 +9,7 @@ from types import FunctionType, MethodType
 
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 from gradcli.lang.names._torch_names import NAMES
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values.type_names import type_name
@@ -51,6 +52,7 @@ def of(value: Value, name: str) -> str | None:
     if type(value) is Tensor:
         return text(TENSOR, name) if is_left_out(TENSOR, name) else None
     kind = value.name if type(value) is TypeValue else type(value).__name__ if type(value) in HOST_TYPES else ""
+    kind = value.type_name if type(value) is ProgramError else kind
     found = not name.startswith("_") and hasattr(getattr(builtins, kind, None), name)
     return f"{kind}.{name} is not part of gradcli" if found else None
 

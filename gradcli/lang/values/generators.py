@@ -114,9 +114,11 @@ def as_error(error: Value) -> ProgramError:
     return made
 
 
-def throw(iterator: Value, error: Value, /) -> Value:
-    """`generator.throw(error)`: the `yield` where it stands raises the error."""
+def throw(iterator: Value, error: Value, value: Value = None, traceback: Value = None, /) -> Value:
+    """`generator.throw(error)`, or of a type and its argument: the `yield` where it stands raises the error."""
     host = _host(iterator, "throw")
+    if value is not None and type(error) in (ExceptionType, UserClass):
+        error = error(*value) if type(value) is tuple else error(value)
     try:
         return host.throw(as_error(error))
     except StopIteration as stop:

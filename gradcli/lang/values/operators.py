@@ -53,22 +53,32 @@ def _binary(symbol: str) -> Callable[[Value, Value], Value]:
             if type(a) in _NUMBERS:
                 return for_tensors(a, b)
         elif _is_plain(a) and _is_plain(b):
-            if type(a) is Size or type(b) is Size:
-                return _of_size(symbol, for_host, a, b)
-            return for_host(a, b)
+            return _with_size(symbol, for_host, a, b) if type(a) is Size or type(b) is Size else for_host(a, b)
         return _mixed(symbol, for_host, a, b)
 
     return operate
 
 
-def _of_size(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
-    """Operands of which one is a torch.Size: sums with tuples and repetitions are of that type too. Raises TypeError."""
+def _with_size(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """Operands of which one is a torch.Size, whose sums and multiples are torch.Size too. Raises TypeError with PyTorch's texts."""
     if symbol == "+" and type(a) is Size and not isinstance(b, tuple):
         raise type_error("can only concatenate tuple (not {}) to torch.Size", b)
-    from gradcli.core.calling.sizes import size_of  # most programs add none
+    if symbol == "*" or (symbol == "+" and isinstance(a, tuple)):
+        from gradcli.core.calling.sizes import size_of  # most programs add none
 
-    made = for_host(a, b)
-    return size_of(made) if type(made) is tuple else made
+        made = for_host(a, b)
+        return size_of(made) if type(made) is tuple else made
+    if symbol == "%" and isinstance(a, str):
+        return for_host(a, b)
+    if symbol == "+" and isinstance(a, _SEQUENCES):
+        raise _cannot_join(a, b)
+    raise unsupported_operands(symbol, a, b)
+
+
+def _cannot_join(a: Value, b: Value) -> ProgramError:
+    """The error of `a + b` for a sequence of Python and something else."""
+    kind = "str" if isinstance(a, str) else "list" if isinstance(a, list) else "tuple"
+    return type_error(f'can only concatenate {kind} (not "{{}}") to {kind}', b)
 
 
 def _is_plain(value: Value) -> bool:
@@ -93,11 +103,10 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
         return made
     if symbol == "%" and type(a) is str:
         return for_host(a, b)
-    if symbol == "+" and type(a) is Size:
-        return _of_size(symbol, for_host, a, b)
+    if type(a) is Size and symbol == "+":
+        return _with_size(symbol, for_host, a, b)
     if symbol == "+" and isinstance(a, _SEQUENCES):
-        kind = "str" if isinstance(a, str) else "list" if isinstance(a, list) else "tuple"
-        raise ProgramError("TypeError", f'can only concatenate {kind} (not "{type_name(b)}") to {kind}')
+        raise _cannot_join(a, b)
     raise unsupported_operands(symbol, a, b)
 
 
@@ -128,7 +137,7 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
                 found = special_methods.operate(symbol, a, b, in_place=True)
                 return binary(a, b) if found is MISSING else found
             return binary(a, b)
-        if symbol in ("+", "*") and (type(a) is Size or type(b) is Size) and not isinstance(a, list):
+        if isinstance(a, tuple) and symbol in "+*" and (type(a) is Size or type(b) is Size):
             return binary(a, b)
         return numbers.augmented(OPS, _HOST_BINARY, symbol, a, b)
 

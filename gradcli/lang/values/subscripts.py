@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from gradcli import limits
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.type_errors import not_subscriptable, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.tensor.text import shown
@@ -14,11 +15,11 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
-from gradcli.lang.values.generic_types import with_arguments
 from gradcli.lang.values.object_operations import OPS, collect, index_of
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import MISSING
+from gradcli.lang.values.user_classes import UserClass
+from gradcli.lang.values.value_classes import MISSING, TypeValue
 
 
 def getitem(container: Value, index: Value) -> Value:
@@ -43,7 +44,11 @@ def getitem(container: Value, index: Value) -> Value:
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__getitem__" in methods:
         return methods["__getitem__"](container, index)
-    return with_arguments(container, index)
+    if kind in (TypeValue, ScriptType, UserClass):
+        from gradcli.lang.values.aliases import with_arguments  # most programs have none
+
+        return with_arguments(container, index)
+    raise not_subscriptable(container)
 
 
 def column(tensor: Tensor, name: Value) -> Value:

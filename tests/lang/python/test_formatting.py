@@ -1,6 +1,7 @@
 """format(), str.format, % and repr: CPython's results and errors, the caps, and no way out."""
 
 import json
+import re
 import string
 
 import pytest
@@ -39,7 +40,7 @@ SPECS = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(value=SCALARS, spec=SPECS)
+@given(value=SCALARS, spec=SPECS.filter(lambda spec: not re.search(r"\d{4}", spec)))  # wider ones are refused
 def test_format_is_cpythons(ops, outcome, value, spec):
     assert outcome(format_value, ops, value, spec) == outcome(format, value, spec)
 

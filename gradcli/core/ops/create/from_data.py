@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.autograd.tensor_state import check_no_view
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import is_index, language
 from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
@@ -279,6 +280,7 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
     """`torch.tensor`: a copy of the data as a leaf. Raises the errors of `from_data`."""
     if type(data) is Tensor:
         warnings.emit(_COPIED.format("torch.tensor"))
+        check_no_view(CLONE(data))  # PyTorch detaches its copy in place
     if pin_memory and dtype is not None:
         raise cannot_pin()
     made = from_data(data, dtype)
@@ -336,6 +338,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
     if type(data) is Tensor:
         warnings.emit(_COPIED.format("tensor.new_tensor"))
+        check_no_view(CLONE(data))  # PyTorch detaches its copy in place
     made = from_data(data, dtype or input.dtype)
     return leaf(made.array, made.dtype, requires_grad)
 
