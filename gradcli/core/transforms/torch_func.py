@@ -243,7 +243,7 @@ def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]
             )
         leaves, spec = flatten(points)
         outside = level.is_recorded(output)
-        ones = None if output.batch is None else (ones_of_samples(output),)
+        ones = None if output.batch is None or output.dtype.is_complex else (ones_of_samples(output),)
         found = level.gradients((output,), leaves, ones, keep=outside, graph=outside)
         gradients = level.leave(rebuild(spec, found))
         return gradients, level.leave(output), level.leave(aux) if has_aux else None

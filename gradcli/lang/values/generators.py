@@ -114,9 +114,15 @@ def as_error(error: Value) -> ProgramError:
     return made
 
 
-def throw(iterator: Value, error: Value, value: Value = None, traceback: Value = None, /) -> Value:
+def throw(iterator: Value, /, *args: Value, **kwargs: Value) -> Value:
     """`generator.throw(error)`, or of a type and its argument: the `yield` where it stands raises the error."""
     host = _host(iterator, "throw")
+    if kwargs:
+        raise ProgramError("TypeError", "generator.throw() takes no keyword arguments")
+    if not 1 <= len(args) <= 3:
+        bound = "at least 1 argument" if not args else "at most 3 arguments"
+        raise ProgramError("TypeError", f"throw expected {bound}, got {len(args)}")
+    error, value, _ = (*args, None, None)[:3]
     if value is not None and type(error) in (ExceptionType, UserClass):
         error = error(*value) if type(value) is tuple else error(value)
     try:
