@@ -167,3 +167,12 @@ def weights_all_at_once(weights: Array) -> None:
 def _require(condition: bool, message: str, code: Code | None = Code.AFTER_CHECKS) -> None:
     if not condition:
         raise runtime_error(message, code)
+
+
+def row_of_weights(row: Array, total: Array) -> None:
+    """Raise RuntimeError for weights of one distribution that are negative, infinite or nan, or whose running sum ends at 0."""
+    text = "invalid multinomial distribution (encountering probability entry "
+    for value in row[~((row >= 0) & np.isfinite(row))][:1].tolist():
+        raise runtime_error(f"{text}= infinity or NaN)" if value > 0 else f"{text}< 0)")
+    if not row.size or not total[-1] > 0:
+        raise runtime_error("invalid multinomial distribution (sum of probabilities <= 0)")

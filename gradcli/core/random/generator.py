@@ -419,12 +419,8 @@ class Generator:
     def _search(self, row: Array, num_samples: int) -> Array:
         """Draws with replacement from one row of weights."""
         precise = row if row.dtype == np.float64 else row.astype(np.float32)
-        text = "invalid multinomial distribution (encountering probability entry "
-        for value in precise[~((precise >= 0) & np.isfinite(precise))][:1].tolist():
-            raise runtime_error(f"{text}= infinity or NaN)" if value > 0 else f"{text}< 0)")
         total = np.add.accumulate(precise, dtype=precise.dtype)  # one by one, as torch adds them
-        if not row.size or not total[-1] > 0:
-            raise runtime_error("invalid multinomial distribution (sum of probabilities <= 0)")
+        checks.row_of_weights(precise, total)
         total /= total[-1]
         total[-1] = 1
         return np.searchsorted(total.astype(np.float64), self._double(num_samples), side="left")

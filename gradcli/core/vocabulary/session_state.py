@@ -67,7 +67,7 @@ class SessionState:
 
 #: fields of `state` and of the default generator, print options, default dtype, limits, baseline of `limits.memory`
 _Values = tuple[tuple[Any, ...], tuple[Any, ...], PrintOptions, DType, Limits, int]
-_MODES, _NUMBERS = attrgetter(*State.__slots__), attrgetter(*Generator.__slots__)
+_MODES, _NUMBERS = attrgetter(*State.__slots__), Generator.fields
 
 
 def _read() -> _Values:
