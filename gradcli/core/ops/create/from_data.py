@@ -208,17 +208,20 @@ def _holds_others(data: Any, depth: int = 0) -> bool:
     return language.as_array(data) is not None or language.as_sequence(data) is not None
 
 
-def _as_lists(data: Any, found: list[DType], depth: int = 0) -> Any:
+def _as_lists(data: Any, found: list[DType], depth: int = 0, first: bool = True) -> Any:
     """Nested lists with Python numbers for what is numpy's in `data`; `found` gets the dtypes. Raises ValueError beyond 128 dimensions."""
     if depth > _MAX_DIMS:
         raise shape_error(f"too many dimensions '{language.type_name(data)}'", "ValueError")
     if type(data) is list and data and language.as_number(data[0]) is None and language.as_array(data[0]) is not None:
         warnings.emit(_LIST_OF_ARRAYS, once="list of arrays")
     array = language.as_array(data)
+    # PyTorch finds the shape by the first items alone, of which it takes the lengths
+    if first and depth and array is not None and not array.ndim and language.as_number(data) is None:
+        raise ProgramError("TypeError", "len() of unsized object")
     items = data if isinstance(data, (list, tuple)) else language.as_sequence(data) if array is None else None
     if items is not None:
         limits.evaluation.tick()
-        return [_as_lists(item, found, depth + 1) for item in items]
+        return [_as_lists(item, found, depth + 1, first and not at) for at, item in enumerate(items)]
     if array is None:
         if type(data) in (int, float, bool, complex):
             found.append(_infer([data]))
