@@ -268,7 +268,7 @@ class SavedTensor(Scripted):
         if isinstance(value, Saved):
             plain = Tensor(value.array, value.dtype)
             tensor = Tensor(value.array, value.dtype)
-            tensor.version = value.version
+            tensor.version = plain.version = value.version
             tensor.node, tensor.output_nr, tensor.requires_grad = node, value.number, value.number < node.op.differentiable
             _put(node, kind, at, Packed(tensor, pair, Tensor, node, plain))
         elif type(value) is Tensor:

@@ -12,6 +12,7 @@ from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import note_detached
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -61,6 +62,8 @@ def detach_(self: Tensor) -> Tensor:
     if state.inference:
         return self
     check_no_view(self)
+    if self.node is not None:
+        note_detached(self)
     self.node = None
     self.output_nr = 0
     self.requires_grad = False

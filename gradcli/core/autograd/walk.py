@@ -22,6 +22,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import (
     AFTER,
     BEFORE,
+    DETACHED,
     AccumulateGrad,
     Edge,
     Node,
@@ -87,7 +88,7 @@ class Walk:
             for gradient in grads:
                 if gradient.dtype.itemsize == 2:
                     self.traced = True  # each operation of a rule rounds in half precision; on arrays it would not
-        fast = self.simple and targets is None and not self.traced and not state.anomaly
+        fast = self.simple and targets is None and not self.traced and not state.anomaly and not DETACHED
         self.root = root = edges[0][0] if len(edges) == 1 else None
         with recording(self.recorded):
             for (node, number), gradient in zip(edges, grads, strict=True):

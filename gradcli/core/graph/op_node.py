@@ -16,7 +16,7 @@ from gradcli.core.kernels import Array, blocks, broadcasts_to
 from gradcli.core.kernels.memory_format import contiguous_strides, element_strides, is_dense, is_permuted, laid_out
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, freed_error, modified_error, recount
+from gradcli.core.tensor.node import DETACHED, AccumulateGrad, Edge, Node, detached_error, freed_error, modified_error, recount
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, ProgramError
@@ -367,6 +367,10 @@ class OpNode(Node):
         saved, versions = self.saved, self.versions
         if saved is None:
             return self.op.nothing
+        if DETACHED:
+            for value, (node, _) in zip(saved, self.edges, strict=False):
+                if id(value) in DETACHED and node is not None and type(node) is not AccumulateGrad:
+                    raise detached_error()
         return [
             self._input(value, 0 if versions is None else versions[i], traced) if type(value) is Tensor else value
             for i, value in enumerate(saved)

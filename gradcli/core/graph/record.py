@@ -297,7 +297,9 @@ class Op:
         mask: int,
         outs: tuple[Tensor, ...] = (),
     ) -> None:
-        """Make the node; `mask` has a bit for each input that needs gradients."""
+        """Make the node; `mask` has a bit for each input that needs gradients. Views of inference tensors have no history."""
+        if self.view and inputs[0].meta is not None and inputs[0].property_of("inference"):
+            return
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = Plan(self, mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -209,6 +210,24 @@ def freed_error() -> ProgramError:
         "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
         "after calling backward.",
         code=Code.GRAPH_FREED,
+    )
+
+
+#: the tensors that `detach_` has cut out of a graph, by id, while they live
+DETACHED: dict[int, weakref.ref[Tensor]] = {}
+
+
+def note_detached(tensor: Tensor) -> None:
+    """Remember a tensor that is cut out of its graph: nodes that keep it cannot go on from it."""
+    key = id(tensor)
+    DETACHED[key] = weakref.ref(tensor, lambda _: DETACHED.pop(key, None))
+
+
+def detached_error() -> ProgramError:
+    """PyTorch's error of a node that keeps an operand which was cut out of its graph meanwhile."""
+    return runtime_error(
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use out-of-place "
+        "`.detach()` instead"
     )
 
 

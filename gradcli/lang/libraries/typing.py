@@ -20,22 +20,25 @@ from gradcli.lang.values.value_classes import Builtin
 
 
 class Annotation(Scripted):
-    """A type for annotations, such as `List[int]`."""
+    """A type for annotations, such as `List[int]`; `origin` is the type that it stands for, where it can be called."""
 
-    __slots__ = ("__weakref__", "text")
+    __slots__ = ("__weakref__", "origin", "text")
 
     SCRIPT_NAME = "_GenericAlias"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, origin: Value = None) -> None:
         self.text = text
+        self.origin = origin
 
     def __repr__(self) -> str:
         return self.text
 
     def __getitem__(self, arguments: Value) -> Annotation:
-        return Annotation(f"{self.text}[{shown(arguments)}]")
+        return Annotation(f"{self.text}[{shown(arguments)}]", self.origin)
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        if self.origin is not None:
+            return self.origin(*args, **kwargs)
         return args[0] if args else None
 
     SCRIPT_METHODS = {"__getitem__": Routine(__getitem__, "__getitem__")}
@@ -85,8 +88,11 @@ _NAMES = (
     *("Coroutine", "Counter", "IO", "MappingView", "SupportsBytes", "SupportsComplex", "SupportsRound", "TextIO"),
 )
 
+#: those that make what the class of `collections` makes
+_CALLED = {"Counter": "Counter", "DefaultDict": "defaultdict", "Deque": "deque", "OrderedDict": "OrderedDict"}
+
 MEMBERS: dict[str, Value] = {
-    **{name: Annotation(f"typing.{name}") for name in _NAMES},
+    **{name: Annotation(f"typing.{name}", collections.MEMBERS.get(_CALLED.get(name, ""))) for name in _NAMES},
     "Generic": _GENERIC,
     "Protocol": _GENERIC,
     "NamedTuple": _NAMED_TUPLE,
