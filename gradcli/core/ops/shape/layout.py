@@ -54,9 +54,10 @@ def _dim_order(input: Tensor, ambiguity_check: Any) -> tuple[int, ...]:
         raise ProgramError("TypeError", "The ambiguity_check argument must be a bool or a list of memory formats.")
     if ambiguity_check is not False and _is_ambiguous(array) and sum(is_in(array, format) for format in formats) != 1:
         raise runtime_error("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
-    if array.flags.c_contiguous:
+    contiguous, channels_last = array.flags.c_contiguous, array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous
+    if contiguous and not channels_last:
         return tuple(range(array.ndim))
-    if array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous:
+    if channels_last and not contiguous:
         return (0, 2, 3, 1)
     order = inner_first(array)[::-1]
     strides = [element_strides(array)[d] for d in order]

@@ -54,7 +54,7 @@ def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
             f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
             f"eigenvalues (error code: {a.shape[-1] - 1}).",
         ) from None
-    return values, to_column_major(vectors)
+    return np.ascontiguousarray(values), to_column_major(vectors)
 
 
 def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
