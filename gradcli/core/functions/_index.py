@@ -98,11 +98,12 @@ _FUNCTIONS = {
         "nn.functional.conv3d nn.functional.conv_transpose1d nn.functional.conv_transpose2d nn.functional.conv_transpose3d"
     ),
     "layers.dropout": (
-        "alpha_dropout dropout dropout_ feature_alpha_dropout feature_dropout nn.functional.alpha_dropout nn.functional.dropout "
-        "nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d nn.functional.feature_alpha_dropout"
+        "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+        "native_dropout nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d "
+        "nn.functional.dropout3d nn.functional.feature_alpha_dropout"
     ),
-    "layers.embedding": "embedding nn.functional.embedding nn.functional.one_hot",
-    "layers.embedding_bag": "nn.functional.embedding_bag",
+    "layers.embedding": "embedding embedding_renorm_ nn.functional.embedding nn.functional.one_hot",
+    "layers.embedding_bag": "embedding_bag nn.functional.embedding_bag",
     "layers.fold": "nn.functional.fold nn.functional.unfold",
     "layers.grid_sampling": "grid_sampler grid_sampler_2d grid_sampler_3d nn.functional.affine_grid nn.functional.grid_sample",
     "layers.interpolation": (
@@ -132,7 +133,8 @@ _FUNCTIONS = {
     ),
     "layers.pooling.max_pool": (
         "adaptive_max_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d nn.functional.adaptive_max_pool1d "
-        "nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d nn.functional.max_pool1d "
+        "nn.functional.adaptive_max_pool1d_with_indices nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool2d_with_indices "
+        "nn.functional.adaptive_max_pool3d nn.functional.adaptive_max_pool3d_with_indices nn.functional.max_pool1d "
         "nn.functional.max_pool1d_with_indices nn.functional.max_pool2d nn.functional.max_pool2d_with_indices nn.functional.max_pool3d "
         "nn.functional.max_pool3d_with_indices"
     ),
@@ -150,7 +152,7 @@ _FUNCTIONS = {
         "cdist cosine_similarity nn.functional.cosine_similarity nn.functional.pairwise_distance nn.functional.pdist pairwise_distance "
         "pdist"
     ),
-    "linalg.matrix_norms": "linalg.cond linalg.matrix_norm linalg.norm",
+    "linalg.matrix_norms": "frobenius_norm linalg.cond linalg.matrix_norm linalg.norm nuclear_norm",
     "linalg.matrix_powers": "linalg.matrix_exp linalg.matrix_power matrix_exp matrix_power",
     "linalg.products.addbmm": "addbmm baddbmm",
     "linalg.products.addmm": "addmm addmv addmv_",
