@@ -105,7 +105,9 @@ _FUNCTIONS = {
     "layers.embedding": "embedding embedding_renorm_ nn.functional.embedding nn.functional.one_hot",
     "layers.embedding_bag": "embedding_bag nn.functional.embedding_bag",
     "layers.fold": "nn.functional.fold nn.functional.unfold",
-    "layers.grid_sampling": "grid_sampler grid_sampler_2d grid_sampler_3d nn.functional.affine_grid nn.functional.grid_sample",
+    "layers.grid_sampling": (
+        "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d nn.functional.affine_grid nn.functional.grid_sample"
+    ),
     "layers.interpolation": (
         "nn.functional.interpolate nn.functional.upsample nn.functional.upsample_bilinear nn.functional.upsample_nearest"
     ),
@@ -140,6 +142,7 @@ _FUNCTIONS = {
     ),
     "layers.pooling.unpool": "nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d",
     "layers.recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    "layers.time_convolution": "conv_tbc nn.functional.conv_tbc",
     "linalg.decompositions.cholesky": "cholesky cholesky_inverse cholesky_solve linalg.cholesky linalg.cholesky_ex",
     "linalg.decompositions.eigen": "linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
     "linalg.decompositions.householder": "geqrf linalg.householder_product orgqr ormqr",
@@ -213,7 +216,7 @@ _FUNCTIONS = {
     "shape.view_copies": (
         "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy split_copy "
         "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split "
-        "unsafe_split_with_sizes unsqueeze_copy view_copy"
+        "unsafe_split_with_sizes unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
     ),
     "shape.view_scatter": "diagonal_scatter select_scatter slice_scatter",
     "shape.views": "flatten ravel reshape unflatten",

@@ -15,11 +15,11 @@ NAMES: dict[str, str] = {
         "ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty "
         "SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType StringType SymBool SymBoolType "
         "SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType Type USE_GLOBAL_DEPS "
-        "USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType Use Value affine_grid_generator ao autocast_decrement_nesting autocast_increment_nesting "
+        "USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType Use Value ao autocast_decrement_nesting autocast_increment_nesting "
         "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts "
         "batch_norm_stats batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf "
         "choose_qparams_optimized classes classproperty clear_autocast_cache col_indices_copy compile compiled_with_cxx11_abi compiler "
-        "complex32 cond conv_tbc cpp cpu crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution "
+        "complex32 cond cpp cpu crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution "
         "cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable dequantize "
         "distributed dsmm empty_quantized export fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
         "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 "
@@ -44,7 +44,7 @@ NAMES: dict[str, str] = {
         "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm "
         "storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not "
         "sym_sqrt sym_sum torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list "
-        "values_copy view_as_complex_copy view_as_real_copy wait while_loop windows xpu"
+        "values_copy wait while_loop windows xpu"
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -103,8 +103,8 @@ NAMES: dict[str, str] = {
     ),
     "nn.functional": (
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
-        "Optional ScalingType SwizzleType TYPE_CHECKING Tensor assert_int_or_pair boolean_dispatch conv_tbc grouped_mm "
-        "reproducibility_notes scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch"
+        "Optional ScalingType SwizzleType TYPE_CHECKING Tensor assert_int_or_pair boolean_dispatch grouped_mm reproducibility_notes "
+        "scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch"
     ),
     "nn.functional.grad": "torch",
     "nn.grad": "torch",
