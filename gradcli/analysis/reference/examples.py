@@ -292,6 +292,7 @@ _PACKING = {
     "pack_sequence": (_PAIR, "nn.utils.rnn.pack_sequence(s)"),
     "PackedSequence": (_PAIR, _PACKED, "isinstance(p, nn.utils.rnn.PackedSequence)"),
     "pad_sequence": (_PAIR, "nn.utils.rnn.pad_sequence(s, batch_first=True)"),
+    "invert_permutation": ("nn.utils.rnn.invert_permutation(tensor([2, 0, 1]))",),
     "pad_packed_sequence": (_PAIR, _PACKED, "nn.utils.rnn.pad_packed_sequence(p)"),
     "pack_padded_sequence": ("nn.utils.rnn.pack_padded_sequence(tensor([[1., 4.], [2., 0.]]), [2, 1])",),
     "unpack_sequence": (_PAIR, _PACKED, "nn.utils.rnn.unpack_sequence(p)"),

@@ -319,8 +319,9 @@ _METHODS = {
     "shape.diagonal": "diag diag_embed diagflat diagonal tril tril_ triu triu_",
     "shape.fill": "copy_ fill_ zero_",
     "shape.layout": (
-        "dim dim_order element_size get_device is_contiguous is_distributed is_pinned is_set_to is_shared ndimension nelement numel size "
-        "storage_offset stride"
+        "ccol_indices coalesce col_indices crow_indices dense_dim dim dim_order element_size get_device indices is_coalesced is_contiguous "
+        "is_distributed is_pinned is_set_to is_shared ndimension nelement numel row_indices share_memory_ size sparse_dim storage_offset "
+        "stride values"
     ),
     "shape.rearrange": "flip fliplr flipud repeat repeat_interleave roll rot90 tile",
     "shape.slicing": "narrow select unfold",

@@ -166,8 +166,8 @@ NAMES_OF = {
     "nn.recurrent.cells": "nn.GRUCell nn.LSTMCell nn.RNNCell",
     "nn.recurrent.networks": "nn.GRU nn.LSTM nn.RNN nn.RNNBase",
     "nn.recurrent.packing": (
-        "nn.utils.rnn.pack_padded_sequence nn.utils.rnn.pack_sequence nn.utils.rnn.pad_packed_sequence nn.utils.rnn.pad_sequence "
-        "nn.utils.rnn.unpack_sequence nn.utils.rnn.unpad_sequence"
+        "nn.utils.rnn.invert_permutation nn.utils.rnn.pack_padded_sequence nn.utils.rnn.pack_sequence nn.utils.rnn.pad_packed_sequence "
+        "nn.utils.rnn.pad_sequence nn.utils.rnn.unpack_sequence nn.utils.rnn.unpad_sequence"
     ),
     "nn.utils.averaging": (
         "optim.swa_utils.AveragedModel optim.swa_utils.SWALR optim.swa_utils.get_ema_avg_fn optim.swa_utils.get_ema_multi_avg_fn "

@@ -121,7 +121,7 @@ NAMES: dict[str, str] = {
         "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params"
     ),
     "nn.utils.prune": "ABC Iterable abstractmethod torch",
-    "nn.utils.rnn": "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch",
+    "nn.utils.rnn": "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params torch",
     "nn.utils.fusion": "ConvT LinearT TypeVar annotations torch",
     "nn.utils.stateless": "Any NamedMemberAccessor Tensor deprecated torch",
     "optim": "swap_in_optimizer_params_and_state",
@@ -355,10 +355,9 @@ NAMES: dict[str, str] = {
         "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch"
     ),
     "Tensor": (
-        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index indices "
-        "int_repr ipu is_coalesced module_load mtia pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-        "q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm "
-        "sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor to_sparse "
-        "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
+        "as_subclass chalf const_data_ptr dequantize hash_tensor index int_repr ipu module_load mtia pin_memory q_per_channel_axis "
+        "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as "
+        "resize_as_sparse_ set_ slice_inverse smm sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn "
+        "to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr xpu"
     ),
 }
