@@ -207,7 +207,7 @@ _FUNCTIONS = {
     "shape.fill": "fill_ zero_",
     "shape.grid": "cartesian_prod combinations linalg.vander meshgrid vander",
     "shape.joining": "block_diag cat column_stack concat concatenate dstack hstack row_stack stack vstack",
-    "shape.layout": "get_device is_distributed numel",
+    "shape.layout": "cudnn_is_acceptable get_device is_distributed numel",
     "shape.rearrange": "flip fliplr flipud repeat_interleave roll rot90 tile",
     "shape.slicing": "narrow select",
     "shape.splitting": "chunk dsplit hsplit split split_with_sizes tensor_split unbind vsplit",

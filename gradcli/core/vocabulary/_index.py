@@ -94,7 +94,7 @@ NAMES_OF = {
     ),
     "distributions.utils": (
         "distributions.utils.broadcast_all distributions.utils.clamp_probs distributions.utils.logits_to_probs "
-        "distributions.utils.probs_to_logits"
+        "distributions.utils.probs_to_logits distributions.utils.tril_matrix_to_vec distributions.utils.vec_to_tril_matrix"
     ),
     "nn.batch_norm_replacement": "func.replace_all_batch_norm_modules_",
     "nn.functional_call": "func.functional_call func.stack_module_state",

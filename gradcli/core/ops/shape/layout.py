@@ -142,6 +142,13 @@ FUNCTIONS = (
         function=False,
     ),
     _never("is_distributed", "parts are held by other processes", True),
+    Function(
+        "cudnn_is_acceptable",
+        ("Tensor input", lambda a: False),
+        doc="Whether a graphics processor computes with the tensor: never here.",
+        samples=(Sample("torch.cudnn_is_acceptable(tensor(1.))"),),
+        method=False,
+    ),
     _never("is_pinned", "the memory is locked for a graphics processor", more=", device? device=None"),
     Function(
         "is_shared",
