@@ -11,6 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.ops.rules import moves
 from gradcli.core.ops.shape.slicing import narrow, select
@@ -27,7 +28,7 @@ def _method(name: str, tensor: Tensor, *args: Any) -> Any:
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
-    return catalog.function("zeros_like")(tensor)  # type: ignore[no-any-return]
+    return Tensor(np.zeros(tensor.array.shape, tensor.array.dtype), tensor.dtype)
 
 
 def _steps(long: int, made: int, width: int, pad: int) -> list[tuple[int, int, int, int]]:
@@ -85,7 +86,7 @@ CONV_TBC = Op(
     on_tensors=True,
     complex=True,
     jvp=without_jvp("conv_tbc"),
-    saved="bias pad self=input weight",
+    saved="bias! pad self=input! weight!",
     input=Rule(_input_rule, _derivative("input")),
     weight=Rule(_weight_rule, _derivative("weight")),
     bias=Rule(_bias_rule, "grad.sum((0, 1))"),
@@ -94,6 +95,7 @@ CONV_TBC = Op(
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:
     """The sums of products of the kernel and the inputs around each time. Raises RuntimeError for shapes and dtypes that do not fit."""
+    warn_of_samples("conv_tbc", input, weight, bias)
     if moves(input, weight, bias):
         raise no_forward_derivative("conv_tbc")
     x, w, b = (tensor.array.shape for tensor in (input, weight, bias))
