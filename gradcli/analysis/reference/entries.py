@@ -86,7 +86,7 @@ _FAMILIES = {
     ),
     "embeddings": "layers.embedding layers.embedding_bag",
     "dropout": "layers.dropout",
-    "convolution": "layers.convolution",
+    "convolution": "layers.convolution layers.time_convolution",
     "pooling": "layers.pooling.max_pool layers.pooling.avg_pool layers.pooling.fractional layers.pooling.unpool",
     "padding": "layers.padding",
     "interpolation": "layers.interpolation layers.grid_sampling",

@@ -49,6 +49,11 @@ _METHODS = {
     "Tensor.view_as": ("arange(4).view_as(zeros(2, 2))",),
     "Tensor.expand_as": (_X, "x.expand_as(zeros(2, 3))"),
     "Tensor.size": ("m = zeros(2, 3)", "m.size()", "m.size(1)"),
+    **{f"Tensor.{name}_dim": (f"zeros(2, 3).{name}_dim()",) for name in ("dense", "sparse")},
+    **{
+        f"Tensor.{name}": (f"tensor([1.]).{name}",)
+        for name in ("is_coalesced", "coalesce", "indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
+    },
     "Tensor.nelement": ("zeros(2, 3).nelement()",),
     "Tensor.dim": ("zeros(2, 3).dim()",),
     "Tensor.ndimension": ("zeros(2, 3).ndimension()",),
@@ -292,6 +297,7 @@ _PACKING = {
     "pack_sequence": (_PAIR, "nn.utils.rnn.pack_sequence(s)"),
     "PackedSequence": (_PAIR, _PACKED, "isinstance(p, nn.utils.rnn.PackedSequence)"),
     "pad_sequence": (_PAIR, "nn.utils.rnn.pad_sequence(s, batch_first=True)"),
+    "invert_permutation": ("nn.utils.rnn.invert_permutation(tensor([2, 0, 1]))",),
     "pad_packed_sequence": (_PAIR, _PACKED, "nn.utils.rnn.pad_packed_sequence(p)"),
     "pack_padded_sequence": ("nn.utils.rnn.pack_padded_sequence(tensor([[1., 4.], [2., 0.]]), [2, 1])",),
     "unpack_sequence": (_PAIR, _PACKED, "nn.utils.rnn.unpack_sequence(p)"),

@@ -110,6 +110,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     **{f"distributions.{name}": (f"{_D}.{name}({_D}.constraints.positive)(tensor(1.))",) for name in ("biject_to", "transform_to")},
     "distributions.utils.broadcast_all": (f"{_D}.utils.broadcast_all(1., ones(2))",),
     "distributions.utils.clamp_probs": (f"{_D}.utils.clamp_probs({_TWO})",),
+    "distributions.utils.tril_matrix_to_vec": (f"{_D}.utils.tril_matrix_to_vec(tensor([[1., 2.], [3., 4.]]))",),
+    "distributions.utils.vec_to_tril_matrix": (f"{_D}.utils.vec_to_tril_matrix(tensor([1., 3., 4.]))",),
     **{f"distributions.utils.{name}": (f"{_D}.utils.{name}({_TWO})",) for name in ("logits_to_probs", "probs_to_logits")},
     "distributions.kl_divergence": (f"{_D}.kl_divergence({_D}.Normal(0., 1.), {_D}.Normal(1., 2.))",),
 }

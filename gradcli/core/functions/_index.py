@@ -98,13 +98,16 @@ _FUNCTIONS = {
         "nn.functional.conv3d nn.functional.conv_transpose1d nn.functional.conv_transpose2d nn.functional.conv_transpose3d"
     ),
     "layers.dropout": (
-        "alpha_dropout dropout dropout_ feature_alpha_dropout feature_dropout nn.functional.alpha_dropout nn.functional.dropout "
-        "nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d nn.functional.feature_alpha_dropout"
+        "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+        "native_dropout nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d "
+        "nn.functional.dropout3d nn.functional.feature_alpha_dropout"
     ),
-    "layers.embedding": "embedding nn.functional.embedding nn.functional.one_hot",
-    "layers.embedding_bag": "nn.functional.embedding_bag",
+    "layers.embedding": "embedding embedding_renorm_ nn.functional.embedding nn.functional.one_hot",
+    "layers.embedding_bag": "embedding_bag nn.functional.embedding_bag",
     "layers.fold": "nn.functional.fold nn.functional.unfold",
-    "layers.grid_sampling": "grid_sampler grid_sampler_2d grid_sampler_3d nn.functional.affine_grid nn.functional.grid_sample",
+    "layers.grid_sampling": (
+        "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d nn.functional.affine_grid nn.functional.grid_sample"
+    ),
     "layers.interpolation": (
         "nn.functional.interpolate nn.functional.upsample nn.functional.upsample_bilinear nn.functional.upsample_nearest"
     ),
@@ -132,12 +135,14 @@ _FUNCTIONS = {
     ),
     "layers.pooling.max_pool": (
         "adaptive_max_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d nn.functional.adaptive_max_pool1d "
-        "nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d nn.functional.max_pool1d "
+        "nn.functional.adaptive_max_pool1d_with_indices nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool2d_with_indices "
+        "nn.functional.adaptive_max_pool3d nn.functional.adaptive_max_pool3d_with_indices nn.functional.max_pool1d "
         "nn.functional.max_pool1d_with_indices nn.functional.max_pool2d nn.functional.max_pool2d_with_indices nn.functional.max_pool3d "
         "nn.functional.max_pool3d_with_indices"
     ),
     "layers.pooling.unpool": "nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d",
     "layers.recurrent": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    "layers.time_convolution": "conv_tbc nn.functional.conv_tbc",
     "linalg.decompositions.cholesky": "cholesky cholesky_inverse cholesky_solve linalg.cholesky linalg.cholesky_ex",
     "linalg.decompositions.eigen": "linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh",
     "linalg.decompositions.householder": "geqrf linalg.householder_product orgqr ormqr",
@@ -150,7 +155,7 @@ _FUNCTIONS = {
         "cdist cosine_similarity nn.functional.cosine_similarity nn.functional.pairwise_distance nn.functional.pdist pairwise_distance "
         "pdist"
     ),
-    "linalg.matrix_norms": "linalg.cond linalg.matrix_norm linalg.norm",
+    "linalg.matrix_norms": "frobenius_norm linalg.cond linalg.matrix_norm linalg.norm nuclear_norm",
     "linalg.matrix_powers": "linalg.matrix_exp linalg.matrix_power matrix_exp matrix_power",
     "linalg.products.addbmm": "addbmm baddbmm",
     "linalg.products.addmm": "addmm addmv addmv_",
@@ -202,7 +207,7 @@ _FUNCTIONS = {
     "shape.fill": "fill_ zero_",
     "shape.grid": "cartesian_prod combinations linalg.vander meshgrid vander",
     "shape.joining": "block_diag cat column_stack concat concatenate dstack hstack row_stack stack vstack",
-    "shape.layout": "get_device is_distributed numel",
+    "shape.layout": "cudnn_is_acceptable get_device is_distributed numel",
     "shape.rearrange": "flip fliplr flipud repeat_interleave roll rot90 tile",
     "shape.slicing": "narrow select",
     "shape.splitting": "chunk dsplit hsplit split split_with_sizes tensor_split unbind vsplit",
@@ -211,7 +216,7 @@ _FUNCTIONS = {
     "shape.view_copies": (
         "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy split_copy "
         "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split "
-        "unsafe_split_with_sizes unsqueeze_copy view_copy"
+        "unsafe_split_with_sizes unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
     ),
     "shape.view_scatter": "diagonal_scatter select_scatter slice_scatter",
     "shape.views": "flatten ravel reshape unflatten",
@@ -314,8 +319,9 @@ _METHODS = {
     "shape.diagonal": "diag diag_embed diagflat diagonal tril tril_ triu triu_",
     "shape.fill": "copy_ fill_ zero_",
     "shape.layout": (
-        "dim dim_order element_size get_device is_contiguous is_distributed is_pinned is_set_to is_shared ndimension nelement numel size "
-        "storage_offset stride"
+        "ccol_indices coalesce col_indices crow_indices dense_dim dim dim_order element_size get_device indices is_coalesced is_contiguous "
+        "is_distributed is_pinned is_set_to is_shared ndimension nelement numel row_indices share_memory_ size sparse_dim storage_offset "
+        "stride values"
     ),
     "shape.rearrange": "flip fliplr flipud repeat repeat_interleave roll rot90 tile",
     "shape.slicing": "narrow select unfold",

@@ -15,6 +15,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.module_tree import ModuleTree
 from gradcli.core.ops.checks import in_format
 from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.layout import share_memory_
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -132,7 +133,9 @@ class ConvertedModule(ModuleTree):
         return self
 
     def share_memory(self) -> Self:
-        """The module itself: there is no other process."""
+        """The module itself, whose parameters and buffers count as shared from now on."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            share_memory_(tensor)
         return self
 
     def cuda(self, device: Any = None) -> Self:

@@ -128,10 +128,15 @@ def check_derived(name: str) -> Any:
     raise no_derivative(name)
 
 
+def no_complex_gradient(name: str) -> ProgramError:
+    """PyTorch's error for a complex result with a gradient that it does not have."""
+    return runtime_error(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+
+
 def check_no_complex_gradient(name: str, input: Tensor, *more: Tensor) -> None:
     """Raise RuntimeError for a complex `input`, which the result is like, where a gradient is wanted: PyTorch has none here."""
     if state.enabled and input.dtype.is_complex and any(t.requires_grad for t in (input, *more)):
-        raise runtime_error(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+        raise no_complex_gradient(name)
 
 
 def not_differentiable(

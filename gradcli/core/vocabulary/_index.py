@@ -94,7 +94,7 @@ NAMES_OF = {
     ),
     "distributions.utils": (
         "distributions.utils.broadcast_all distributions.utils.clamp_probs distributions.utils.logits_to_probs "
-        "distributions.utils.probs_to_logits"
+        "distributions.utils.probs_to_logits distributions.utils.tril_matrix_to_vec distributions.utils.vec_to_tril_matrix"
     ),
     "nn.batch_norm_replacement": "func.replace_all_batch_norm_modules_",
     "nn.functional_call": "func.functional_call func.stack_module_state",
@@ -166,8 +166,8 @@ NAMES_OF = {
     "nn.recurrent.cells": "nn.GRUCell nn.LSTMCell nn.RNNCell",
     "nn.recurrent.networks": "nn.GRU nn.LSTM nn.RNN nn.RNNBase",
     "nn.recurrent.packing": (
-        "nn.utils.rnn.pack_padded_sequence nn.utils.rnn.pack_sequence nn.utils.rnn.pad_packed_sequence nn.utils.rnn.pad_sequence "
-        "nn.utils.rnn.unpack_sequence nn.utils.rnn.unpad_sequence"
+        "nn.utils.rnn.invert_permutation nn.utils.rnn.pack_padded_sequence nn.utils.rnn.pack_sequence nn.utils.rnn.pad_packed_sequence "
+        "nn.utils.rnn.pad_sequence nn.utils.rnn.unpack_sequence nn.utils.rnn.unpad_sequence"
     ),
     "nn.utils.averaging": (
         "optim.swa_utils.AveragedModel optim.swa_utils.SWALR optim.swa_utils.get_ema_avg_fn optim.swa_utils.get_ema_multi_avg_fn "

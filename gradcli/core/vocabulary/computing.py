@@ -20,6 +20,14 @@ _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 _PRECISIONS = ("highest", "high", "medium")
 
 
+class _WithoutArguments(Routine):
+    """A function of C++ that takes no arguments."""
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = "keyword arguments" if kwargs else f"arguments ({len(args)} given)"
+        raise ProgramError("TypeError", f"torch.{self.name}() takes no {given}")
+
+
 def _set(name: str, value: Any) -> None:
     state.settings = {**state.settings, name: value}
 
@@ -143,6 +151,40 @@ def _get_autocast_dtype(device_type: Any) -> DType:
     return dtypes.bfloat16 if _device(device_type).kind == "cpu" else dtypes.float16
 
 
+def _deprecated(name: str, instead: str, line: int) -> None:
+    warnings.emit(
+        f"torch.{name}() is deprecated. Please use torch.{instead} instead. (Triggered internally at "
+        f"/__w/pytorch/pytorch/torch/csrc/autograd/init.cpp:{line}.)",
+        "DeprecationWarning",
+    )
+
+
+def _is_autocast_cpu_enabled() -> bool:
+    """False, with a warning."""
+    _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", 883)
+    return False
+
+
+def _get_autocast_gpu_dtype() -> DType:
+    """What autocast of a graphics processor would cast to, with a warning."""
+    _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype('cuda')", 1007)
+    return dtypes.float16
+
+
+def _get_autocast_cpu_dtype() -> DType:
+    """What autocast of the cpu would cast to, with a warning."""
+    _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype('cpu')", 1016)
+    return dtypes.bfloat16
+
+
+def _always() -> bool:
+    return True
+
+
+def _never(*args: Any, **kwargs: Any) -> bool:
+    return False
+
+
 # --- warnings ---
 
 
@@ -158,9 +200,9 @@ def _is_warn_always_enabled() -> bool:
 
 
 SET_NUM_THREADS = Routine(_set_num_threads, "set_num_threads")
-GET_NUM_THREADS = Routine(_get_num_threads, "get_num_threads")
+GET_NUM_THREADS = _WithoutArguments(_get_num_threads, "get_num_threads")
 SET_NUM_INTEROP_THREADS = Routine(_set_num_interop_threads, "set_num_interop_threads")
-GET_NUM_INTEROP_THREADS = Routine(_get_num_interop_threads, "get_num_interop_threads")
+GET_NUM_INTEROP_THREADS = _WithoutArguments(_get_num_interop_threads, "get_num_interop_threads")
 USE_DETERMINISTIC_ALGORITHMS = Routine(_use_deterministic_algorithms, "use_deterministic_algorithms")
 ARE_DETERMINISTIC_ALGORITHMS_ENABLED = Routine(_are_deterministic_algorithms_enabled, "are_deterministic_algorithms_enabled")
 IS_DETERMINISTIC_ALGORITHMS_WARN_ONLY_ENABLED = Routine(_warns_only, "is_deterministic_algorithms_warn_only_enabled")
@@ -173,3 +215,9 @@ IS_AUTOCAST_ENABLED = Routine(_is_autocast_enabled, "is_autocast_enabled")
 GET_AUTOCAST_DTYPE = Routine(_get_autocast_dtype, "get_autocast_dtype")
 SET_WARN_ALWAYS = Routine(_set_warn_always, "set_warn_always")
 IS_WARN_ALWAYS_ENABLED = Routine(_is_warn_always_enabled, "is_warn_always_enabled")
+IS_AUTOCAST_CPU_ENABLED = _WithoutArguments(_is_autocast_cpu_enabled, "is_autocast_cpu_enabled")
+IS_AUTOCAST_CACHE_ENABLED = _WithoutArguments(_always, "is_autocast_cache_enabled")
+GET_AUTOCAST_GPU_DTYPE = _WithoutArguments(_get_autocast_gpu_dtype, "get_autocast_gpu_dtype")
+GET_AUTOCAST_CPU_DTYPE = _WithoutArguments(_get_autocast_cpu_dtype, "get_autocast_cpu_dtype")
+COMPILED_WITH_CXX11_ABI = Routine(_always, "compiled_with_cxx11_abi")
+IS_VULKAN_AVAILABLE = Routine(_never, "is_vulkan_available")

@@ -77,9 +77,11 @@ _CONSTANTS = {
         "set_num_threads get_num_threads set_num_interop_threads get_num_interop_threads use_deterministic_algorithms "
         "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode "
         "get_deterministic_debug_mode set_flush_denormal set_float32_matmul_precision get_float32_matmul_precision is_autocast_enabled "
-        "get_autocast_dtype set_warn_always is_warn_always_enabled"
+        "get_autocast_dtype set_warn_always is_warn_always_enabled is_autocast_cpu_enabled is_autocast_cache_enabled "
+        "get_autocast_gpu_dtype get_autocast_cpu_dtype compiled_with_cxx11_abi is_vulkan_available"
     ),
     "vocabulary.type_promotion": "promote_types result_type can_cast",
+    "vocabulary.plain_numbers": "sym_max sym_min sym_not sym_int sym_float sym_sqrt sym_sum sym_ite",
     "vocabulary.type_facts": (
         "is_storage get_default_device set_default_device typename "
         "set_default_tensor_type thread_safe_generator random.thread_safe_generator autograd.is_tensor_like overrides.is_tensor_like "
@@ -189,7 +191,14 @@ PLACES |= {f"signal.windows.{name}": ("gradcli.core.ops.create.signal_windows", 
 PLACES |= {name: ("gradcli.core.ops.linalg.removed", name) for name in _REMOVED}
 PLACES |= {name: ("gradcli.core.ops.linalg.low_rank", name) for name in ("pca_lowrank", "svd_lowrank")}
 
-_NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
+_NUMBERS = {
+    "pi": 3.141592653589793,
+    "e": 2.718281828459045,
+    "inf": float("inf"),
+    "nan": float("nan"),
+    **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
+    "distributions.utils.euler_constant": 0.5772156649015329,
+}
 
 
 def find(name: str) -> Any:
@@ -237,8 +246,8 @@ def _script_value(module: Any, name: str) -> Any:
 def members(module: str) -> list[str]:
     """The names directly below a module, submodules included, sorted."""
     prefix = f"{module}." if module else ""
-    names = {*FUNCTIONS, *PLACES, *MODULES}
+    names = {*FUNCTIONS, *PLACES, *MODULES, *_NUMBERS}
     if not module:
-        names |= {*_NUMBERS, *dtypes.NAMED}
+        names |= {*dtypes.NAMED}
     found = {n[len(prefix) :].split(".")[0] for n in names if n.startswith(prefix) and n != module and n}
     return sorted(found)

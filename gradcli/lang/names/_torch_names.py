@@ -15,37 +15,34 @@ NAMES: dict[str, str] = {
         "ScriptList ScriptListIterator ScriptMethod ScriptModule ScriptModuleSerializer ScriptObject ScriptObjectProperty "
         "SerializationStorageContext ShortStorage StaticModule Storage StorageBase Stream StreamObjType StringType SymBool SymBoolType "
         "SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType ThroughputBenchmark TracingState TupleType Type USE_GLOBAL_DEPS "
-        "USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType Use Value affine_grid_generator alpha_dropout_ ao autocast_decrement_nesting "
-        "autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
-        "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 "
-        "ccol_indices_copy chalf choose_qparams_optimized classes classproperty clear_autocast_cache col_indices_copy compile "
-        "compiled_with_cxx11_abi compiler complex32 cond conv_tbc cpp cpu crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm "
-        "cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler "
-        "cudnn_is_acceptable dequantize distributed dsmm embedding_bag embedding_renorm_ empty_quantized export fbgemm_linear_fp16_weight "
-        "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
-        "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ "
-        "float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_file "
-        "functional fused_moving_avg_obs_fake_quant futures fx get_autocast_cpu_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype "
-        "get_autocast_xla_dtype get_device_module get_file_path has_lapack has_mkl has_openmp has_spectral hash_tensor hsmm hspmm hub "
-        "import_ir_module import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr "
-        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_ipu_enabled is_autocast_xla_enabled is_vulkan_available jagged jit "
-        "legacy_contiguous_format library lobpcg merge_type_from_type_comment miopen_batch_norm miopen_convolution "
-        "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution "
-        "miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d "
-        "monitor mps mtia multiprocessing native_dropout native_norm nested nuclear_norm ops package parse_ir parse_schema "
-        "parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
-        "per_tensor_symmetric prepare_multiprocessing_environment profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 "
-        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint32 qint8 qscheme quantization "
-        "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell "
-        "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
-        "quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 resize_as_sparse_ return_types row_indices_copy saddmm "
-        "segment_reduce serialization set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
-        "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype "
-        "set_autocast_xla_enabled slice_inverse smm sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
-        "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm "
-        "storage sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not "
-        "sym_sqrt sym_sum torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list "
-        "values_copy view_as_complex_copy view_as_real_copy wait while_loop windows xpu"
+        "USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType Use Value ao autocast_decrement_nesting autocast_increment_nesting "
+        "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts "
+        "batch_norm_stats batch_norm_update_stats bit bits16 bits1x8 bits2x4 bits4x2 bits8 ccol_indices_copy chalf "
+        "choose_qparams_optimized classes classproperty clear_autocast_cache col_indices_copy compile compiler complex32 cond cpp cpu "
+        "crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu "
+        "cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler dequantize distributed dsmm empty_quantized export "
+        "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+        "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
+        "float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork from_file functional "
+        "fused_moving_avg_obs_fake_quant futures fx get_autocast_ipu_dtype get_autocast_xla_dtype get_device_module get_file_path "
+        "hash_tensor hsmm hspmm hub import_ir_module import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 "
+        "int6 int7 int_repr is_autocast_ipu_enabled is_autocast_xla_enabled jagged jit legacy_contiguous_format library lobpcg "
+        "merge_type_from_type_comment miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+        "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
+        "mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d monitor mps mtia multiprocessing "
+        "native_norm nested ops package parse_ir parse_schema parse_type_comment per_channel_affine per_channel_affine_float_qparams "
+        "per_channel_symmetric per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment profiler "
+        "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+        "q_zero_point qint32 qint8 qscheme quantization quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic "
+        "quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d "
+        "quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom quint2x4 quint4x2 quint8 "
+        "resize_as_sparse_ return_types row_indices_copy saddmm segment_reduce serialization set_autocast_cache_enabled "
+        "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype "
+        "set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled slice_inverse smm sparse "
+        "sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc "
+        "sparse_csc_tensor sparse_csr sparse_csr_tensor spmm sspaddmm storage sym_constrain_range sym_constrain_range_for_size "
+        "sym_fresh_size torch torch_version types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list "
+        "values_copy wait while_loop windows xpu"
     ),
     "accelerator": (
         "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
@@ -104,9 +101,8 @@ NAMES: dict[str, str] = {
     ),
     "nn.functional": (
         "BroadcastingList1 BroadcastingList2 BroadcastingList3 Callable DType GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES "
-        "Optional ScalingType SwizzleType TYPE_CHECKING Tensor adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices "
-        "adaptive_max_pool3d_with_indices assert_int_or_pair boolean_dispatch conv_tbc grouped_mm reproducibility_notes scaled_grouped_mm "
-        "scaled_mm sparse_support_notes tf32_notes torch"
+        "Optional ScalingType SwizzleType TYPE_CHECKING Tensor assert_int_or_pair boolean_dispatch grouped_mm reproducibility_notes "
+        "scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch"
     ),
     "nn.functional.grad": "torch",
     "nn.grad": "torch",
@@ -123,7 +119,7 @@ NAMES: dict[str, str] = {
         "is_opaque_reference_type is_traceable_wrapper_subclass torch transfer_parametrizations_and_params"
     ),
     "nn.utils.prune": "ABC Iterable abstractmethod torch",
-    "nn.utils.rnn": "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params invert_permutation torch",
+    "nn.utils.rnn": "Any Callable Iterable NamedTuple PackedSequence_ Self Tensor TypeVar bind copy_method_params torch",
     "nn.utils.fusion": "ConvT LinearT TypeVar annotations torch",
     "nn.utils.stateless": "Any NamedMemberAccessor Tensor deprecated torch",
     "optim": "swap_in_optimizer_params_and_state",
@@ -237,8 +233,8 @@ NAMES: dict[str, str] = {
     ),
     "distributions.uniform": "Distribution Tensor broadcast_all constraints nan torch",
     "distributions.utils": (
-        "Any Callable Device F Final Generic Number R Sequence SymInt T Tensor TypeVar euler_constant is_tensor_like lazy_property "
-        "overload torch tril_matrix_to_vec update_wrapper vec_to_tril_matrix"
+        "Any Callable Device F Final Generic Number R Sequence SymInt T Tensor TypeVar is_tensor_like lazy_property overload torch "
+        "update_wrapper"
     ),
     "distributions.von_mises": "Distribution Tensor broadcast_all constraints lazy_property torch",
     "distributions.weibull": (
@@ -357,10 +353,9 @@ NAMES: dict[str, str] = {
         "Any DataParallel Generic Module Sequence T TypeVar chain data_parallel gather parallel_apply replicate scatter_kwargs torch"
     ),
     "Tensor": (
-        "as_subclass ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize hash_tensor index indices "
-        "int_repr ipu is_coalesced module_load mtia pin_memory q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-        "q_zero_point qscheme record_stream reinforce resize resize_as resize_as_sparse_ row_indices set_ share_memory_ slice_inverse smm "
-        "sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor to_sparse "
-        "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu"
+        "as_subclass chalf const_data_ptr dequantize hash_tensor index int_repr ipu module_load mtia pin_memory q_per_channel_axis "
+        "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as "
+        "resize_as_sparse_ set_ slice_inverse smm sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn "
+        "to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr xpu"
     ),
 }

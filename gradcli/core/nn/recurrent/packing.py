@@ -90,6 +90,16 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: Any = False
     return [_call("narrow", row, 0, 0, length) for row, length in zip(rows, _lengths(lengths), strict=True)]
 
 
+@Routine
+def invert_permutation(permutation: Any) -> Tensor | None:
+    """The permutation that undoes another one; None of None."""
+    if permutation is None:
+        return None
+    output = _call("empty_like", permutation)
+    places = _call("arange", permutation.array.size)
+    return _method("scatter_", output, 0, permutation, places)  # type: ignore[no-any-return]
+
+
 def _lengths(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if type(lengths) is Tensor else lengths)]
 

@@ -137,7 +137,8 @@ def _imag(input: Tensor) -> Tensor:
     return _part(input, 1)
 
 
-def _view_as_real(input: Tensor) -> Tensor:
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones. Raises RuntimeError for real numbers and for conjugates that are not resolved."""
     if not input.dtype.is_complex:
         raise runtime_error("view_as_real is only supported for complex tensors")
     if input.property_of("conj"):
@@ -148,7 +149,8 @@ def _view_as_real(input: Tensor) -> Tensor:
     return VIEW_AS_REAL(input)  # type: ignore[no-any-return]
 
 
-def _view_as_complex(input: Tensor) -> Tensor:
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs of real numbers as complex ones. Raises RuntimeError for other dtypes, sizes and strides."""
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         name = input.dtype.torch_name
         raise runtime_error(
@@ -376,7 +378,7 @@ FUNCTIONS = (
     _same("conj", "The conjugate; a real tensor itself.", Sample("torch.conj(tensor([1., -math.inf]))"), run=conj, ops=(CONJ_VIEW,)),
     Function(
         "view_as_real",
-        ("Tensor input", _view_as_real),
+        ("Tensor input", view_as_real),
         doc="Complex numbers as pairs of real ones along a new last dimension, as a view.",
         ops=(VIEW_AS_REAL,),
         samples=(Sample("torch.view_as_real(torch.complex(x, y))", lambda x, y: np.stack([x, y], -1), x=_X, y=_X),),
@@ -384,7 +386,7 @@ FUNCTIONS = (
     ),
     Function(
         "view_as_complex",
-        ("Tensor input", _view_as_complex),
+        ("Tensor input", view_as_complex),
         doc="Pairs of real numbers along the last dimension as complex ones, as a view.",
         ops=(VIEW_AS_COMPLEX,),
         samples=(Sample("torch.view_as_complex(x).abs()", lambda x: np.hypot(x[..., 0], x[..., 1]), x=[_X, [0.5, 2.0]]),),

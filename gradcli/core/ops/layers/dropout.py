@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,20 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction, kernel
 from gradcli.core.graph.inplace_forms import apply
+from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import not_implemented, with_method
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.ops.operators import is_true, ordered
+from gradcli.core.ops.rules import check_no_complex_gradient
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -75,6 +81,46 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
 def _as_tensor(values: Array, like: Array, dtype: DType) -> Tensor:
     """Numbers that lie as the array `like`."""
     return Tensor(memory_format.laid_out(dtypes.cast(np.asarray(values), dtype), memory_format.element_strides(like)), dtype)
+
+
+# --- with the mask ---
+
+
+def _masked_rule(xp: Any, grad: Any, mask: Any, slope: float, input_dtype: DType) -> Any:
+    kept = mask.astype(input_dtype.np)
+    if xp is traced and state.enabled:
+        return scalars.times_data(xp, grad, dtypes.stored(kept * kept.dtype.type(slope), input_dtype))
+    return scalars.times(xp, scalars.times_data(xp, grad, kept), slope)
+
+
+MASKED = Op(
+    "NativeDropoutBackward0",
+    lambda x, mask, scale, *_: x * mask if scale == 1 else x * mask * scale,
+    "input",
+    "mask scale slope p",
+    layout="preserved",
+    in_half=lambda dtype, x, mask, scale, *_: x * mask * dtypes.stored(np.asarray(scale, np.float32), dtype).astype(x.dtype),
+    saved="p result1=mask",
+    complex=True,
+    jvp="linear",
+    input=Rule(_masked_rule, "grad * mask * slope"),
+)
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout unless `train` is False, and which elements it keeps. The gradient is scaled only where `train` is True.
+
+    Raises RuntimeError for p outside [0, 1] and for a dtype that is not floating.
+    """
+    check_no_complex_gradient("native_dropout", input)
+    drops = (train is None or train) and input.array.size > 0
+    draw = partial(generator.default.bernoulli, 1 - p, dtype=dtypes.bool_) if drops else np.ones
+    kind = dtypes.bool_ if input.array.size else input.dtype
+    mask = Tensor(memory_format.filled(memory_format.empty_like(input.array, kind.np), draw), kind)
+    if drops and not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise result_dtype_error("Float", input.dtype)
+    scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
+    return MASKED(input, mask.array, scale if drops else 1, scale if train else 1.0, p), mask
 
 
 # --- torch.nn.functional ---
@@ -182,6 +228,7 @@ def _declared(name: str, doc: str, *samples: Sample, **how: bool) -> Function:
 
 _CHANNELS = "Whole channels set to 0 by chance, the others made larger."
 _OTHER = "Dropout of another kind."
+_WRITTEN = "Dropout of another kind, in place."
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", unchecked=True),
     _declared("dropout", "Elements set to 0 by chance."),
@@ -198,4 +245,15 @@ FUNCTIONS: tuple[Function, ...] = (
     _declared("feature_dropout", _OTHER, channels=True),
     _declared("alpha_dropout", _OTHER, alpha=True),
     _declared("feature_alpha_dropout", _OTHER, channels=True, alpha=True),
+    _declared("feature_dropout_", _WRITTEN, channels=True, in_place=True),
+    _declared("alpha_dropout_", _WRITTEN, alpha=True, in_place=True),
+    _declared("feature_alpha_dropout_", _WRITTEN, channels=True, alpha=True, in_place=True),
+    Function(
+        "native_dropout",
+        ("Tensor input, float p, bool? train |2 outs", native_dropout),
+        doc="Elements set to 0 by chance, and which are kept.",
+        ops=(MASKED,),
+        samples=(Sample("torch.native_dropout(x, 0.5, False)[0]", np.copy, x=SQUARE),),
+        method=False,
+    ),
 )

@@ -7,17 +7,22 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction, kernel
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.inplace_forms import apply
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.scattering import add_at
 from gradcli.core.ops.checks import check_size, is_sample, size, with_method
+from gradcli.core.ops.elementwise.add_multiply import mul
 from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.ops.operators import ordered
+from gradcli.core.ops.reduce.norms import NORM, check_kind
+from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -114,14 +119,27 @@ EMBEDDING = Op(
 )
 
 
-def shorten(weight: Tensor, indices: Array, most: float, p: float) -> None:
-    """Scale the rows at the indices down to the p-norm `most`, in place."""
+def _shortened(weight: Array, indices: Array, most: float, p: float, dtype: DType) -> Array:
+    """The table with the rows at the indices scaled down to the p-norm `most`."""
+    weight = weight.copy()
     for row in np.unique(indices):
-        values = weight.array[row]
-        norm = float(np.linalg.norm(values, p))
+        values = Tensor(weight[row], dtype)
+        norm = NORM(values, p, (0,), False).array.item()
         if norm > most:
-            values *= values.dtype.type(most / (norm + 1e-7))
-    weight.counter().count += 1
+            weight[row] = mul(values, Tensor(dtypes.cast(np.asarray(most / (norm + 1e-7)), dtype), dtype)).array
+    return weight
+
+
+SHORTENED = Op(
+    "EmbeddingRenormBackward0",
+    _shortened,
+    "input",
+    "indices max_norm norm_type dtype",
+    complex=True,
+    saved="",
+    jvp=without_jvp("embedding_renorm_"),
+    input=refused(lambda: ProgramError("NotImplementedError", "the derivative for 'embedding_renorm' is not implemented.")),
+)
 
 
 def embedding(
@@ -149,7 +167,7 @@ def embedding(
         padding_idx = rows + padding_idx
     if max_norm is not None:
         input, weight = contiguous(with_method(input, "contiguous")), with_method(weight, "detach")
-        RENORM(weight, input, max_norm, norm_type)
+        shorten(weight, input, max_norm, norm_type)
     return catalog.function("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -162,16 +180,28 @@ def _renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) 
             "embedding_renorm_)"
         )
     check_indices("embedding_renorm_", indices, 2)
-    for index in indices.array.ravel().tolist():
+    if shape[0] > 1 and not weight.array.strides[0] and weight.array.size:
+        raise ProgramError("NotImplementedError", "embedding_renorm_ of rows that share memory is not part of gradcli")
+    for index in np.unique(indices.array).tolist():
         if not -shape[0] <= index < shape[0]:
             raise shape_error(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension 0", "IndexError")
-    if indices.array.size and not weight.dtype.is_floating_point:
-        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {weight.dtype.torch_name} instead.")
-    shorten(weight, indices.array, max_norm, norm_type)
-    return weight
+    if indices.array.size:
+        check_kind(weight)
+    return apply(weight, lambda t: SHORTENED(t, indices.array, max_norm, norm_type, t.dtype))
 
 
-RENORM = kernel("embedding_renorm_", "Tensor input, Tensor indices, float max_norm, float norm_type", _renorm)
+def shorten(weight: Tensor, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows at the indices down to a norm, outside of the graph."""
+    RENORM(detach(weight), indices, max_norm, norm_type)
+
+
+RENORM = Function(
+    "embedding_renorm_",
+    ("Tensor input, Tensor indices, float max_norm, float norm_type", _renorm),
+    doc="The rows of a table at the indices scaled down to a norm, in place.",
+    samples=(Sample("torch.embedding_renorm_(tensor([[3., 4.], [0.3, 0.4]]), tensor([0, 1]), 1., 2.)"),),
+    method=False,
+)
 
 
 def check_indices(function: str, indices: Tensor, position: int = 1, name: str = "indices") -> None:
@@ -261,4 +291,5 @@ FUNCTIONS: tuple[Function, ...] = (
         samples=(Sample("torch.embedding(x, tensor([1, 0, 1]))", lambda x: x[[1, 0, 1]], x=SQUARE),),
         method=False,
     ),
+    RENORM,
 )

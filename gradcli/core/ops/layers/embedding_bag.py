@@ -16,22 +16,22 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule, no_forward_derivative, without_jvp
 from gradcli.core.kernels import Array, half_to_single
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.kernels.scattering import add_at
-from gradcli.core.ops.checks import not_implemented, with_method
+from gradcli.core.ops.checks import not_implemented, size, with_method
 from gradcli.core.ops.index.adding import added_in_half
 from gradcli.core.ops.index.sorting import unstable_order
-from gradcli.core.ops.layers.embedding import RENORM, check_indices, rows_added_in_half
+from gradcli.core.ops.layers.embedding import check_indices, rows_added_in_half, shorten
 from gradcli.core.ops.rules import ZERO, in_half_precision, moves, not_differentiable, refused
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError, runtime_error, shape_error
+from gradcli.errors import UNMET, ProgramError, runtime_error, shape_error
 
 
 def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array) -> Array:
@@ -62,9 +62,6 @@ BAG_BACKWARD = Op(
     grad_output=_NO_SECOND,
 )
 _SAVED = "indices offsets=? result1=? result2=? result3=? weight=? mode={} padding_idx=? scale_grad_by_freq={} sparse=False"
-# --- with shares that have a gradient ---
-
-
 # --- with shares that have a gradient ---
 
 
@@ -203,9 +200,6 @@ def _maxima(weight: Array, indices: Array, bags: Array, count: int) -> Array:
     return places
 
 
-# --- the functions ---
-
-
 def _two_dimensional(input: Tensor, offsets: Any, per_sample_weights: Any) -> tuple[Any, Any, Any]:
     """Indices, offsets and weights of rows that are a bag each. Raises ValueError for offsets beside them."""
     if offsets is not None:
@@ -270,21 +264,35 @@ def embedding_bag(
             raise shape_error("offsets has to be a 1D Tensor", "ValueError")
     else:
         raise shape_error(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {rank}", "ValueError")
-    if mode not in ("sum", "mean", "max"):
+    if mode not in _MODES:
         raise ProgramError("ValueError", "mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ProgramError("ValueError", "max mode does not support scaling the gradient by the frequency")
     if mode == "max" and sparse:
         raise ProgramError("ValueError", "max mode does not support sparse weights")
     if max_norm is not None:
-        RENORM(weight, input, max_norm, norm_type)
+        shorten(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise ProgramError(
             "NotImplementedError",
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{formatted(mode)}'). Please open a feature request on GitHub.",
         )
-    return _EMBEDDING_BAG(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+    more = (scale_grad_by_freq, _MODES.index(mode), sparse, per_sample_weights, include_last_offset, padding_idx)
+    return _EMBEDDING_BAG(weight, input, offsets, *more)[0]
+
+
+#: the modes by their numbers
+_MODES = ("sum", "mean", "max")
+
+
+def _check_ranks(weight: Tensor, indices: Tensor, offsets: Tensor) -> None:
+    if indices.array.ndim == 2:
+        raise ProgramError("NotImplementedError", "torch.embedding_bag of indices in two dimensions is not part of gradcli")
+    for name, tensor, rank in (("input", indices, 1), ("offsets", offsets, 1), ("weight", weight, 2)):
+        if (found := tensor.array.ndim) != rank:
+            expected = "1D or 2D" if name == "input" else f"{rank}D"
+            raise shape_error(f"{name} has to be a {expected} Tensor, but got Tensor of dimension {found}")
 
 
 def _check_types(weight: Tensor, indices: Tensor, per_sample_weights: Tensor | None) -> None:
@@ -328,16 +336,21 @@ def _embedding_bag(
     indices: Tensor,
     offsets: Tensor,
     scale_grad_by_freq: bool,
-    mode: str,
+    mode: int,
     sparse: bool,
     per_sample_weights: Tensor | None,
     include_last_offset: bool,
-    padding_idx: int | None,
-) -> Any:
-    """`torch.embedding_bag`, with the name of the mode and without the tensors that PyTorch keeps for backward."""
-    rows, width = weight.array.shape
-    if padding_idx is not None and not -rows <= padding_idx < rows:
+    padding_idx: int | None = None,
+) -> tuple[Tensor, ...]:
+    """`torch.embedding_bag`: the bags, the bag of each index, the numbers of indices in the bags, and the rows of the maxima.
+
+    Of sums and means PyTorch gives what its kernels need or leave: no bags of the indices for simple sums, 0 for the numbers of sums,
+    and the numbers once more in place of the rows.
+    """
+    if padding_idx is not None and not -(rows := size(weight, 0)) <= padding_idx < rows:
         raise runtime_error(f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}")
+    _check_ranks(weight, indices, offsets)
+    rows, width = weight.array.shape
     if moves(weight, indices, per_sample_weights):
         raise no_forward_derivative("_embedding_bag")
     if sparse:
@@ -346,24 +359,44 @@ def _embedding_bag(
     indices, offsets = (Tensor(t.array.astype(both.np), both) for t in (indices, offsets))
     _check_types(weight, indices, per_sample_weights)
     bags, count = _bags(indices, offsets, include_last_offset)
+    if not 0 <= mode < 3:
+        raise runtime_error("`mode` must be sum, mean, or max.")
+    if per_sample_weights is not None:
+        _check_weights(per_sample_weights, indices, mode)
     # PyTorch has another kernel for tables of single or half precision whose rows lie in one piece
     simple = weight.dtype is not dtypes.float64 and element_strides(weight.array)[1] == 1 and padding_idx is None
     for at, index in enumerate(indices.array.tolist()):
         if not 0 <= index < rows:
-            if mode == "max" or not simple:
+            if mode == 2 or not simple:
                 raise runtime_error(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {index}")
             raise runtime_error(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
     limits.check_elements(max(indices.array.size, count) * width, weight.dtype.itemsize)
     kept = np.ones(indices.array.size, np.bool_) if padding_idx is None else indices.array != padding_idx % rows
-    places, bags = np.array(indices.array[kept], np.int64), bags[kept]
-    if mode == "max":
-        return BAG_MAX(weight, None, _maxima(weight.array, places, bags, count))
-    sizes = np.bincount(bags, minlength=count)
-    each = 1 / sizes[bags] if mode == "mean" else np.ones(places.size)
+    places, kept_bags = np.array(indices.array[kept], np.int64), bags[kept]
+    sizes = np.bincount(kept_bags, minlength=count)
+    if mode == 2:
+        maxima = _maxima(weight.array, places, kept_bags, count)
+        found = [bags, sizes, np.maximum(maxima, 0) // max(width, 1)]
+        return BAG_MAX(weight, None, maxima), *(Tensor(a.astype(both.np), both) for a in found)
+    each = 1 / sizes[kept_bags] if mode == 1 else np.ones(places.size)
     returned = each / _frequencies(indices.array)[kept] if scale_grad_by_freq else each
-    numbers = np.flatnonzero(kept)
     record = _BAG_BFLOAT[simple] if weight.dtype is dtypes.bfloat16 else BAG
-    return record(weight, per_sample_weights, places, bags, count, each, numbers, returned, int(mode == "mean"), scale_grad_by_freq)
+    attrs = (places, kept_bags, count, each, np.flatnonzero(kept), returned, mode, scale_grad_by_freq)
+    if mode == 0:
+        if simple and (per_sample_weights is None or element_strides(per_sample_weights.array)[0] == 1):
+            bags = bags[:0]
+        sizes = np.zeros(count if weight.requires_grad else offsets.array.size, np.int64)
+    found = [bags, sizes, sizes]
+    return record(weight, per_sample_weights, *attrs), *(Tensor(a.astype(both.np), both) for a in found)
+
+
+def _check_weights(per_sample_weights: Tensor, indices: Tensor, mode: int) -> None:
+    if mode != 0:
+        raise runtime_error("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample_weights.array.ndim != 1:
+        raise runtime_error(UNMET.format("per_sample_weights.value().dim() == 1"))
+    if per_sample_weights.array.size != indices.array.size:
+        raise runtime_error(UNMET.format("per_sample_weights.value().numel() == indices.numel()"))
 
 
 def _frequencies(indices: Array) -> Array:
@@ -375,16 +408,28 @@ def _frequencies(indices: Array) -> Array:
     return np.asarray(np.bincount(indices)[np.sort(indices)[number]])
 
 
-_EMBEDDING_BAG = kernel(
-    "embedding_bag",
-    "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, str mode, bool sparse, Tensor? per_sample_weights, "
-    "bool include_last_offset, int? padding_idx",
-    _embedding_bag,
-)
 _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.3, 0.8, -0.2], [-1.2, 0.6, 1.1]]
+_EMBEDDING_BAG = Function(
+    "embedding_bag",
+    (
+        "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "
+        "bool include_last_offset, int? padding_idx |4 outs",
+        _embedding_bag,
+    ),
+    (
+        "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+        "Tensor? per_sample_weights=None, bool include_last_offset=False |4 outs",
+        _embedding_bag,
+    ),
+    doc="Sums, means or maxima of rows of a table, with the bags, their sizes and the rows of the maxima.",
+    ops=(BAG, BAG_MAX),
+    samples=(Sample("torch.embedding_bag(w, tensor([1, 2, 0]), tensor([0, 2]), mode=1)[0]", None, w=_W),),
+    method=False,
+)
 
 
 FUNCTIONS: tuple[Function, ...] = (
+    _EMBEDDING_BAG,
     PythonFunction(
         embedding_bag,
         "embedding_bag",

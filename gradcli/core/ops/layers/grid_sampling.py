@@ -12,12 +12,12 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction, kernel
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, grid_sampling
 from gradcli.core.kernels.grid_sampling import Settings
-from gradcli.core.ops.checks import require_floating, scalar_type_error, size, with_method
+from gradcli.core.ops.checks import not_implemented, require_floating, scalar_type_error, size, with_method, wrap_dim
 from gradcli.core.ops.linalg.products.matrix_products import BMM
 from gradcli.core.ops.rules import check_no_tangent, not_differentiable
 from gradcli.core.ops.shape.transpose import TRANSPOSE
@@ -223,8 +223,8 @@ def _base(size: Sequence[int], align_corners: bool, dtype: DType) -> Array:
     """The places of an image with a 1 behind each, (batch, places, dimensions + 1)."""
     lines = []
     for n in size[2:]:
-        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        lines.append(dtypes.cast(line if align_corners else line * (n - 1) / n, dtype))
+        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
+        lines.append(dtypes.cast(line if align_corners else line * (n - 1) / max(n, 1), dtype))
     crossed = np.meshgrid(*lines, indexing="ij")
     places = np.stack([*reversed(crossed), np.ones_like(crossed[0])], -1).reshape(-1, len(size) - 1)
     return np.broadcast_to(places, (size[0], *places.shape))
@@ -253,17 +253,28 @@ AFFINE_GRID = Op(
 
 
 def _affine_grid_generator(theta: Tensor, size: tuple[int, ...], align_corners: bool) -> Any:
-    if theta.array.shape[0] != size[0]:
-        rank = len(size) - 2
+    if len(size) not in (4, 5):
+        raise shape_error("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    if not theta.dtype.is_floating_point:
+        raise ProgramError("NotImplementedError", f"affine_grid_generator of {theta.dtype!r} is not part of gradcli")
+    rank, shape = len(size) - 2, theta.array.shape
+    batch = [size[0], *size[2:]]
+    if min(batch) < 0:
+        raise shape_error(f"Trying to create tensor with negative dimension {min(batch)}: {[*batch, rank + 1]}")
+    if theta.dtype.itemsize == 2 and min(size[2:]) <= 1:
+        raise not_implemented("tensor_cpu", theta.dtype)
+    wrap_dim(2 if len(shape) > 1 else 1, len(shape))
+    if len(shape) != 3:
+        raise shape_error("batch2 must be a 3D tensor")
+    if (shape[0], shape[2]) != (size[0], rank + 1):
         raise shape_error(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {rank + 1}] but got: "
-            f"[{theta.array.shape[0]}, {rank + 1}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {rank + 1}] but got: [{shape[0]}, {shape[2]}]."
         )
+    count = math.prod(batch)
+    if count and shape[1] != rank:
+        raise shape_error(f"shape '{[*batch, rank]}' is invalid for input of size {count * shape[1]}")
     limits.check_elements(math.prod(size) * len(size), theta.dtype.itemsize)
     return AFFINE_GRID(theta, tuple(size), align_corners, theta.dtype)
-
-
-_AFFINE_GRID = kernel("affine_grid_generator", "Tensor theta, ints size, bool align_corners", _affine_grid_generator)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
@@ -302,6 +313,14 @@ _GRID = [[[[0.1, -0.2], [0.7, 0.45]], [[-0.35, 0.8], [-0.6, -0.55]]]]
 _VOLUME, _PLACES = [_IMAGE], [[[[[0.1, -0.2, 0.3], [0.7, 0.45, -0.6]]]]]
 _GRID_SAMPLER = _sampler("grid_sampler", None, samples=(Sample("torch.grid_sampler(x, g, 0, 0, False)", None, x=_IMAGE, g=_GRID),))
 _THETA = [[[1.0, 0.2, 0.1], [-0.3, 0.8, 0.0]]]
+_AFFINE_GRID = Function(
+    "affine_grid_generator",
+    ("Tensor theta, ints size, bool align_corners", _affine_grid_generator),
+    doc="The grid of an affine map, for an image of a size.",
+    ops=(AFFINE_GRID,),
+    samples=(Sample("torch.affine_grid_generator(t, (1, 1, 2, 3), True)", None, t=_THETA),),
+    method=False,
+)
 
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
@@ -325,6 +344,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(AFFINE_GRID,),
         samples=(Sample("F.affine_grid(t, (1, 1, 2, 3), align_corners=False)", None, t=_THETA),),
     ),
+    _AFFINE_GRID,
     _GRID_SAMPLER,
     _sampler("grid_sampler_2d", 2, samples=(Sample("torch.grid_sampler_2d(x, g, 0, 0, False)", None, x=_IMAGE, g=_GRID),)),
     _sampler("grid_sampler_3d", 3, samples=(Sample("torch.grid_sampler_3d(x, g, 0, 1, True)", None, x=_VOLUME, g=_PLACES),)),

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.out import CASTABLE, Out
+from gradcli.core.functions.out import CASTABLE, EXACT, Out
 from gradcli.core.graph import inplace_forms
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
@@ -23,7 +24,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.solving.inverse import inv_ex
 from gradcli.core.ops.reduce import sum_mean
-from gradcli.core.ops.reduce.norms import check_dtype, vector_norm
+from gradcli.core.ops.reduce.norms import NORM, check_dtype, check_kind, vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
@@ -131,6 +132,48 @@ def cond(A: Tensor, p: Any = None) -> Any:
     return inplace_forms.apply(product, lambda t: NAN_TO_NUM(t, math.inf, math.inf, -math.inf))  # in place too: its node keeps a clone
 
 
+def _warn(name: str, instead: str, line: int) -> None:
+    text = (
+        f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed in a future PyTorch release. Please use "
+        f"`linalg.{instead}` instead (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:{line}.)"
+    )
+    warnings.emit(text, once=f"{name}:{line}")
+
+
+def _frobenius_norm(input: Tensor, dim: Sequence[int], keepdim: bool, out: Tensor | None = None) -> Any:
+    """The old form of the Frobenius norm, along two dimensions at most; all, if there are none. Raises RuntimeError for more."""
+    _warn("frobenius_norm", "vector_norm(A, 2., dim, keepdim)", 3175 if out is None else 3195)
+    if len(dim) > 2:
+        raise runtime_error(f"Expected at most 2 dimensions, but got {len(dim)} dimensions instead.")
+    return _OLD_NORM(input, 2.0, dim, keepdim, **({} if out is None else {"out": out}))
+
+
+def _nuclear_norm(input: Tensor, dim: Sequence[int], keepdim: bool) -> Any:
+    """The old form of the nuclear norm."""
+    _warn("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)", 3229)
+    return matrix_norm(input, "nuc", dim, keepdim)
+
+
+def _nuclear_norm_out(input: Tensor, *more: Any) -> Any:
+    *dim, keepdim, out = more
+    _warn("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)", 3241 if dim else 3217)
+    return catalog.function("linalg.matrix_norm")(input, "nuc", *(dim or [(-2, -1)]), keepdim, out=out)
+
+
+def _old_norm(input: Tensor, p: float, dim: Sequence[int], keepdim: bool) -> Any:
+    check_kind(input)
+    return NORM(input, p, tuple(dim), keepdim)
+
+
+_OLD_NORM = Function(
+    "norm",
+    ("Tensor input, float p, ints dim, bool keepdim", _old_norm),
+    doc="",
+    ops=(NORM,),
+    namespace="torch._C._nn",
+    method=False,
+    out=Out(EXACT, memory="unchecked", adds=True),
+)
 _NORM = Out("{name} expected out tensor dtype {result} but got: {out}", autograd="composed")
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -165,5 +208,23 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="The condition number.",
         samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=SQUARE),),
         out=lambda A, _: Out(lower=CASTABLE, dtype=A.dtype.real, first=True, autograd="composed"),
+    ),
+    Function(
+        "frobenius_norm",
+        ("Tensor input, ints1 dim, bool keepdim=False", _frobenius_norm),
+        doc="The old form of the Frobenius norm, along one or two dimensions.",
+        ops=(NORM,),
+        samples=(Sample("torch.frobenius_norm(x, (0, 1))", np.linalg.norm, x=WIDE),),
+        method=False,
+        out=Out(steps=_frobenius_norm, autograd="composed"),
+    ),
+    Function(
+        "nuclear_norm",
+        ("Tensor input, ints2 dim, bool keepdim=False", _nuclear_norm),
+        ("Tensor input, bool keepdim=False", lambda input, keepdim: _nuclear_norm(input, (-2, -1), keepdim)),
+        doc="The old form of the nuclear norm of matrices.",
+        samples=(Sample("torch.nuclear_norm(x)", lambda x: np.linalg.norm(x, "nuc"), x=WIDE),),
+        method=False,
+        out=Out(steps=_nuclear_norm_out, autograd="composed"),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from weakref import WeakValueDictionary
 
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
@@ -66,7 +67,7 @@ def _dim_order(input: Tensor, ambiguity_check: Any) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _never(name: str, what: str, function: bool = False, more: str = "", python: str = "") -> Function:
+def _never(name: str, what: str, function: bool = False, more: str = "") -> Function:
     samples, doc = (Sample(f"tensor(1.).{name}()"),), f"Whether {what}: never here."
 
     def run(_: Tensor, device: Any = None) -> bool:
@@ -77,10 +78,46 @@ def _never(name: str, what: str, function: bool = False, more: str = "", python:
             )
         return False
 
-    return Function(name, (f"Tensor input{more}", run), doc=doc, samples=samples, function=function, python=python)
+    return Function(name, (f"Tensor input{more}", run), doc=doc, samples=samples, function=function)
+
+
+#: the memory that programs have asked to share with other processes, of which there are none
+_SHARED: WeakValueDictionary[int, Array] = WeakValueDictionary()
+
+
+def share_memory_(input: Tensor) -> Tensor:
+    """The tensor, whose memory counts as shared from now on."""
+    memory = owner(input.array)
+    _SHARED[id(memory)] = memory
+    return input
+
+
+def _refused(name: str, layout: str) -> Function:
+    """A method of sparse tensors, which refuses all others."""
+
+    def run(_: Tensor) -> Any:
+        raise runtime_error(f"{name} expected {layout} tensor layout but got Strided")
+
+    return Function(name, ("Tensor input", run), doc="A method of sparse tensors: refused.", function=False)
 
 
 FUNCTIONS = (
+    Function(
+        "dense_dim", ("Tensor input", lambda a: a.array.ndim), doc="The number of dimensions that are not sparse: all.", function=False
+    ),
+    Function("sparse_dim", ("Tensor input", lambda a: 0), doc="The number of sparse dimensions: 0.", function=False),
+    *(_refused(name, "sparse coordinate") for name in ("is_coalesced", "coalesce", "indices")),
+    _refused("values", "sparse"),
+    *(_refused(name, "sparse row compressed") for name in ("crow_indices", "col_indices")),
+    *(_refused(name, "sparse column compressed") for name in ("ccol_indices", "row_indices")),
+    Function(
+        "share_memory_",
+        ("Tensor input", share_memory_),
+        doc="The tensor: there is no other process to share its memory with.",
+        samples=(Sample("tensor(1.).share_memory_()"),),
+        function=False,
+        python="Tensor.share_memory_",
+    ),
     Function("size", ("Tensor input, int? dim=None", _size), doc="The sizes, or one of them.", function=False),
     Function("numel", ("Tensor input", lambda a: a.array.size), doc="The number of elements."),
     Function("nelement", ("Tensor input", lambda a: a.array.size), doc="The number of elements.", function=False),
@@ -106,8 +143,22 @@ FUNCTIONS = (
         function=False,
     ),
     _never("is_distributed", "parts are held by other processes", True),
+    Function(
+        "cudnn_is_acceptable",
+        ("Tensor input", lambda a: False),
+        doc="Whether a graphics processor computes with the tensor: never here.",
+        samples=(Sample("torch.cudnn_is_acceptable(tensor(1.))"),),
+        method=False,
+    ),
     _never("is_pinned", "the memory is locked for a graphics processor", more=", device? device=None"),
-    _never("is_shared", "the memory is shared with other processes", python="Tensor.is_shared"),
+    Function(
+        "is_shared",
+        ("Tensor input", lambda a: id(owner(a.array)) in _SHARED),
+        doc="Whether share_memory_ was called for this memory.",
+        samples=(Sample("tensor(1.).is_shared()"),),
+        function=False,
+        python="Tensor.is_shared",
+    ),
     Function(
         "is_set_to",
         ("Tensor input, Tensor tensor", _is_set_to),

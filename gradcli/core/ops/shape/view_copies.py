@@ -11,9 +11,11 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.out import EXACT, Out, OutRule, no_graph
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import warn_of_samples
 from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.rules import check_no_complex_gradient, moves, not_differentiable
+from gradcli.core.ops.elementwise import complex_numbers
+from gradcli.core.ops.rules import check_no_complex_gradient, moves, no_complex_gradient, not_differentiable
 from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -75,6 +77,8 @@ UNBIND = _copying(splitting.UNBIND)
 UNFOLD = _copying(slicing.UNFOLD)
 UNSQUEEZE = _copying(squeeze.UNSQUEEZE)
 VIEW = _copying(views.VIEW)
+AS_COMPLEX = _copying(complex_numbers.VIEW_AS_COMPLEX)
+AS_REAL = _copying(complex_numbers.VIEW_AS_REAL)
 UNSAFE_SPLIT = _copying(splitting.SPLIT, "UnsafeSplitBackward0", True)
 UNSAFE_SPLIT_SIZES = _copying(splitting.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
 
@@ -101,6 +105,22 @@ def _checked(view: Callable[..., Any], copy: Op) -> Callable[..., Any]:
         return copy(input, *[tuple(a) if isinstance(a, (list, tuple)) else a for a in args])
 
     return run
+
+
+def view_as_real_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_real`."""
+    warn_of_samples("view_as_real_copy", input)
+    complex_numbers.view_as_real(_plain(input))
+    return AS_REAL(input)  # type: ignore[no-any-return]
+
+
+def view_as_complex_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_complex`, which PyTorch has no derivative of."""
+    warn_of_samples("view_as_complex_copy", input)
+    complex_numbers.view_as_complex(_plain(input))
+    if state.enabled and input.requires_grad:
+        raise no_complex_gradient("view_as_complex_copy")
+    return AS_COMPLEX(input)  # type: ignore[no-any-return]
 
 
 def _check_copy(input: Tensor) -> None:
@@ -361,6 +381,21 @@ FUNCTIONS = (
         _checked(squeeze.unsqueeze, UNSQUEEZE),
         UNSQUEEZE,
         Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),
+    ),
+    Function(
+        "view_as_complex_copy",
+        ("Tensor input", view_as_complex_copy),
+        doc="The copy of what view_as_complex shows.",
+        samples=(Sample("torch.view_as_complex_copy(tensor([[1., 2.]]))"),),
+        method=False,
+        out=_COPIED,
+    ),
+    _function(
+        "view_as_real_copy",
+        "",
+        view_as_real_copy,
+        AS_REAL,
+        Sample("torch.view_as_real_copy(torch.complex(x, x))", lambda x: np.stack([x, x], -1), x=_M),
     ),
     Function(
         "view_copy",

@@ -234,13 +234,23 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     return found if rank > 1 else (*found, Function(named, (sliding, with_places), doc=_WITH_PLACES, **shared))
 
 
-def _adaptive_function(rank: int, *samples: Sample) -> Function:
+def _adaptive_functions(rank: int, *samples: Sample) -> tuple[Function, Function]:
     name = f"adaptive_max_pool{rank}d"
     places = PythonFunction(_adaptive_of_images(rank, True), f"{name}_with_indices", _WITH_PLACES, unchecked=True)
     shared: dict[str, Any] = {"ops": ADAPTIVE_MAX[rank], "samples": samples, "unchecked": True, "python": f"_{name}"}
-    return DispatchedPython(_adaptive_of_images(rank, False), name, _EVENLY, other=places, **shared)
+    return DispatchedPython(_adaptive_of_images(rank, False), name, _EVENLY, other=places, **shared), places
 
 
+_ROWS_WITH_PLACES = Dispatched(
+    "adaptive_max_pool1d_with_indices",
+    (_ROWS_EVENLY, lambda *args: _adaptive_of_rows(*args[:2])),
+    doc=_WITH_PLACES,
+    ops=ADAPTIVE_MAX[2],
+    python="adaptive_max_pool1d_with_indices",
+    parsed_as="adaptive_max_pool1d",
+    namespace="torch.nn.functional",
+    method=False,
+)
 FUNCTIONS: tuple[Function, ...] = (
     *_functions(1, Sample("F.max_pool1d(x, 2)", lambda x: x.reshape(1, 3, 2).max(-1), x=ROW)),
     *_functions(
@@ -257,15 +267,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=ADAPTIVE_MAX[2],
         samples=(Sample("F.adaptive_max_pool1d(x, 4)", None, x=ROW),),
         python="_adaptive_max_pool1d",
-        other=Function(
-            "adaptive_max_pool1d",
-            (_ROWS_EVENLY, lambda *args: _adaptive_of_rows(*args[:2])),
-            doc=_WITH_PLACES,
-            python="adaptive_max_pool1d_with_indices",
-        ),
+        other=_ROWS_WITH_PLACES,
         namespace="torch.nn.functional",
         method=False,
     ),
+    _ROWS_WITH_PLACES,
     Function(
         "adaptive_max_pool1d",
         ("Tensor input, ints1 output_size", _adaptive_of_rows),
@@ -273,6 +279,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=ADAPTIVE_MAX[2],
         method=False,
     ),
-    _adaptive_function(2, Sample("F.adaptive_max_pool2d(x, 2)", None, x=IMAGE)),
-    _adaptive_function(3, Sample("F.adaptive_max_pool3d(x, (1, 2, 1))", None, x=VOLUME)),
+    *_adaptive_functions(2, Sample("F.adaptive_max_pool2d(x, 2)", None, x=IMAGE)),
+    *_adaptive_functions(3, Sample("F.adaptive_max_pool3d(x, (1, 2, 1))", None, x=VOLUME)),
 )
