@@ -170,7 +170,16 @@ class Distribution(DeclaredArguments):
         if any(1 not in (i, j) and i != j for i, j in zip(reversed(shape), reversed(expected), strict=False)):
             text = f"Value is not broadcastable with batch_shape+event_shape: {shape!r} vs {expected!r}."
             raise ProgramError("ValueError", text)
-        support = self.support
+        try:
+            support = self.support
+        except ProgramError as error:
+            if error.type_name != "NotImplementedError":
+                raise
+            warnings.emit(
+                f"{self.type_text()} does not define `support` to enable sample validation. Please initialize the distribution with "
+                "`validate_args=False` to turn off validation."
+            )
+            return
         if not support.holds(value):
             raise ProgramError(
                 "ValueError",
