@@ -307,13 +307,13 @@ class _Call(OutChecks):
         if self.rule.adds and shares_places(out.array):
             raise runtime_error("sums into an out whose elements share memory are not part of gradcli")
         if self.autograd == "fallback" and state.enabled and any(t.requires_grad for t in (*self.operands, *self.outs)):
-            if out is not self.outs[0] and out.view is not None:
+            if out is not self.outs[0] and out.view is not None and out.dtype.is_differentiable:
                 raise runtime_error("Functions which modify views in-place must return a single Variable")
             converted = dtypes.cast(result.array, out.dtype)
             operands = (_last_operand(result),) if result.node is not None else self.operands
             if not any(t.requires_grad for t in (*operands, out)):
                 operands = list(self.outs)  # another part of `out` requires a gradient
-            if out is not self.outs[0] and out.view is not None:
+            if out is not self.outs[0] and out.view is not None and out.dtype.is_differentiable:
                 raise runtime_error("Functions which modify views in-place must return a single Variable")
             return inplace_forms.apply(out, lambda before: self.with_fallback_node(converted, (*operands, before)))
         made = in_place.write_out(out, result)

@@ -58,6 +58,10 @@ def _integers_into(grad_fn: str, draw: Callable[..., Array]) -> Callable[..., Te
 
     def run(input: Tensor, *given: Any) -> Tensor:
         check_memory(input)
+        *low, high = given[:-1] or (None,)
+        if input.dtype.is_complex and len(given) > 1 and (high is None or high > (low or (0,))[0]):
+            name = "random_from_to_impl" if high is None else "check_random_bounds"
+            raise runtime_error(f"{name} handles only integral, floating-point and boolean types")
         return fill(input, *given)
 
     return run
