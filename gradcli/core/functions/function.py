@@ -12,7 +12,7 @@ from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.functions.out import OutRule
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.state import state
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 
@@ -46,7 +46,7 @@ class Function:
     __slots__ = (
         *("name", "operator", "namespace", "overloads", "ops", "doc", "samples", "is_method", "is_function", "inplace", "torch_inplace"),
         *("written", "writes", "analytic", "aliases", "takes_out", "out", "python_name", "parsed_as", "overlap", "fills", "_parser"),
-        "_method_parser",
+        *("unseen", "_method_parser"),
     )
 
     #: what argument errors put before the name, as in `linalg_inv`
@@ -72,6 +72,7 @@ class Function:
         parsed_as: str = "",
         overlap: Overlap | None = None,
         fills: bool = False,
+        unseen: bool = False,
     ) -> None:
         self.name = name
         #: "torch", "torch.nn.functional", "torch.linalg" ...
@@ -108,6 +109,8 @@ class Function:
         self.overlap = overlap
         #: whether the in-place form takes tensors whose elements share memory, such as expanded ones
         self.fills = fills
+        #: whether PyTorch's autograd does not see what the in-place form writes, into leaves and their views too
+        self.unseen = unseen
         self._parser: Parser | None = None
         self._method_parser: Parser | None = None
 
@@ -252,6 +255,9 @@ class InplaceFunction:
             raise
 
     def _apply(self, tensor: Tensor, operands: Sequence[Any], compute: Callable[[Tensor], Any]) -> Any:
+        if self.of.unseen and state.enabled:
+            with recording(False):
+                return self._apply(tensor, operands, compute)
         if state.within is not None:
             _write_checks().check_captured(self.name, (tensor, *operands))
         if state.mapped:

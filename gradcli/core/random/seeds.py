@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import language
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.tensor.text import shown
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _seed_of(seed: Any) -> int:
     if type(seed) is Tensor:
+        if seed.array.size != 1:
+            raise not_one_element()
         seed = seed.item()
-    if isinstance(seed, (int, float)):
+    if isinstance(seed, (int, float, str)):
         return int(seed)
-    if isinstance(seed, str):
-        raise ProgramError("ValueError", f"invalid literal for int() with base 10: {shown(seed)}")
     raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 
@@ -41,8 +41,22 @@ def manual_seed(seed: Any) -> Generator:
     return generator.default.manual_seed(_seed_of(seed))
 
 
-def _generator_seed(self: Generator, seed: Any) -> Generator:
-    return self.manual_seed(_seed_of(seed))
+def _generator_seed(self: Generator, /, *args: Any, **kwargs: Any) -> Generator:
+    seed = _only("manual_seed", args, kwargs)
+    if type(seed) is not int:
+        if type(language.as_number(seed)) is int:  # an integer of numpy's
+            raise ProgramError("TypeError", "an integer is required")
+        raise runtime_error(f"manual_seed expected a long, but got {language.type_name(seed)}")
+    return self.manual_seed(seed)
+
+
+def _only(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The only argument of a method of generators that is written in C."""
+    if kwargs:
+        raise ProgramError("TypeError", f"Generator.{method}() takes no keyword arguments")
+    if len(args) != 1:
+        raise ProgramError("TypeError", f"Generator.{method}() takes exactly one argument ({len(args)} given)")
+    return args[0]
 
 
 def _state_tensor(source: Generator) -> Tensor:
@@ -55,7 +69,8 @@ def _clone_state(source: Generator) -> Generator:
     return made
 
 
-def _set_state(source: Generator, state: Any) -> Generator:
+def _set_state(source: Generator, /, *args: Any, **kwargs: Any) -> Generator:
+    state = _only("set_state", args, kwargs)
     if type(state) is not Tensor:
         raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {language.type_name(state)}")
     if state.dtype is not dtypes.uint8:
@@ -93,12 +108,26 @@ SET_RNG_STATE = Routine(_set_rng_state, "set_rng_state")
 GENERATOR = ScriptType("Generator", "torch._C", _make_generator, lambda v: type(v) is Generator)
 DEFAULT_GENERATOR = generator.default
 
+
+def _method(name: str, run: Callable[[Generator], Any]) -> Routine:
+    """A method of generators, written in C, that takes no arguments."""
+
+    def method(self: Generator, /, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ProgramError("TypeError", f"Generator.{name}() takes no keyword arguments")
+        if args:
+            raise ProgramError("TypeError", f"Generator.{name}() takes no arguments ({len(args)} given)")
+        return run(self)
+
+    return Routine(method, name)
+
+
 #: the methods of a generator, for the language's tables
 GENERATOR_METHODS: dict[str, Routine] = {
     "manual_seed": Routine(_generator_seed, "manual_seed"),
-    "seed": Routine(lambda self: self.seed(), "seed"),
-    "initial_seed": Routine(lambda self: self.initial_seed(), "initial_seed"),
-    "get_state": Routine(_state_tensor, "get_state"),
-    "clone_state": Routine(_clone_state, "clone_state"),
+    "seed": _method("seed", Generator.seed),
+    "initial_seed": _method("initial_seed", Generator.initial_seed),
+    "get_state": _method("get_state", _state_tensor),
+    "clone_state": _method("clone_state", _clone_state),
     "set_state": Routine(_set_state, "set_state"),
 }

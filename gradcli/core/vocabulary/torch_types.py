@@ -12,7 +12,6 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.signature import Signature, language
-from gradcli.core.calling.type_errors import as_dtype
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import check_sizes, empty, leaf
 from gradcli.core.ops.shape.casting import ALIAS
@@ -189,11 +188,12 @@ _BFLOAT16 = {
 
 
 class TypeInfo(Scripted):
-    """`torch.finfo` and `torch.iinfo`."""
+    """`torch.finfo(dtype)`."""
 
     __slots__ = ("dtype", "info")
 
     SCRIPT_NAME = "finfo"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = {
         "eps": lambda t: t.number("eps"),
         "max": lambda t: t.number("max"),
@@ -208,6 +208,11 @@ class TypeInfo(Scripted):
     def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
         self.info: Any = np.finfo(dtype.np) if dtype.is_floating_point else np.iinfo(dtype.np)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeInfo) and other.dtype is self.dtype
+
+    __hash__ = None  # type: ignore[assignment]
 
     def number(self, name: str, shown: str = "") -> float | int:
         """One of numpy's figures as a Python number. Raises AttributeError for one that integers do not have, called `shown`."""
@@ -231,28 +236,42 @@ class TypeInfo(Scripted):
         )
 
 
-#: `torch.finfo()` is that of the default dtype, `torch.finfo(None)` an error
-_UNGIVEN = object()
+class IntegerInfo(TypeInfo):
+    """`torch.iinfo(dtype)`."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "iinfo"
 
 
-def _finfo(dtype: Any = _UNGIVEN) -> TypeInfo:
-    wanted = dtypes.get_default() if dtype is _UNGIVEN else as_dtype(dtype, "finfo", "type").real
-    if not wanted.is_floating_point:
+def _info_of_floats(type: DType) -> TypeInfo:
+    if not type.is_differentiable:
         raise ProgramError("TypeError", "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
-    return TypeInfo(wanted)
+    return TypeInfo(type.real)
 
 
-def _iinfo(dtype: Any) -> TypeInfo:
-    wanted = as_dtype(dtype, "iinfo", "type")
-    if wanted.is_differentiable:
+def _info_of_integers(type: DType) -> TypeInfo:
+    if type.is_differentiable:
         raise ProgramError("TypeError", "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-    if wanted is dtypes.bool_:
+    if type is dtypes.bool_:
         raise ProgramError("TypeError", "torch.bool is not supported by torch.iinfo")
-    return TypeInfo(wanted)
+    return IntegerInfo(type)
 
 
-FINFO = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo and v.dtype.is_floating_point)
-IINFO = ScriptType("iinfo", "torch", _iinfo, lambda v: type(v) is TypeInfo and not v.dtype.is_floating_point)
+_FINFO = Parser("finfo", [Signature("dtype type", _info_of_floats), Signature("", lambda: TypeInfo(dtypes.get_default()))])
+_IINFO = Parser("iinfo", [Signature("dtype type", _info_of_integers)])
+
+
+def _finfo(*args: Any, **kwargs: Any) -> Any:
+    return _FINFO.call(args, kwargs)
+
+
+def _iinfo(*args: Any, **kwargs: Any) -> Any:
+    return _IINFO.call(args, kwargs)
+
+
+FINFO = TypeInfo.SCRIPT_TYPE = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo)
+IINFO = IntegerInfo.SCRIPT_TYPE = ScriptType("iinfo", "torch", _iinfo, lambda v: type(v) is IntegerInfo)
 
 
 _NO_SUCH_NEW = (

@@ -15,7 +15,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, script_type
 from gradcli.core.calling.type_errors import not_an_integer, type_error
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.execution import ticking
 from gradcli.lang.values.types import exception_type
@@ -111,7 +111,7 @@ class Pattern(Scripted):
 
     def _checked(self, text: Value) -> str:
         """The text, where the time of the matcher is within the limit on work."""
-        if type(text) is not str:
+        if type(text) is not str and type(text) is not TorchVersion:
             raise type_error("expected string or bytes-like object, got '{}'", text)
         if limits.current.work < limits.NONE:
             limits.check_work(float(_SLOWNESS << self.form.choices) * float(len(text)) ** self.form.power)

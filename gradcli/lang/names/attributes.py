@@ -391,7 +391,7 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
             setter(value, new)
             return
         own = value.property_of("fields") or {}
-        if name in own or (find_attribute(value, name) is MISSING and _may_be_new(name)):
+        if name in own or (name not in tensor_attributes.GETTERS and find_attribute(value, name) is MISSING and _may_be_new(name)):
             limits.check_list(len(own) + 1)
             value.set_property("fields", {**own, name: new})
             return

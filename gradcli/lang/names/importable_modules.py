@@ -13,7 +13,7 @@ from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes
 from gradcli.lang.python.math import CONSTANTS, math_table
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 from gradcli.lang.values.object_operations import OPS, iterate
 from gradcli.lang.values.operators import BINARY
 from gradcli.lang.values.special_methods import Instance, special
@@ -24,11 +24,11 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 _made: dict[str, Namespace] = {}
 
 #: `torch.__version__`: the version of PyTorch whose behaviour is reproduced
-_VERSION = "2.13.0+cpu"
+_VERSION = TorchVersion("2.13.0+cpu")
 #: what has no entry in the tables of the library, by module
 _CONSTANTS: dict[str, dict[str, Value]] = {
     "": {"__version__": _VERSION, "newaxis": None},
-    "version": {"__version__": _VERSION, "cuda": None, "hip": None, "xpu": None, "debug": False},
+    "version": {"__version__": str(_VERSION), "cuda": None, "hip": None, "xpu": None, "debug": False},
 }
 
 #: torch's own exception types, by their place in torch

@@ -13,7 +13,7 @@ import sys
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, TorchVersion, Value, hosted, type_error, value_error
 from gradcli.lang.python.reprs import ascii_text, int_text, repr_host, str_host
 
 #: the largest width and precision of a format
@@ -61,7 +61,7 @@ def format_value(ops: Ops, value: Value, spec: str) -> str:
         return ops.format_of(value, spec)
     if kind is int and not -(1 << 63) < value < 1 << 63:
         limits.check_integer(value)
-    elif kind not in (str, int, float, bool, complex):
+    elif kind not in (str, TorchVersion, int, float, bool, complex):
         raise type_error(f"unsupported format string passed to {kind.__name__}.__format__")
     # a number has at most a few thousand characters, a string grows by the width at most
     text: str = hosted(format, value, spec)

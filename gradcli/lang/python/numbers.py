@@ -113,7 +113,7 @@ def modulo(ops: Ops) -> Binary:
     """The `%` operator, which formats when the left operand is a string."""
 
     def either(a: Value, b: Value) -> Value:
-        return percent_format(ops, a, b) if type(a) is str else mod(a, b)
+        return percent_format(ops, a, b) if isinstance(a, str) else mod(a, b)
 
     return either
 

@@ -21,8 +21,35 @@ HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
 #: a value of the language, of any type: a host value, a tensor, a function ...
 Value = Any
 
+
+def _comparing(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: TorchVersion, other: object) -> Any:
+        from gradcli.lang.python.torch_version import compared  # most programs do not ask
+
+        return compared(name, self, other)
+
+    return method
+
+
+class TorchVersion(str):
+    """`torch.__version__`. Beside a str, a tuple or a list it is compared as a version, and as a str beside what is none."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "torch.torch_version.TorchVersion"
+
+    __eq__ = _comparing("__eq__")
+    __lt__ = _comparing("__lt__")
+    __le__ = _comparing("__le__")
+    __gt__ = _comparing("__gt__")
+    __ge__ = _comparing("__ge__")
+    __hash__ = str.__hash__
+
+
 #: the types of host values
-HOST_TYPES = frozenset({type(None), bool, int, float, complex, str, list, tuple, dict, set, frozenset, range, slice, type(...)})
+HOST_TYPES = frozenset(
+    {type(None), bool, int, float, complex, str, TorchVersion, list, tuple, dict, set, frozenset, range, slice, type(...)}
+)
 
 
 class Ops(Protocol):

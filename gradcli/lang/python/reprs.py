@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import MAX_DEPTH, Value
+from gradcli.lang.python.object_protocol import MAX_DEPTH, TorchVersion, Value
 
 ReprOf = Callable[[Value], str]
 Pairs = Iterator[tuple[str, Value]]
@@ -172,7 +172,7 @@ def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: Re
 
 def str_host(value: Value, repr_of: ReprOf) -> str:
     """`str(value)` of a host value."""
-    return value if type(value) is str else repr_host(value, repr_of)
+    return str(value) if type(value) is str or type(value) is TorchVersion else repr_host(value, repr_of)
 
 
 def ascii_text(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gradcli import limits
 from gradcli.lang.python import arguments, dicts_and_sets, strings
 from gradcli.lang.python.comparing import in_range, same
-from gradcli.lang.python.object_protocol import Ops, Value, hosted_method, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, TorchVersion, Value, hosted_method, type_error, value_error
 
 Method = Callable[..., Value]
 
@@ -253,6 +253,7 @@ def _range_count(ops: Ops, value: range, /, *args: Value, **kwargs: Value) -> in
 
 METHODS: dict[type, dict[str, Method]] = {
     str: strings.METHODS,
+    TorchVersion: strings.METHODS,
     list: {
         "append": _append,
         "clear": hosted_method(list.clear),

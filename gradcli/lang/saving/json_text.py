@@ -9,14 +9,14 @@ from gradcli import limits
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host
+from gradcli.lang.python.object_protocol import HOST_ERRORS, TorchVersion, Value, from_host
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.value_classes import Builtin
 
 _DEEPEST = 200
-_KEYS = (str, int, float, bool, type(None))
+_KEYS = (str, TorchVersion, int, float, bool, type(None))
 
 
 class _Plain:

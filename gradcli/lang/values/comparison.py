@@ -10,7 +10,7 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import ItemsView, KeysView, set_like, table_of
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value, hosted
 from gradcli.lang.values import special_methods
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.value_classes import MISSING, Special
@@ -102,6 +102,8 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
         if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set | frozenset) and isinstance(b, set | frozenset)):
             return primitive(a, b)
+        if type(a) is TorchVersion or type(b) is TorchVersion:
+            return hosted(primitive, a, b)
         views = set_like(a), set_like(b)
         if all(isinstance(one, set | frozenset | KeysView | ItemsView) for one in views):
             return primitive(*map(_elements, views))

@@ -16,7 +16,7 @@ from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
 from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.python.formatting import format_value
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 from gradcli.lang.python.reprs import iterate_set
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import COMPARE, equal
@@ -40,7 +40,7 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
         return iter(KeysView(value))
     if kind is set or kind is frozenset:
         return iterate_set(value, repr_text)
-    if kind is IteratorValue or isinstance(value, DictView | tuple):
+    if kind is IteratorValue or isinstance(value, DictView | tuple | TorchVersion):
         return iter(value)
     if isinstance(value, Instance) or special(value, "__iter__") is not None:
         return _iterate_instance(value, message)

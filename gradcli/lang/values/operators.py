@@ -101,7 +101,7 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
                 return Size(made) if type(sequence) is Size else made
     if symbol == "|" and (made := types.union(a, b)) is not None:
         return made
-    if symbol == "%" and type(a) is str:
+    if symbol == "%" and isinstance(a, str):
         return for_host(a, b)
     if type(a) is Size and symbol == "+":
         return _with_size(symbol, for_host, a, b)

@@ -21,7 +21,7 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
 from gradcli.lang.python.dict_views import DictView
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.special_methods import Instance, special
@@ -49,8 +49,8 @@ def repr_text(value: Value, /) -> str:
 
 def str_text(value: Value) -> str:
     """`str(value)`."""
-    if type(value) is str:
-        return value
+    if type(value) is str or type(value) is TorchVersion:
+        return str(value)
     if type(value) is ProgramError:
         return str(value.message)
     if isinstance(value, NumpyValue | torch_types.Device):

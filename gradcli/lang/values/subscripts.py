@@ -14,7 +14,7 @@ from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
-from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, TorchVersion, Value, from_host, key_error
 from gradcli.lang.values.object_operations import OPS, collect, index_of
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
@@ -36,7 +36,7 @@ def getitem(container: Value, index: Value) -> Value:
         return core.getitem(container, index)
     if kind is dict:
         return _lookup(container, index)
-    if kind in (list, str, range) or isinstance(container, tuple):
+    if kind in (list, str, range, TorchVersion) or isinstance(container, tuple):
         return _sequence_item(container, index)
     method = special(container, "__getitem__")
     if method is not None:

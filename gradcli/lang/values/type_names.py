@@ -35,6 +35,8 @@ _PATHS: dict[type, str] = {
     ScriptType: "type",
     Generator: "torch._C.Generator",
     torch_types.Device: "torch.device",
+    torch_types.TypeInfo: "torch.finfo",
+    torch_types.IntegerInfo: "torch.iinfo",
     torch_types.Symbol: "torch.layout",
     torch_types.MemoryFormat: "torch.memory_format",
 }

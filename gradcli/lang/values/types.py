@@ -17,7 +17,7 @@ from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import EXCEPTION_PARENTS, ProgramError, is_exception_subtype
 from gradcli.lang.python import comparing, dicts_and_sets, numbers, sequences
 from gradcli.lang.python.dict_views import table_of
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 from gradcli.lang.values import subscripts
 from gradcli.lang.values.object_operations import OPS, index_of, item_of, real_number, stepping, to_number
 from gradcli.lang.values.representation import repr_text, str_text
@@ -43,7 +43,7 @@ def _make_int(*args: Value, **kwargs: Value) -> int:
             number = item_of(value, warned=False)
             value = real_number(number, "int64_t" if value.dtype.is_complex else "double")
             value = int(value) if type(number) is complex else value
-        elif type(value) not in (int, float, bool, str):
+        elif type(value) not in (int, float, bool, str, TorchVersion):
             for name in ("__int__", "__index__", "__trunc__"):
                 method = special(value, name)
                 if method is not None:
@@ -60,7 +60,7 @@ def _make_float(*args: Value, **kwargs: Value) -> float:
         value = args[0]
         if type(value) is Tensor:
             value = to_number(value)
-        elif type(value) not in (int, float, bool, str):
+        elif type(value) not in (int, float, bool, str, TorchVersion):
             method = special(value, "__float__")
             if method is not None:
                 return float(_checked(method(), float, f"{type_name(value)}.__float__"))

@@ -20,7 +20,7 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import LimitError, ProgramError, of_python
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.python.object_protocol import TorchVersion, Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -288,6 +288,7 @@ _CLASSES: set[type] = {
     float,
     complex,
     str,
+    TorchVersion,
     list,
     tuple,
     dict,

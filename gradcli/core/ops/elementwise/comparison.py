@@ -142,7 +142,12 @@ def _logical(name: str, forward: np.ufunc) -> Function:
         return made
 
     return Function(
-        f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", written=((_TENSORS, write),), out=_comparison_out
+        f"logical_{name}",
+        (_TENSORS, run),
+        doc=f"Elementwise {name} of truth values.",
+        written=((_TENSORS, write),),
+        out=_comparison_out,
+        unseen=True,
     )
 
 
@@ -226,7 +231,7 @@ FUNCTIONS = (
         method=False,
         out=_isin_out,
     ),
-    Function("logical_not", ("Tensor input", logical_not), doc="Elementwise not of truth values.", inplace=True, out=_TRUTH),
+    Function("logical_not", ("Tensor input", logical_not), doc="Elementwise not of truth values.", inplace=True, out=_TRUTH, unseen=True),
     _logical("and", np.logical_and),
     _logical("or", np.logical_or),
     _logical("xor", np.logical_xor),

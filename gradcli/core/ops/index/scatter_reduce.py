@@ -26,6 +26,8 @@ from gradcli.errors import Code, runtime_error
 
 _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
+_SYNONYMS = {"max": "amax", "min": "amin"}  # those that PyTorch computes, but does not differentiate
+_WITHOUT_TANGENT = ("prod", *_SYNONYMS)
 
 
 def _places(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
@@ -68,6 +70,7 @@ def reduced_into(
     made = np.array(a)
     if not index.size:
         return made
+    reduce = _SYNONYMS.get(reduce, reduce)
     places = _places(dim, index, made.ndim)
     if not include_self:
         kind = made.dtype.kind
@@ -115,7 +118,13 @@ def _even(xp: Any, grad: Any, a: Any, src: Any, out: Any, dim: int, index: Array
     return xp.call(DIV, grad, hits), first, second
 
 
+def _check_differentiable(reduce: str) -> None:
+    if reduce in _SYNONYMS:
+        raise runtime_error(f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}.")
+
+
 def _input_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    _check_differentiable(reduce)
     grad = gradient_of_input(xp, grad, input, src, out, dim, index, reduce, include_self)
     return grad if include_self else xp.call(SCATTER_NUMBER, grad, dim, index, 0.0)
 
@@ -137,6 +146,7 @@ def gradient_of_input(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: i
 
 
 def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    _check_differentiable(reduce)
     return gradient_of_source(xp, grad, input, src, out, dim, index, reduce, include_self, _ONCE)
 
 
@@ -205,10 +215,10 @@ def _tangent(
 ) -> Tensor | None:
     """Sums and means of the tangents, also where the index is smaller than src; among extrema the mean of their tangents.
 
-    Products have none: PyTorch leaves it out without an error.
+    Products, "max" and "min" have none: PyTorch leaves it out without an error.
     """
     dim, index, reduce, include_self = attrs
-    if reduce == "prod":
+    if reduce in _WITHOUT_TANGENT:
         return None
     a, src = inputs
     own, given = (xp.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True))
@@ -241,7 +251,8 @@ _SCATTER_REDUCE_BFLOAT = in_half_precision(SCATTER_REDUCE, partial(reduced_into,
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Any:
     """A copy in which the elements of src are reduced into the positions that index gives along dim.
 
-    `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
+    `reduce` is "sum", "mean", "prod", "amax" or "amin", or "max" or "min", which are not differentiated; without `include_self` the
+    elements of input do not take part.
     """
     _check_scattered(input, dim, index, src, reduce, include_self)
     record = _SCATTER_REDUCE_BFLOAT if input.dtype is dtypes.bfloat16 else SCATTER_REDUCE
@@ -252,7 +263,7 @@ def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce
     """Raise PyTorch's errors for arguments of `scatter_reduce`."""
 
     def check_reduce() -> None:
-        if reduce not in _REDUCERS:
+        if reduce not in _REDUCERS and reduce not in _SYNONYMS:
             text = f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
             raise runtime_error(text, Code.AFTER_CHECKS)
         if reduce == "mean" and input.dtype is dtypes.bool_:
@@ -265,8 +276,8 @@ def _check_scattered(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce
 
 
 def _scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
-    """The new values of `scatter_reduce_`. RuntimeError for products in forward mode, where PyTorch has no tangent to write."""
-    if reduce == "prod" and moves(input):
+    """The new values of `scatter_reduce_`. RuntimeError in forward mode for what has no tangent, where PyTorch has no tangent to write."""
+    if reduce in _WITHOUT_TANGENT and moves(input):
         _check_scattered(input, dim, index, src, reduce, include_self)
         raise runtime_error("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #1 'src'")
     return scatter_reduce(input, dim, index, src, reduce, include_self)
