@@ -72,6 +72,7 @@ THIRD_PARTY = {
     "data": {"numpy"},
     "core": {"numpy"},
     "lang": {"numpy"},
+    "lang.python": {"packaging"},
     "lang.syntax": {"lark"},
     "analysis": {"numpy"},
     "results": {"numpy"},
