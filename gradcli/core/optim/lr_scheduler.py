@@ -25,6 +25,13 @@ _NO_INITIAL = (
     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
 )
+#: the warning of `step` with an epoch
+EPOCH_DEPRECATED = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
 
 
 def copied(rate: Any) -> Any:
@@ -167,12 +174,7 @@ class LRScheduler(DeclaredArguments, Extensible):
                 "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
             )
         if epoch is not None and self.steps:
-            warnings.emit(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-                "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
-                "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
-                "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
-            )
+            warnings.emit(EPOCH_DEPRECATED)
 
     def apply(self, rates: list[Any]) -> None:
         """Write the rates into the groups."""
