@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.extensible import Extensible
+from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -25,6 +26,8 @@ _NO_INITIAL = (
     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
 )
+#: the key of the states of the schedules that one is combined of
+PARTS = "_schedulers"
 #: the warning of `step` with an epoch
 EPOCH_DEPRECATED = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -206,10 +209,13 @@ class LRScheduler(DeclaredArguments, Extensible):
         return {key: getattr(self, name) for key, name in self.places()} | given
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Set the fields to those of a `state_dict`; other keys are ignored."""
-        for key, name in self.places():
-            if key in state_dict:
-                vars(self)[name] = state_dict[key]
+        """Set the fields to those of a `state_dict`; other keys become attributes."""
+        fields = dict(self.places())
+        for key, value in table_of(state_dict).items():
+            if key in fields:
+                vars(self)[fields[key]] = value
+            elif key != PARTS:
+                self.assign(key, value)
 
     SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
