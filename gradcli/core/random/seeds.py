@@ -14,7 +14,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.tensor.text import shown
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _seed_of(seed: Any) -> int:
@@ -23,7 +23,10 @@ def _seed_of(seed: Any) -> int:
     if isinstance(seed, (int, float)):
         return int(seed)
     if isinstance(seed, str):
-        raise ProgramError("ValueError", f"invalid literal for int() with base 10: {shown(seed)}")
+        try:
+            return int(seed)
+        except ValueError:
+            raise ProgramError("ValueError", f"invalid literal for int() with base 10: {shown(seed)}") from None
     raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 
@@ -42,7 +45,12 @@ def manual_seed(seed: Any) -> Generator:
 
 
 def _generator_seed(self: Generator, seed: Any) -> Generator:
-    return self.manual_seed(_seed_of(seed))
+    number = language.plain(seed)
+    if type(number) is not int:
+        raise runtime_error(f"manual_seed expected a long, but got {language.type_name(seed)}")
+    if number is not seed:  # one of numpy's integers
+        raise ProgramError("TypeError", "an integer is required")
+    return self.manual_seed(number)
 
 
 def _state_tensor(source: Generator) -> Tensor:
