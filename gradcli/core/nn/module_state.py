@@ -93,7 +93,7 @@ class SavedModule(ModuleMembers):
             kinds = {"Missing": keys[0], "Unexpected": keys[1]}
             errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         if errors:
-            raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
+            raise runtime_error(f"Error(s) in loading state_dict for {self.shown_name()}:\n\t" + "\n\t".join(errors))
         return keys
 
     def take_state(self, key: str, value: Tensor) -> None:
