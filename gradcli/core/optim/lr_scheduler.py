@@ -211,11 +211,13 @@ class LRScheduler(DeclaredArguments, Extensible):
     def load_state_dict(self, state_dict: Any) -> None:
         """Set the fields to those of a `state_dict`; other keys become attributes."""
         fields = dict(self.places())
-        for key, value in table_of(state_dict).items():
-            if key in fields:
-                vars(self)[fields[key]] = value
-            elif key != PARTS:
+        given: dict[str, Any] = {key: value for key, value in table_of(state_dict).items() if type(key) is str and key != PARTS}
+        for key, value in given.items():
+            name = fields.get(key)
+            if name is None:
                 self.assign(key, value)
+            else:
+                vars(self)[name] = value
 
     SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
