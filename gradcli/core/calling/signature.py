@@ -68,7 +68,7 @@ class Language:
 
     __slots__ = (
         *("type_name", "type_repr", "qualified_name", "as_dtype", "as_array", "as_number", "as_sequence"),
-        *("as_mapping", "length", "item", "iterate", "collect", "equal", "check_hashable", "decorate", "deep_copy"),
+        *("as_mapping", "length", "item", "iterate", "collect", "equal", "check_hashable", "decorate", "deep_copy", "attributes"),
     )
 
     def __init__(self) -> None:
@@ -94,6 +94,8 @@ class Language:
         self.check_hashable: Callable[[Any], object] = hash
         self.decorate: Callable[[Any, Any], Any] = lambda mode, function: function
         self.deep_copy: Callable[[Any], Any] = copy.deepcopy
+        #: `__dict__` of an instance of a program's class; None for other values
+        self.attributes: Callable[[object], Any] = lambda value: None
 
     def plain(self, value: Any) -> Any:
         """The value with Python numbers for numpy's scalars, also within a list or tuple."""

@@ -58,6 +58,16 @@ _TO = Parser(
         Signature(f"Tensor tensor, {_HOW}", lambda tensor, _, copy, format: _to_dtype(tensor.dtype, _, copy, format)),
     ],
 )
+_NOT_SHARED = (
+    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
+    "`module.share_memory()`."
+)
+
+
+def _check_shape(tensor: Any, method: str) -> None:
+    """ValueError for a parameter or buffer of a lazy module, which has no shape yet."""
+    if type(tensor) is not Tensor:
+        tensor.refuse(method)
 
 
 class ConvertedModule(ModuleTree):
@@ -68,7 +78,7 @@ class ConvertedModule(ModuleTree):
         for _, module, name, tensor in list(self.named_state()):
             if not (tensor.dtype.is_floating_point or (tensor.dtype.is_complex and dtype.is_complex)) or tensor.dtype is dtype:
                 continue
-            if name in module.own_buffers:
+            if name in module.own_buffers and type(tensor) is Tensor:
                 module.own_buffers[name] = to_dtype(tensor, dtype)
                 continue
             for held in (tensor, tensor.grad):
@@ -80,6 +90,7 @@ class ConvertedModule(ModuleTree):
         """Cast all parameters and buffers to a dtype, or to that of a legacy tensor type. ValueError for an unknown name."""
         method = catalog.method("type")
         for _, module, name, tensor in list(self.named_state()):
+            _check_shape(tensor, "type")
             if name in module.own_buffers:
                 module.own_buffers[name] = method.method(tensor, (dst_type,), {})
                 continue
@@ -120,6 +131,7 @@ class ConvertedModule(ModuleTree):
             check_device(device)
         for module in [module for _, module in self.walk()] if recurse else [self]:
             for name, tensor in list(module.own_state()):
+                _check_shape(tensor, "empty_like")
                 if name in module.own_buffers:
                     module.own_buffers[name] = Tensor(np.zeros_like(tensor.array), tensor.dtype)
                     continue
@@ -133,7 +145,9 @@ class ConvertedModule(ModuleTree):
         return self
 
     def share_memory(self) -> Self:
-        """The module itself, whose parameters and buffers count as shared from now on."""
+        """The module itself, whose parameters and buffers count as shared from now on. RuntimeError where a tensor has no shape yet."""
+        if any(type(tensor) is not Tensor for *_, tensor in self.named_state()):
+            raise runtime_error(_NOT_SHARED)
         for tensor in (*self.parameters(), *self.buffers()):
             share_memory_(tensor)
         return self
@@ -145,6 +159,7 @@ class ConvertedModule(ModuleTree):
     def requires_grad_(self, requires_grad: Any = True) -> Self:
         """Set `requires_grad` of all parameters."""
         for parameter in self.chosen_parameters():
+            _check_shape(parameter, "requires_grad_")
             catalog.method("requires_grad_").method(parameter, (requires_grad,), {})
         return self
 

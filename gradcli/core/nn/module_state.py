@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any, Self
 
-from gradcli.core.calling.mappings import Mapping, OrderedDict, SavedState, table_of
+from gradcli.core.autograd.tensor_state import set_requires_grad
+from gradcli.core.calling.mappings import Mapping, SavedState
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Hooks, Removable, Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.graph.write_checks import shared_places, shares_places
-from gradcli.core.kernels import blocks
-from gradcli.core.kernels.memory_format import tell_followers
+from gradcli.core.nn.loading import Loading
 from gradcli.core.nn.module_hooks import StateHooks, saving
 from gradcli.core.nn.module_members import ModuleMembers
 from gradcli.core.nn.module_tree import EXTRA_STATE
 from gradcli.core.nn.parameter import as_parameter
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
@@ -26,15 +24,6 @@ from gradcli.errors import ProgramError, runtime_error
 _NO_EXTRA_STATE = (
     "Reached a code path in Module.{} that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
-)
-_NOT_COPIED = (
-    'While copying the parameter named "{}", whose dimensions in the model are {} and whose dimensions in the checkpoint are {}, '
-    "an exception occurred : ('{}',)."
-)
-_NO_TENSOR = 'While copying the parameter named "{}", expected torch.Tensor or Tensor-like object from checkpoint but received {}'
-_NO_NEW_KEYS = (
-    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if incompatible_keys need to "
-    "be modified, it should be done inplace."
 )
 
 
@@ -96,63 +85,15 @@ class SavedModule(ModuleMembers):
         """Write the tensors of a `state_dict` into parameters and buffers. RuntimeError if names or shapes do not match."""
         if not isinstance(state_dict, (dict, Mapping)):
             raise ProgramError("TypeError", f"Expected state_dict to be dict-like, got {language.type_repr(state_dict)}.")
-        given, errors = dict(table_of(state_dict)), list[str]()
-        hooks = [(f"{path}." if path else "", module, module.state_hooks) for path, module in self.walk(once=False) if module.state_hooks]
-        missing, unexpected = list[str](), list[str]()
-        for start, module, found in hooks:
-            changed = OrderedDict(given)
-            for hook in found.before_loading:
-                hook(module, changed, start, {"version": module.version()}, strict, missing, unexpected, errors)
-            given = changed.table
-        own = {name: (module, key, tensor) for name, module, key, tensor in self.named_state("set_extra_state")}
-        old = not isinstance(state_dict, SavedState)
-        missing += [name for name, (module, key, _) in own.items() if name not in given and not (old and key == module.ADDED_LATER)]
-        for name, (module, key, tensor) in own.items():
-            if name not in given:
-                continue
-            value = given[name]
-            if tensor is None:
-                module.set_extra_state(value)
-                continue
-            if isinstance(value, Tensor) and type(value) is not Tensor:  # a parameter without a shape
-                if type(tensor) is Tensor:
-                    shapeless: Any = value
-                    shapeless.SCRIPT_ATTRIBUTES["shape"](value)  # which is an error
-                continue
-            if type(value) is not Tensor:
-                errors.append(_NO_TENSOR.format(name, language.type_repr(value)))
-                continue
-            if type(tensor) is not Tensor:
-                tensor.become(Tensor(dtypes.cast(value.array, tensor.dtype).copy(), tensor.dtype))
-                continue
-            if value.array.shape != tensor.array.shape:
-                errors.append(
-                    f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
-                    f"the shape in current model is {tensor.shape}."
-                )
-                continue
-            if assign:
-                module.take_state(key, value)
-                continue
-            if shares_places(tensor.array):
-                errors.append(_NOT_COPIED.format(name, tensor.shape, value.shape, shared_places().message))
-                continue
-            blocks.settle()
-            tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
-            tensor.counter().count += 1
-            tell_followers(tensor.array)
-        known = {name for name, *_ in self.named_state("set_extra_state")}  # an extra state may have brought modules
-        unexpected += [name for name in given if name not in own and name not in known]
-        keys = IncompatibleKeys((missing, unexpected))
-        for _, module, found in reversed(hooks):
-            for hook in found.after_loading:
-                if hook(module, keys) is not None:
-                    raise ProgramError("AssertionError", _NO_NEW_KEYS)
+        keys = IncompatibleKeys((list[str](), list[str]()))
+        loading = Loading(keys, assign)
+        loading.load(self, state_dict)
+        errors = loading.errors
         if strict:  # after the hooks, which may have changed the lists
-            kinds = {"Missing": missing, "Unexpected": unexpected}
+            kinds = {"Missing": keys[0], "Unexpected": keys[1]}
             errors[:0] = [f"{kind} key(s) in state_dict: {_quoted(names)}. " for kind, names in kinds.items() if names]
         if errors:
-            raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
+            raise runtime_error(f"Error(s) in loading state_dict for {self.shown_name()}:\n\t" + "\n\t".join(errors))
         return keys
 
     def take_state(self, key: str, value: Tensor) -> None:
@@ -161,6 +102,8 @@ class SavedModule(ModuleMembers):
         if before is None:
             self.own_buffers[key] = value
         else:
+            if value.is_parameter:
+                set_requires_grad(value, before.requires_grad)
             self.own_parameters[key] = value if value.is_parameter else as_parameter(value, before.requires_grad)
 
     def _state_hook(self, moment: str, hook: Any) -> Removable:

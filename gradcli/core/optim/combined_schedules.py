@@ -9,7 +9,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import language
-from gradcli.core.optim.lr_scheduler import LRScheduler, checked, put
+from gradcli.core.optim.lr_scheduler import PARTS, LRScheduler, checked, put
 from gradcli.core.optim.plateau_schedule import ReduceLROnPlateau
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
@@ -23,16 +23,17 @@ class Combined(LRScheduler, known=False):
 
     def field_of(self, name: str) -> str | None:
         """As for other schedules; the parts are no entry of the state."""
-        return "schedulers" if name == "_schedulers" else super().field_of(name)
+        return "schedulers" if name == PARTS else super().field_of(name)
 
     def state_dict(self) -> dict[str, Any]:
         """The fields of the schedule and the state of each part."""
-        return super().state_dict() | {"_schedulers": [part.state_dict() for part in self.schedulers]}
+        return super().state_dict() | {PARTS: [part.state_dict() for part in self.schedulers]}
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set the fields, and those of each part."""
+        states = language.item(state_dict, PARTS)
         super().load_state_dict(state_dict)
-        for part, state in zip(self.schedulers, state_dict["_schedulers"], strict=False):
+        for part, state in zip(self.schedulers, states, strict=False):
             part.load_state_dict(state)
 
     SCRIPT_METHODS = LRScheduler.SCRIPT_METHODS | {

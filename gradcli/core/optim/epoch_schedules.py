@@ -8,7 +8,9 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.mappings import Counter
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, sequence_of
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, not_callable, type_error
 from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.core.optim.optimizer import Optimizer
@@ -120,9 +122,20 @@ class FunctionSchedule(LRScheduler, known=False):
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
     @property
-    def held_functions(self) -> list[None]:
-        """What the state has for each function: None, as in PyTorch."""
-        return [None] * len(self.lr_lambdas)
+    def held_functions(self) -> list[Any]:
+        """What the state has for each function: the attributes of an object of a program's class, else None."""
+        tables = [language.attributes(function) for function in self.lr_lambdas]
+        return [None if table is None else table.copy() for table in tables]
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Set the fields, and the attributes of the objects that are functions, to those of a `state_dict`."""
+        saved = language.item(state_dict, "lr_lambdas")
+        super().load_state_dict(state_dict)
+        for function, held in zip(self.lr_lambdas, saved, strict=False):
+            if held is not None and (table := language.attributes(function)) is not None:
+                table.update(held)
+
+    SCRIPT_METHODS = LRScheduler.SCRIPT_METHODS | {"load_state_dict": Routine(load_state_dict, "LambdaLR.load_state_dict")}
 
 
 class LambdaLR(FunctionSchedule):

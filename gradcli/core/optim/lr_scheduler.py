@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.extensible import Extensible
+from gradcli.core.calling.mappings import table_of
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
 from gradcli.core.calling.signature import language
@@ -24,6 +25,15 @@ _NO_INITIAL = (
     "This typically happens when:\n"
     "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
+)
+#: the key of the states of the schedules that one is combined of
+PARTS = "_schedulers"
+#: the warning of `step` with an epoch
+EPOCH_DEPRECATED = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
 )
 
 
@@ -167,12 +177,7 @@ class LRScheduler(DeclaredArguments, Extensible):
                 "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
             )
         if epoch is not None and self.steps:
-            warnings.emit(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-                "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
-                "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
-                "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
-            )
+            warnings.emit(EPOCH_DEPRECATED)
 
     def apply(self, rates: list[Any]) -> None:
         """Write the rates into the groups."""
@@ -204,10 +209,15 @@ class LRScheduler(DeclaredArguments, Extensible):
         return {key: getattr(self, name) for key, name in self.places()} | given
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Set the fields to those of a `state_dict`; other keys are ignored."""
-        for key, name in self.places():
-            if key in state_dict:
-                vars(self)[name] = state_dict[key]
+        """Set the fields to those of a `state_dict`; other keys become attributes."""
+        fields = dict(self.places())
+        given: dict[str, Any] = {key: value for key, value in table_of(state_dict).items() if type(key) is str and key != PARTS}
+        for key, value in given.items():
+            name = fields.get(key)
+            if name is None:
+                self.assign(key, value)
+            else:
+                vars(self)[name] = value
 
     SCRIPT_METHODS = Extensible.SCRIPT_METHODS | {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")

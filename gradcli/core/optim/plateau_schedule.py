@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.optim import checks
-from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group, put
+from gradcli.core.optim.lr_scheduler import EPOCH_DEPRECATED, LRScheduler, checked, each_group, put
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
@@ -68,6 +69,8 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
         """Take the metric of an epoch into account."""
         current = _float(metrics)
+        if epoch is not None:
+            warnings.emit(EPOCH_DEPRECATED)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current):
             self.best = current

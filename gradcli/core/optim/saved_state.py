@@ -44,7 +44,7 @@ def unpacked(
     """
     if language.length(given["param_groups"]) != len(param_groups):
         raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
-    groups = [_saved_group(g) for g in language.iterate(given["param_groups"])]
+    groups = [_saved_group(g) for g in language.iterate(language.deep_copy(given["param_groups"]))]
     pairs = list(zip(param_groups, groups, strict=True))
     if any(len(mine["params"]) != len(new["params"]) for mine, new in pairs):
         raise ProgramError("ValueError", "loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
@@ -52,6 +52,8 @@ def unpacked(
     state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in _saved_state(given["state"]).items()}
     for mine, new in pairs:
         new["params"] = mine["params"]
+        if "param_names" in mine:
+            new.setdefault("param_names", mine["param_names"])
         for name, default in defaults.items():
             new.setdefault(name, default)
     return groups, state
@@ -70,14 +72,17 @@ def _saved_state(state: Any) -> dict[Any, Any]:
     return table_of(state)
 
 
-def _adapted(value: Any, param: Tensor | None) -> Any:
-    """A loaded state, cast to the dtype of its parameter except for the count of steps."""
-    if param is None or not isinstance(value, dict):
+def _adapted(value: Any, param: Tensor | None, key: object = None) -> Any:
+    """A loaded state, whose tensors are cast to the dtype of its parameter, except for the count of steps."""
+    if param is None:
         return value
-    wanted = param.dtype
-    made = {}
-    for key, entry in value.items():
-        if type(entry) is Tensor and key != "step" and entry.dtype is not wanted and wanted.is_floating_point:
-            entry = Tensor(dtypes.cast(entry.array, wanted), wanted)
-        made[key] = entry
-    return made
+    if type(value) is Tensor:
+        wanted = param.dtype
+        if key == "step" or value.dtype is wanted or not wanted.is_floating_point:
+            return value
+        return Tensor(dtypes.cast(value.array, wanted), wanted)
+    if type(value) is dict:
+        return {name: _adapted(entry, param, name) for name, entry in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_adapted(entry, param) for entry in value)
+    return value

@@ -41,6 +41,7 @@ from gradcli.lang.values.execution import (
 )
 from gradcli.lang.values.object_operations import collect, iterate
 from gradcli.lang.values.representation import qualified_name, repr_text, str_text
+from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.source import Span
 
@@ -71,6 +72,11 @@ def _as_array(value: object) -> Array | None:
 
 def _as_number(value: object) -> Value:
     return value.number() if isinstance(value, value_classes.Special) else None
+
+
+def _attributes(value: object) -> Value:
+    found = value.attributes() if isinstance(value, Instance) else value_classes.MISSING
+    return None if found is value_classes.MISSING else found
 
 
 def _text(error: ProgramError) -> str:
@@ -110,6 +116,7 @@ def _provide_language() -> None:
     signature.language.check_hashable = check_hashable
     signature.language.decorate = decorate
     signature.language.deep_copy = _deep_copy
+    signature.language.attributes = _attributes
     text.language.repr = repr_text
     text.language.str = str_text
 

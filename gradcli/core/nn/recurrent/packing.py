@@ -11,8 +11,10 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.ops.layers import packed_sequences
+from gradcli.core.ops.list_function import check_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -40,6 +42,10 @@ def _inverse(order: Tensor | None) -> Tensor | None:
 
 
 def _packed(data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> tuple[object, ...]:
+    if batch_sizes is None:
+        if not isinstance(data, (list, tuple)) or len(data) != 2:
+            raise ProgramError("AssertionError", "Expected data to be a list or tuple of length 2")
+        data, batch_sizes = data
     return data, batch_sizes, sorted_indices, _inverse(sorted_indices) if unsorted_indices is None else unsorted_indices
 
 
@@ -69,6 +75,7 @@ def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 
         kind = language.type_repr(sequences)
         raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {kind}")
     given: list[Tensor] = list(_method("unbind", sequences) if type(sequences) is Tensor else sequences)
+    check_tensors(given)
     if not given:
         raise runtime_error("received an empty list of sequences")
     if padding_side not in ("left", "right"):
@@ -122,7 +129,11 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enf
 @Routine
 def pack_sequence(sequences: Any, enforce_sorted: Any = True) -> NamedTuple:
     """Sequences packed step by step."""
-    lengths = [sequence.shape[0] for sequence in sequences]
+    lengths = []
+    for sequence in sequences:
+        if type(sequence) is not Tensor:
+            raise no_attribute(sequence, "size")
+        lengths.append(sequence.shape[0])
     return pack_padded_sequence.function(pad_sequence.function(sequences), lengths, False, enforce_sorted)  # type: ignore[no-any-return]
 
 
