@@ -55,7 +55,7 @@ def _lower(n: int, diag: int) -> Tensor:
 
 @Routine
 def tril_matrix_to_vec(mat: Any, diag: Any = 0) -> Tensor:
-    """The elements of matrices on a diagonal and below it, row by row. ValueError for a diagonal outside of the matrix."""
+    """The elements on a diagonal and below it, row by row. ValueError for a diagonal outside of the matrix."""
     n = _checked(mat, "shape").array.shape[-1]
     if not -n <= diag < n:
         raise ProgramError("ValueError", f"diag ({formatted(diag)}) provided is outside [{-n}, {n - 1}].")
@@ -64,7 +64,7 @@ def tril_matrix_to_vec(mat: Any, diag: Any = 0) -> Tensor:
 
 @Routine
 def vec_to_tril_matrix(vec: Any, diag: Any = 0) -> Tensor:
-    """Lower triangular matrices of the elements, row by row. ValueError for a number of elements that fills none."""
+    """Lower triangular matrices of the elements. ValueError for a number of elements that fills none."""
     shape = _checked(vec, "shape").array.shape
     n = (-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     if not vec.dtype.is_differentiable:
