@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.functions import f, f_nn, linear, precision
 from gradcli.core.distributions.transforms import Shape, Transform
-from gradcli.core.ops.index.indexing import getitem, setitem
-from gradcli.core.tensor import dtypes
+from gradcli.core.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
@@ -56,18 +54,18 @@ class CorrCholeskyTransform(Transform):
     def forward(self, x: Any) -> Tensor:
         x = f.tanh(x)
         eps = precision(x.dtype)
-        shares = _below_diagonal(f.clamp(x, min=-1 + eps, max=1 - eps))
+        shares = vec_to_tril_matrix(f.clamp(x, min=-1 + eps, max=1 - eps), -1)
         left = f.cumprod(f.sqrt(1 - f.pow(shares, 2)), -1)
         shares = shares + f.eye(shares.shape[-1], dtype=shares.dtype)
         return shares * _shifted(left)
 
     def backward(self, y: Any) -> Tensor:
         left = _shifted(1 - f.cumsum(y * y, dim=-1))
-        t = _vector(y, -1) / f.sqrt(_vector(left, -1))
+        t = tril_matrix_to_vec(y, -1) / f.sqrt(tril_matrix_to_vec(left, -1))
         return (f.log1p(t) - f.log1p(f.neg(t))) / 2
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        left = _vector(1 - f.cumsum(y * y, dim=-1), -2)
+        left = tril_matrix_to_vec(1 - f.cumsum(y * y, dim=-1), -2)
         of_tanh = -2 * f.sum(x + f_nn("softplus", -2 * x) - math.log(2.0), dim=-1)
         return 0.5 * f.sum(f.log(left), -1) + of_tanh
 
@@ -87,32 +85,6 @@ class CorrCholeskyTransform(Transform):
         return Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 
-def _mask(rows: int, diagonal: int) -> tuple[Any, Tensor]:
-    """The index of the elements up to a diagonal of matrices, row by row."""
-    return (..., Tensor(np.tri(rows, k=diagonal, dtype=np.bool_), dtypes.bool_))
-
-
-def _below_diagonal(vector: Tensor) -> Tensor:
-    """Square matrices with the elements of a vector below the diagonal, row by row."""
-    count = vector.shape[-1]
-    rows = (1 + (1 + 8 * count) ** 0.5) / 2
-    if round(rows) - rows > precision(vector.dtype):
-        text = f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square D x D matrix."
-        raise ProgramError("ValueError", text)
-    n = round(rows)
-    made: Tensor = f.zeros((*vector.shape[:-1], n, n), dtype=vector.dtype)
-    setitem(made, _mask(n, -1), vector)
-    return made
-
-
-def _vector(matrix: Tensor, diagonal: int) -> Tensor:
-    """The elements up to a diagonal, row by row."""
-    n = matrix.shape[-1]
-    if diagonal < -n:
-        raise ProgramError("ValueError", f"diag ({diagonal}) provided is outside [{-n}, {n - 1}].")
-    return getitem(matrix, _mask(n, diagonal))
-
-
 def _shifted(rows: Tensor) -> Tensor:
     """Each row behind a 1, without its last element."""
-    return f_nn("pad", f.narrow(rows, -1, 0, rows.shape[-1] - 1), [1, 0], value=1)
+    return f_nn("pad", getitem(rows, (..., slice(None, -1))), [1, 0], value=1)

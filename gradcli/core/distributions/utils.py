@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.distributions.functions import between_0_and_1, f, f_nn, together
+from gradcli.core.distributions.functions import between_0_and_1, f, f_nn, precision, together
 from gradcli.core.ops.index.indexing import getitem, setitem
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -67,10 +67,7 @@ def vec_to_tril_matrix(vec: Any, diag: Any = 0) -> Tensor:
     """Lower triangular matrices of the elements. ValueError for a number of elements that fills none."""
     shape = _checked(vec, "shape").array.shape
     n = (-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
-    if not vec.dtype.is_differentiable:
-        text = "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
-        raise ProgramError("TypeError", text)
-    if round(n) - n > np.finfo(vec.dtype.np).eps:
+    if round(n) - n > precision(vec.dtype):
         raise ProgramError(
             "ValueError",
             f"The size of last dimension is {shape[-1]} which cannot be expressed as the lower triangular part of a square D x D matrix.",
