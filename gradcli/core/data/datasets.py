@@ -49,11 +49,7 @@ class Dataset(DataObject):
     def __init_subclass__(cls, known: bool = True) -> None:
         """Make the tables of a class and its type, if scripts know it."""
         if known:
-            cls.SCRIPT_NAME = cls.__name__
-            own = {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__", "__iter__") if name in vars(cls)}
-            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | own
-            cls.open_fields()
-            script_type(cls, "torch.utils.data.dataset")
+            cls.declare("torch.utils.data.dataset")
 
     def __init__(self) -> None:
         pass

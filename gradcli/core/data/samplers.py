@@ -44,10 +44,7 @@ class Sampler(DataObject):
     def __init_subclass__(cls, known: bool = True) -> None:
         """Make the tables of a class and its type, if scripts know it."""
         if known:
-            cls.SCRIPT_NAME = cls.__name__
-            cls.SCRIPT_METHODS = DataObject.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
-            cls.open_fields()
-            script_type(cls, "torch.utils.data.sampler")
+            cls.declare("torch.utils.data.sampler")
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
