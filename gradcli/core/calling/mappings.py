@@ -55,7 +55,7 @@ class MappingView(Scripted):
         return any(found is item or language.equal(found, item) for found in self.found)
 
     def __reversed__(self) -> Iterator[Any]:
-        return live(reversed(tuple(self.found)))
+        return iter(tuple(self.found)[::-1])
 
     def isdisjoint(self, other: Any) -> bool:
         """Whether no item of another iterable is in the view."""
